@@ -5,13 +5,12 @@ CORES ?= 2
 MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
 BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training examples embedding bert_base scoring beir_folders baselines brought serve
-LEARNING := $(addprefix tests/,graph embeddings neighbours triplets encoder evaluation baselines tools)
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) --keep-going --show-failed-logs \
     --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run archive test test-slurm test-learning test-rest test-long bench lint format docs lock clean
+.PHONY: help run archive test test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -25,23 +24,14 @@ archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
-> $(MAKE) --jobs test-slurm test-learning test-rest
-
-test-slurm: $(VENV)/dev.stamp # waits for jobs most of the time, and leaves room for the others
-> $(BIN)/pytest -m "slurm and not long"
-
-test-learning: $(VENV)/dev.stamp # half of the others, by their time
-> $(BIN)/pytest -m "not slurm and not long" $(LEARNING)
-
-test-rest: $(VENV)/dev.stamp
-> $(BIN)/pytest -m "not slurm and not long" $(addprefix --ignore=,$(LEARNING))
+> $(BIN)/pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder -m "not long"
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long
 > $(BIN)/pytest -m "hypothesis and not long" --hypothesis-profile=thorough
 
 bench: $(VENV)/dev.stamp ## Measure speed and memory beside rivals (BENCH="ingest merge" chooses; needs some GB in .bench)
-> set -e; for name in $(BENCH); do $(BIN)/python -m tests.benchmarks.$$name .bench; done
+> set -e; for name in $(BENCH); do $(BIN)/python -m tests.benchmarks $$name .bench; done
 
 lint: $(VENV)/dev.stamp ## Formatting, linting and types
 > $(BIN)/ruff format --check workflow tests

@@ -1,40 +1,42 @@
-import sys
 from pathlib import Path
 
-from cocite.config.configuration import resolve, results_folder
-from cocite.config.folders import make_folders
-from cocite.config.yaml_files import written_configuration
-from cocite.core.errors import InputError
-from cocite.config.recorded import check_folder
-from cocite.tools.locked import lock_results, writes_results
-from snakemake.exceptions import WorkflowError
+from cocite.plan.files import folders_of, folders_of_buckets, option
+from cocite.plan.plan import either
+from cocite.plan.resources import megabytes, minutes, warn_of_memory
+from cocite.plan.run import begin, check_files, has_page, refuse_unknown_targets, start
+from cocite.tools.run_progress import report_failures
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.27")
-
-try:
-    for file in workflow.configfiles or ["config.yaml"]:
-        written_configuration(Path(file))  # refuses what Snakemake's own reader accepts in silence
-except InputError as error:
-    raise WorkflowError(error) from None
+check_files(workflow)
 
 if not workflow.configfiles:
 
     configfile: "config.yaml"
 
 
-try:
-    config.update(resolve(config))
-    if workflow.is_main_process:
-        if writes_results(sys.argv[1:]):
-            make_folders(config)
-            lock_results(results_folder(config))
-        check_folder(config)
-except (InputError, OSError) as error:
-    raise WorkflowError(error) from None
+plan = begin(workflow, config)
+configuration = plan.config
+buckets, named, settings, state = plan.buckets, plan.named, plan.settings, plan.state
 
 
-include: "rules/common.smk"
+wildcard_constraints:
+    bucket=r"\d+",
+    seed=r"\d+",
+    part=r"\d+",
+    dataset=either(plan.corpus.datasets),
+    graph=named("graphs"),
+    embedding=named("embeddings"),
+    triplets=named("triplets"),
+    model=either(plan.evaluation.scored),
+    baseline=named("baselines"),
+    benchmark=named("benchmarks"),
+    map=named("maps"),
+    probe=named("probes"),
+    suite=either(plan.evaluation.suite_names),
+
+
 include: "rules/demo.smk"
 include: "rules/corpus.smk"
 include: "rules/graph.smk"
@@ -56,58 +58,58 @@ rule all:
 
 rule corpus:
     input:
-        buckets("<results>/corpus/papers/{bucket}.parquet"),
-        buckets("<results>/corpus/citations/{bucket}.parquet"),
-        buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
+        plan.corpus.papers(),
+        plan.corpus.citations(),
+        buckets("<results>/corpus/contexts/{bucket}.parquet") if plan.corpus.with_contexts else [],
         "<results>/corpus/queries.parquet",
 
 
 rule graph:
     input:
-        buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
+        plan.graph.edges(list(configuration.graphs)),
 
 
 rule embeddings:
     input:
-        expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
-        expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=configuration.embeddings),
+        expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=configuration.embeddings),
 
 
 rule neighbours:
     input:
-        [neighbours_of(name) for name in RANKINGS],
-        measured_searches(),
+        plan.neighbours.all_neighbours(),
+        plan.neighbours.measured_searches(),
 
 
 rule triplets:
     input:
-        materialised("examples.parquet"),
-        materialised("documents"),
-        expand("<results>/triplets/{triplets}/checks.parquet", triplets=config["triplets"]),
-        expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
+        plan.triplets.materialised("examples.parquet"),
+        plan.triplets.materialised("documents"),
+        expand("<results>/triplets/{triplets}/checks.parquet", triplets=configuration.triplets),
+        expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
 
 
 rule probe:
     input:
-        ranked_probes("scores.parquet"),
+        plan.evaluation.ranked_probes(),
 
 
 rule encoder:
     input:
-        trained("<results>/encoder/{model}/seed-{seed}/model"),
+        plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/model"),
 
 
 rule baselines:
     input:
-        baseline_embeddings(),
+        plan.baselines.embeddings(),
 
 
 rule evaluation:
     input:
-        all_scored("scores"),
-        all_reported(),
-        summaries(),
-        "<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
+        plan.evaluation.all_of_runs("scores"),
+        plan.evaluation.all_reported(),
+        plan.evaluation.summaries(),
+        plan.evaluation.over_tasks(),
 
 
 rule report:
@@ -116,7 +118,18 @@ rule report:
         "<results>/cocite.duckdb",
 
 
-include: "rules/common/targets.smk"
+onstart:
+    start(workflow, plan, log)
 
 
-warn_of_memory()
+onsuccess:
+    if has_page(workflow):
+        logger.info(f"The report: {plan.results}/report/index.html")
+
+
+onerror:
+    report_failures(Path(plan.results))
+
+
+refuse_unknown_targets(workflow, plan)
+warn_of_memory(workflow)

@@ -1,12 +1,12 @@
 rule train_baseline:
     input:
-        papers=sources_of_baseline("trained_on", "papers"),
-        citations=sources_of_baseline("trained_on", "citations"),
-        baseline=sources_of_baseline("trained_on", "baseline"),
-        paper_vectors=sources_of_baseline("trained_on", "paper_vectors"),
-        edges=sources_of_baseline("trained_on", "edges"),
-        examples=sources_of_baseline("trained_on", "examples"),
-        texts=sources_of_baseline("trained_on", "texts"),
+        papers=plan.baselines.sources("trained_on", "papers"),
+        citations=plan.baselines.sources("trained_on", "citations"),
+        baseline=plan.baselines.sources("trained_on", "baseline"),
+        paper_vectors=plan.baselines.sources("trained_on", "paper_vectors"),
+        edges=plan.baselines.sources("trained_on", "edges"),
+        examples=plan.baselines.sources("trained_on", "examples"),
+        texts=plan.baselines.sources("trained_on", "texts"),
         queries="<results>/corpus/queries.parquet",
     output:
         directory("<results>/baselines/{baseline}/seed-{seed}/model"),
@@ -15,19 +15,21 @@ rule train_baseline:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/train.jsonl"
     wildcard_constraints:
-        baseline=either(trained_entries(config)),
+        baseline=either(plan.baselines.trained),
     conda:
         "../envs/pipeline.yaml"
-    threads: lambda wildcards: kind_of_baseline(wildcards.baseline).training_cores
+    threads: plan.baselines.cores
     resources:
         # A class of `baselines/methods` says what its training takes, by the size of what it reads.
-        mem_mb=by_baseline("training_memory"),
-        runtime=by_baseline("training_minutes"),
+        mem_mb=plan.baselines.by_inputs("training_memory"),
+        runtime=plan.baselines.by_inputs("training_minutes"),
     params:
         version=1,
-        settings=baseline_settings,
-        sources=baseline_sources("papers", "citations", "baseline", "paper_vectors", "edges", "examples", "texts"),
-        run_seed=config["seed"],
+        settings=plan.baselines.settings,
+        sources=plan.baselines.sources_as_json(
+            "papers", "citations", "baseline", "paper_vectors", "edges", "examples", "texts"
+        ),
+        run_seed=configuration.seed,
         state=state("baselines/{baseline}/seed-{seed}"),
     shell:
         """
@@ -48,14 +50,14 @@ rule train_baseline:
 rule embed_by_baseline:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        model=trained_baseline,
-        grid=grid_of_baseline,
-        files=files_of_baseline,
-        document_vectors=sources_of_baseline("embeds_with", "document_vectors"),
-        document_papers=sources_of_baseline("embeds_with", "document_papers"),
-        paper_vectors=sources_of_baseline("embeds_with", "paper_vectors"),
-        edges=sources_of_baseline("embeds_with", "edges"),
-        citations=sources_of_baseline("embeds_with", "citations"),
+        model=plan.baselines.model,
+        grid=plan.baselines.grid,
+        files=plan.baselines.files,
+        document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
+        document_papers=plan.baselines.sources("embeds_with", "document_papers"),
+        paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
+        edges=plan.baselines.sources("embeds_with", "edges"),
+        citations=plan.baselines.sources("embeds_with", "citations"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
     log:
@@ -63,19 +65,21 @@ rule embed_by_baseline:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
-        baseline=either(baselines_with_vectors(config)),
+        baseline=either(plan.baselines.with_vectors),
     conda:
         "../envs/pipeline.yaml"
     resources:
-        mem_mb=by_baseline("embedding_memory"),
-        runtime=by_baseline("embedding_minutes"),
+        mem_mb=plan.baselines.by_inputs("embedding_memory"),
+        runtime=plan.baselines.by_inputs("embedding_minutes"),
     params:
         version=1,
         table="documents",
-        settings=baseline_settings,
-        model=lambda wildcards, input: ["--model", str(input.model)] if input.model else [],
-        sources=baseline_sources("document_vectors", "document_papers", "paper_vectors", "edges", "citations"),
-        run_seed=config["seed"],
+        settings=plan.baselines.settings,
+        model=option("--model"),
+        sources=plan.baselines.sources_as_json(
+            "document_vectors", "document_papers", "paper_vectors", "edges", "citations"
+        ),
+        run_seed=configuration.seed,
     shell:
         """
         cocite baselines embed {input.documents:q} \
@@ -93,9 +97,9 @@ rule embed_by_baseline:
 use rule embed_by_baseline as embed_papers_by_baseline with:
     input:
         documents="<results>/corpus/papers/{bucket}.parquet",
-        model=trained_baseline,
-        grid=grid_of_baseline,
-        files=files_of_baseline,
+        model=plan.baselines.model,
+        grid=plan.baselines.grid,
+        files=plan.baselines.files,
     output:
         "<results>/baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
     log:
@@ -109,8 +113,8 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
 
 rule draw_validation:
     input:
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
+        citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
     output:
         documents="<results>/baselines/validation_queries/documents.parquet",
@@ -129,7 +133,7 @@ rule draw_validation:
         version=1,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite baselines draw-validation \
@@ -146,14 +150,14 @@ rule draw_validation:
 use rule embed_by_baseline as embed_validation with:
     input:
         documents="<results>/baselines/validation_queries/documents.parquet",
-        model=trained_baseline,
-        grid=grid_of_baseline,
-        files=files_of_baseline,
-        document_vectors=sources_of_baseline("embeds_with", "document_vectors"),
-        document_papers=sources_of_baseline("embeds_with", "document_papers"),
-        paper_vectors=sources_of_baseline("embeds_with", "paper_vectors"),
-        edges=sources_of_baseline("embeds_with", "edges"),
-        citations=sources_of_baseline("embeds_with", "citations"),
+        model=plan.baselines.model,
+        grid=plan.baselines.grid,
+        files=plan.baselines.files,
+        document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
+        document_papers=plan.baselines.sources("embeds_with", "document_papers"),
+        paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
+        edges=plan.baselines.sources("embeds_with", "edges"),
+        citations=plan.baselines.sources("embeds_with", "citations"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/validation.parquet",
     log:
@@ -161,7 +165,7 @@ use rule embed_by_baseline as embed_validation with:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-validation.jsonl"
     wildcard_constraints:
-        baseline=either([*baselines_with_vectors(config), *trained_entries(config)]),
+        baseline=either(plan.baselines.that_embed()),
     params:
         version=1,
 
@@ -169,8 +173,8 @@ use rule embed_by_baseline as embed_validation with:
 rule choose_point:
     input:
         judgements="<results>/baselines/validation_queries/judgements.parquet",
-        models=points("<results>/baselines/{baseline}/seed-{seed}/model"),
-        vectors=points("<results>/baselines/{baseline}/seed-{seed}/validation.parquet"),
+        models=plan.baselines.points("<results>/baselines/{baseline}/seed-{seed}/model"),
+        vectors=plan.baselines.points("<results>/baselines/{baseline}/seed-{seed}/validation.parquet"),
     output:
         model=directory("<results>/baselines/{baseline}/seed-{seed}/model"),
         grid="<results>/baselines/{baseline}/seed-{seed}/grid.parquet",
@@ -179,7 +183,7 @@ rule choose_point:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/choose.jsonl"
     wildcard_constraints:
-        baseline=either(GRIDS),
+        baseline=either(plan.baselines.with_grids),
     localrule: True
     conda:
         "../envs/pipeline.yaml"

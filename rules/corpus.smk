@@ -1,7 +1,10 @@
+from cocite.config.release_folder import DATASETS
+
+
 rule list_shards:
     input:
-        generated=generated_release(),
-        given=[shard for shards in GIVEN.values() for shard in shards],
+        generated=plan.corpus.generated_release(),
+        given=plan.corpus.all_given(),
     output:
         "<results>/corpus/manifest.json",
     log:
@@ -17,8 +20,8 @@ rule list_shards:
         runtime=minutes(60),
     params:
         version=1,
-        settings=listing_settings,
-        release=config["release"],
+        settings=plan.corpus.listing_settings,
+        release=configuration.release,
         results=subpath(output[0], ancestor=2),
     shell:
         """
@@ -34,9 +37,9 @@ rule list_shards:
 rule download_shards:
     input:
         manifest="<results>/corpus/manifest.json",
-        generated=generated_release(),
+        generated=plan.corpus.generated_release(),
     output:
-        temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
+        plan.corpus.temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
     log:
         "<logs>/corpus/download-{dataset}-{part}.log",
     benchmark:
@@ -48,11 +51,11 @@ rule download_shards:
         # Shards stream to disk: 156 MB with the demo's server, for 0.1 MB and for 6.4 MB.
         mem_mb=megabytes(300),
         downloads=1,
-        runtime=download_minutes,
+        runtime=plan.corpus.download_minutes,
     params:
         version=1,
-        settings=listing_settings,
-        parts=parts,
+        settings=plan.corpus.listing_settings,
+        parts=plan.corpus.number_of_parts,
         results=subpath(output[0], ancestor=4),
         state=state("corpus/{dataset}-{part}"),
     shell:
@@ -76,7 +79,7 @@ include: "corpus/works.smk"
 
 rule account:
     input:
-        reports=each_part("<results>/corpus/ingest_report/{dataset}/{part}.parquet"),
+        reports=plan.corpus.each_part("<results>/corpus/ingest_report/{dataset}/{part}.parquet"),
     output:
         "<results>/corpus/omissions/ingest-{dataset}.parquet",
     log:
@@ -93,7 +96,7 @@ rule account:
     params:
         version=1,
         reports=folders_of("reports"),
-        malformed=config["corpus"]["malformed"],
+        malformed=configuration.corpus.malformed,
     shell:
         """
         cocite corpus account {params.reports:q} \
@@ -107,28 +110,28 @@ rule update:
     input:
         manifest="<results>/corpus/manifest.json",
         accounted=ancient("<results>/corpus/omissions/ingest-{dataset}.parquet"),
-        changes=each_part("<results>/corpus/changes/{dataset}/{part}.parquet"),
+        changes=plan.corpus.each_part("<results>/corpus/changes/{dataset}/{part}.parquet"),
     output:
-        table=temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{bucket}.parquet"),
+        table=plan.corpus.ingested("{dataset}/{bucket}"),
         omissions="<results>/corpus/omissions/update-{dataset}-{bucket}.parquet",
     log:
         "<logs>/corpus/update-{dataset}-{bucket}.log",
     benchmark:
         "<benchmarks>/corpus/update-{dataset}-{bucket}.jsonl"
     wildcard_constraints:
-        dataset=either(DATASETS if BASE else []),
+        dataset=either(DATASETS if plan.corpus.base else []),
     conda:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded, as the merge of a bucket is: 205 MB and 0.8 s for half of 40,000 papers, 5% of them changed.
         mem_mb=megabytes(1500),
-        runtime=update_minutes,
+        runtime=plan.corpus.update_minutes,
     params:
         version=2,
-        base=f"{BASE}/corpus",
+        base=f"{plan.corpus.base}/corpus",
         changes=folders_of("changes"),
-        buckets=len(BUCKETS),
+        buckets=configuration.corpus.buckets,
     shell:
         """
         cocite corpus update {wildcards.dataset} \
@@ -147,9 +150,9 @@ rule update:
 
 rule merge_papers:
     input:
-        accounted=ancient(accounted("papers", "abstracts")),
-        papers=rows_to_merge("papers"),
-        abstracts=rows_to_merge("abstracts"),
+        accounted=ancient(plan.corpus.accounted("papers", "abstracts")),
+        papers=plan.corpus.rows_to_merge("papers"),
+        abstracts=plan.corpus.rows_to_merge("abstracts"),
     output:
         table="<results>/corpus/papers/{bucket}.parquet",
         omissions="<results>/corpus/omissions/merge-papers-{bucket}.parquet",
@@ -162,13 +165,13 @@ rule merge_papers:
     resources:
         # Bounded: 212 MB for 3,000 papers, 264 for 40,000, 271 MB and 1.9 s for hci's (11 MB in 2 buckets).
         mem_mb=megabytes(1500),
-        runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
+        runtime=minutes(10, papers=0.1 / configuration.corpus.buckets, abstracts=0.1 / configuration.corpus.buckets),
     params:
         version=5,
         table="papers",
-        titles_alone="--titles-alone" if SOURCE.titles_alone else "",
-        ingested=f"{RESULTS}/corpus/ingested",
-        buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
+        titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
+        ingested=f"{plan.results}/corpus/ingested",
+        buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
         cocite corpus merge {params.table} {params.titles_alone} \
@@ -184,9 +187,9 @@ rule merge_papers:
 
 use rule merge_papers as merge_citations with:
     input:
-        accounted=ancient(accounted("citations")),
-        citations=rows_to_merge("citations"),
-        newest=papers_of_works(),
+        accounted=ancient(plan.corpus.accounted("citations")),
+        citations=plan.corpus.rows_to_merge("citations"),
+        newest=plan.corpus.papers_of_works(),
     output:
         table="<results>/corpus/citations/{bucket}.parquet",
         omissions="<results>/corpus/omissions/merge-citations-{bucket}.parquet",
@@ -198,7 +201,7 @@ use rule merge_papers as merge_citations with:
     resources:
         # Bounded: 207 MB for 0.2 MB, 250 MB and 1.8 s for 2.9. 400 million rows took 68 s (docs/speed.md).
         mem_mb=megabytes(1500),
-        runtime=minutes(10, citations=0.05 / len(BUCKETS)),
+        runtime=minutes(10, citations=0.05 / configuration.corpus.buckets),
     params:
         version=3,
         table="citations",
@@ -208,7 +211,7 @@ use rule merge_papers as merge_citations with:
 rule merge_contexts:
     input:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
-        contexts=each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
+        contexts=plan.corpus.each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
     output:
         table="<results>/corpus/contexts/{bucket}.parquet",
         omissions="<results>/corpus/omissions/merge-contexts-{bucket}.parquet",
@@ -223,12 +226,12 @@ rule merge_contexts:
         # Bounded: 146 MB and 0.5 s for 1,500 papers, 283 MB and 1.3 s for one of 256 buckets of a shard of 14 million
         # citations (7 MB of sentences); all of them in one bucket (1.9 GB) took 1.8 GB and 125 s.
         mem_mb=megabytes(2000),
-        runtime=minutes(20, contexts=0.02 / len(BUCKETS)),
+        runtime=minutes(20, contexts=0.02 / configuration.corpus.buckets),
     params:
         version=1,
-        ingested=f"{RESULTS}/corpus/ingested/citations/contexts",
-        settings=json.dumps(config["corpus"].get("contexts", {}), sort_keys=True),
-        buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
+        ingested=f"{plan.results}/corpus/ingested/citations/contexts",
+        settings=plan.corpus.context_settings(),
+        buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
         cocite corpus merge-contexts \

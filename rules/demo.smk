@@ -1,5 +1,7 @@
+from cocite.corpus.sources.demo import GeneratedRelease
+
 # What the source demo generates; other sources never ask for it.
-GENERATED = config["corpus"].get("demo", as_json(GeneratedRelease()))
+GENERATED = getattr(configuration.corpus, "demo", GeneratedRelease())
 
 
 rule generate_release:
@@ -13,15 +15,15 @@ rule generate_release:
         "../envs/pipeline.yaml"
     resources:
         # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
-        mem_mb=megabytes(300 + GENERATED["papers"] / 200),
-        runtime=minutes(10 + GENERATED["papers"] / 10_000),
+        mem_mb=megabytes(300 + GENERATED.papers / 200),
+        runtime=minutes(10 + GENERATED.papers / 10_000),
     params:
         version=3,
-        release=config["release"],
-        papers=GENERATED["papers"],
-        topics=GENERATED["topics"],
-        shards=GENERATED["shards"],
-        seed=config["seed"],
+        release=configuration.release,
+        papers=GENERATED.papers,
+        topics=GENERATED.topics,
+        shards=GENERATED.shards,
+        seed=configuration.seed,
     shell:
         """
         cocite demo release \
@@ -37,7 +39,7 @@ rule generate_release:
 
 rule generate_benchmark:
     input:
-        release=described_release(),
+        release=plan.corpus.described_release(),
     output:
         directory("<results>/demo/benchmark"),
     log:
@@ -52,8 +54,8 @@ rule generate_benchmark:
         runtime=minutes(10, release=0.05),
     params:
         version=2,
-        release=folder_of_release,
-        seed=config["seed"],
+        release=plan.corpus.folder_of_release,
+        seed=configuration.seed,
     shell:
         """
         cocite demo benchmark \

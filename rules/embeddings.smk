@@ -1,8 +1,9 @@
+from cocite.config.embeddings import AnyEngine
 
 
 rule import_edges:
     input:
-        edges=edges_of_embedding,
+        edges=plan.graph.edges_of_embedding,
     output:
         directory("<results>/embeddings/{embedding}/imported"),
     log:
@@ -14,13 +15,13 @@ rule import_edges:
     resources:
         # 2 million edges (9 MB) took 381 MB and 2.4 s, 8 million (35 MB) 429 MB and 6 s, 100 million 1.0 GB and 33 s.
         # As published, hci's 4.7 MB of lines took 456 MB and 53 s, 10 MB of 40,000 papers 86 s; lines have 3.3 times the size.
-        mem_mb=import_memory,
-        runtime=import_minutes,
+        mem_mb=plan.graph.import_memory,
+        runtime=plan.graph.import_minutes,
     params:
         version=1,
-        direction=direction_of_edges,
-        settings=settings_of_import,
-        seed=config["seed"],
+        direction=plan.graph.direction_of_edges,
+        settings=plan.graph.settings_of_import,
+        seed=configuration.seed,
     shell:
         """
         cocite embeddings import {input.edges:q} \
@@ -37,7 +38,7 @@ rule import_edges:
 rule train_graph_embedding:
     input:
         imported="<results>/embeddings/{embedding}/imported",
-        files=lambda wildcards: [str(path) for path in engine_of(wildcards).files],
+        files=plan.graph.engine_files,
     output:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         scores="<results>/embeddings/{embedding}/graph_scores.parquet",
@@ -49,17 +50,17 @@ rule train_graph_embedding:
         "<benchmarks>/embeddings/{embedding}/train.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: lambda wildcards: engine_of(wildcards).cores
+    threads: plan.graph.cores
     resources:
         # 250,000 papers with 1.9 million edges (36 MB) took 1.0 GB in 64 dimensions and 1.5 GB in 256; 40,000 papers
         # with 2 million (35 MB) took 1.0 GB in 64. An epoch of either in 64 dimensions took 62 s.
-        mem_mb=graph_training_memory,
-        runtime=graph_training_minutes,
-        gpu=lambda wildcards: engine_of(wildcards).devices if WITH_GPU else 0,
+        mem_mb=plan.graph.training_memory,
+        runtime=plan.graph.training_minutes,
+        gpu=plan.graph.devices,
     params:
         version=2,
         settings=settings("embeddings", "embedding", AnyEngine),
-        seed=config["seed"],
+        seed=configuration.seed,
         state=state("embeddings/{embedding}"),
     shell:
         """

@@ -1,6 +1,12 @@
+from cocite.config.aspects import ASPECTS, CONCATENATED
+from cocite.config.encoders import EncoderSettings
+from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
+from cocite.config.probes import MapTraining
+
+
 rule build_encoder:
     input:
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
         queries="<results>/corpus/queries.parquet",
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
@@ -9,17 +15,17 @@ rule build_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in config["encoders"].items() if "build" in entry),
+        encoder=either(plan.encoder.built()),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s.
-        mem_mb=building_memory,
+        mem_mb=plan.encoder.building_memory,
         runtime=minutes(15, papers=0.5),
     params:
         version=2,
         settings=settings("encoders", "encoder", EncoderSettings),
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite encoder build {input.papers:q} \
@@ -33,7 +39,7 @@ rule build_encoder:
 
 rule fetch_encoder:
     input:
-        given=given_encoder,
+        given=plan.encoder.given,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -41,7 +47,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in config["encoders"].items() if not entry.keys() & {"build", "map"}),
+        encoder=either(plan.encoder.fetched(with_map=False)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -63,8 +69,8 @@ rule fetch_encoder:
 
 rule fetch_encoder_with_map:
     input:
-        given=given_encoder,
-        maps=maps_of_probe,
+        given=plan.encoder.given,
+        maps=plan.encoder.maps_of_probe,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -72,7 +78,7 @@ rule fetch_encoder_with_map:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in config["encoders"].items() if "map" in entry),
+        encoder=either(plan.encoder.fetched(with_map=True)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -95,7 +101,7 @@ rule fetch_encoder_with_map:
 rule tokenise_examples:
     input:
         encoder="<results>/encoder/untrained_{encoder}/seed-0/model",
-        documents=documents_to_tokenise,
+        documents=plan.encoder.documents_to_tokenise,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/tokens/{examples}"),
     log:
@@ -103,15 +109,15 @@ rule tokenise_examples:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/tokenise-{examples}.jsonl"
     wildcard_constraints:
-        encoder=either(config["encoders"]),
-        examples=either(sets_of_examples()),
+        encoder=either(configuration.encoders),
+        examples=either(plan.triplets.examples),
     conda:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
         # One thread tokenises some 1,000 documents a second, 1 MB; it holds a thousand, with ids and lengths of all.
-        mem_mb=of_examples(1000, 0.1),
-        runtime=of_examples(20, 0.02),
+        mem_mb=plan.encoder.of_examples(1000, 0.1),
+        runtime=plan.encoder.of_examples(20, 0.02),
     params:
         version=1,
     shell:
@@ -126,9 +132,9 @@ rule tokenise_examples:
 
 rule train_encoder:
     input:
-        encoder=start_of,
-        sets=sets_to_learn_from,
-        teachers=tables_of_teachers,
+        encoder=plan.encoder.start_of,
+        sets=plan.encoder.sets_to_learn_from,
+        teachers=plan.encoder.tables_of_teachers,
         # For the release and its terms on the model's card. When it changes, so does everything else here.
         manifest="<results>/corpus/manifest.json",
     output:
@@ -145,20 +151,20 @@ rule train_encoder:
     priority: 1  # the longest jobs start first
     conda:
         "../envs/pipeline.yaml"
-    threads: lookup(within=config, dpath="models/{model}/threads")
+    threads: plan.encoder.threads
     resources:
-        mem_mb=memory_of_training,
+        mem_mb=plan.encoder.training_memory,
         # Slurm ends a job that takes longer; elsewhere a training runs to its end.
         runtime=1440,
-        gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if WITH_GPU else 0,
+        gpu=plan.encoder.gpus,
     params:
         version=7,
         settings=settings("models", "model", TrainingSettings),
-        run_seed=config["seed"],
-        origin=origin_of_model,
-        teachers=teachers_as_json,
-        processes=lookup(within=config, dpath="models/{model}/processes"),
-        precision=config["precision"],
+        run_seed=configuration.seed,
+        origin=plan.encoder.origin_of,
+        teachers=plan.encoder.teachers_as_json,
+        processes=plan.encoder.processes,
+        precision=configuration.precision,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
         """
@@ -185,7 +191,7 @@ rule train_encoder:
 
 rule average_weights:
     input:
-        models=models_of_all_seeds,
+        models=plan.encoder.of_all_seeds,
     output:
         directory("<results>/encoder/{model}_averaged/seed-0/model"),
     log:
@@ -243,7 +249,7 @@ rule embed_documents:
     input:
         model="<results>/encoder/{model}/seed-{seed}/model",
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        fields=fields_of_documents(["{benchmark}"]),
+        fields=plan.encoder.fields_of_documents(["{benchmark}"]),
     output:
         "<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
     log:
@@ -251,24 +257,24 @@ rule embed_documents:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
-        model=either(WITH_WEIGHTS),
-        benchmark=either(FOREIGN_BENCHMARKS),
+        model=either(plan.encoder.with_weights),
+        benchmark=either(plan.evaluation.published),
     conda:
         "../envs/pipeline.yaml"
-    threads: 8 if WITH_GPU else 1  # beside a GPU, they tokenise
+    threads: 8 if plan.with_gpu else 1  # beside a GPU, they tokenise
     resources:
         # It holds a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
         # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. The GPU's extra memory is a guess.
-        mem_mb=megabytes(4000 if WITH_GPU else 1500, model=3),
-        runtime=embedding_minutes("documents"),
-        gpu=int(WITH_GPU),
+        mem_mb=megabytes(4000 if plan.with_gpu else 1500, model=3),
+        runtime=plan.encoder.embedding_minutes,
+        gpu=int(plan.with_gpu),
     params:
         version=3,
         sources=folders_of("documents"),
         table="documents",
-        precision=scored_in(config),
-        dimension=kept_dimensions,
-        adapters=adapters_for([]),
+        precision=plan.encoder.scored_in(),
+        dimension=plan.encoder.kept_dimensions,
+        adapters=plan.encoder.adapters_for([]),
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
         vectors=subpath(output[0], parent=True),
     shell:
@@ -286,21 +292,24 @@ rule embed_documents:
         """
 
 
-if OWN_BENCHMARKS:
+if plan.evaluation.own:
 
     use rule embed_documents as embed_own_documents with:
         input:
             model="<results>/encoder/{model}/seed-{seed}/model",
-            documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=OWN_BENCHMARKS),
-            fields=fields_of_documents(OWN_BENCHMARKS),
+            documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=plan.evaluation.own),
+            fields=plan.encoder.fields_of_documents(plan.evaluation.own),
         output:
-            expand("<results>/encoder/{{model}}/seed-{{seed}}/embeddings/{benchmark}.parquet", benchmark=OWN_BENCHMARKS),
+            expand(
+                "<results>/encoder/{{model}}/seed-{{seed}}/embeddings/{benchmark}.parquet",
+                benchmark=plan.evaluation.own,
+            ),
         log:
             "<logs>/encoder/{model}/seed-{seed}/embed-own.log",
         benchmark:
             "<benchmarks>/encoder/{model}/seed-{seed}/embed-own.jsonl"
         params:
-            adapters=adapters_for(OWN_BENCHMARKS),
+            adapters=plan.encoder.adapters_for(plan.evaluation.own),
             state=state("embedding/{model}/seed-{seed}/own"),
 
 
@@ -318,8 +327,8 @@ use rule embed_documents as embed_papers with:
         version=2,
         sources=lambda wildcards, input: input.documents,
         table="papers",
-        precision=config["precision"],
-        adapters=adapter_for_papers,
+        precision=configuration.precision,
+        adapters=plan.encoder.adapter_for_papers,
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 
 
@@ -334,14 +343,14 @@ use rule embed_documents as embed_texts with:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.jsonl"
     wildcard_constraints:
-        model=either(WITH_WEIGHTS),
-        triplets=either(sets_that_bring_texts()),
+        model=either(plan.encoder.with_weights),
+        triplets=either(plan.triplets.bringing_texts),
     params:
         version=1,
         sources=lambda wildcards, input: input.documents,
         table="sampled_texts",
-        precision=config["precision"],
-        adapters=adapter_for_papers,
+        precision=configuration.precision,
+        adapters=plan.encoder.adapter_for_papers,
         state=state("embedding/{model}/seed-{seed}/texts-{triplets}"),
 
 
@@ -380,7 +389,7 @@ rule map_embeddings:
 rule probe_examples:
     input:
         examples="<results>/triplets/{triplets}/examples.parquet",
-        vectors=lambda wildcards: vectors_to_map(wildcards.probe),
+        vectors=plan.encoder.vectors_to_map,
     output:
         "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
     log:
@@ -393,13 +402,13 @@ rule probe_examples:
         # The vectors of the set's own papers are held, and the similarities of a batch: six maps of 15,000 triplets (0.3 MB
         # with all 40,500) took 594 MB and 24 s, sixteen maps of all of them 650 MB and 188 s.
         mem_mb=megabytes(1500, examples=300),
-        runtime=mapping_minutes,
+        runtime=plan.encoder.mapping_minutes,
     params:
         version=1,
-        normalise=option_to_normalise,
+        normalise=plan.encoder.option_to_normalise,
         vectors=folders_of("vectors"),
         settings=settings("probes", "probe", MapTraining),
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite encoder probe {input.examples:q} {params.normalise} \

@@ -1,10 +1,14 @@
+from cocite.config.benchmark import MadeOfHeldOut
+from cocite.config.benchmarks.beir import BeirSettings
+
+
 rule prepare_holdout:
     input:
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
+        citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
     output:
-        tables=prepared("documents", "choosing"),
+        tables=plan.evaluation.prepared("documents", "choosing"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -12,7 +16,7 @@ rule prepare_holdout:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=either(HOLDOUTS),
+        benchmark=either(plan.evaluation.holdouts),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -25,7 +29,7 @@ rule prepare_holdout:
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=settings("benchmarks", "benchmark", MadeOfHeldOut),
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite evaluation prepare-holdout \
@@ -61,9 +65,9 @@ rule fetch_benchmark:
         runtime=minutes(240),
     params:
         version=1,
-        dataset=lambda wildcards: fetched(wildcards).dataset,
-        revision=lambda wildcards: fetched(wildcards).revision,
-        splits=lambda wildcards: ",".join(fetched(wildcards).splits),
+        dataset=lambda wildcards: plan.evaluation.fetched(wildcards).dataset,
+        revision=lambda wildcards: plan.evaluation.fetched(wildcards).revision,
+        splits=lambda wildcards: ",".join(plan.evaluation.fetched(wildcards).splits),
         state=state("evaluation/{benchmark}/{half}/{name}"),
     shell:
         """
@@ -79,9 +83,9 @@ rule fetch_benchmark:
 
 rule prepare_folder:
     input:
-        files=benchmark_sources,
+        files=plan.evaluation.sources,
     output:
-        tables=prepared("documents"),
+        tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -89,21 +93,21 @@ rule prepare_folder:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=either(set(config["benchmarks"]).difference(HOLDOUTS, COLLECTIONS)),
+        benchmark=either(plan.evaluation.in_folders),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s. 64,183 papers in LitSearch's
         # layout (1,200 MB with full texts) took 484 MB and 3.7 s, 36,000 abstracts in that of DORIS-MAE (64 MB) 240 MB and 2.8 s.
-        mem_mb=megabytes(1000, files=memory_of_reader),
+        mem_mb=megabytes(1000, files=plan.evaluation.reading_memory),
         runtime=minutes(20, files=0.02),
     params:
         version=7,
         tables=subpath(output.sizes, parent=True),
-        folder=benchmark_folder,
-        kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
-        tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
-        metrics=asked_metrics,
+        folder=plan.evaluation.folder,
+        kind=plan.evaluation.kind,
+        tasks=plan.evaluation.listed_tasks,
+        metrics=plan.evaluation.metrics,
     shell:
         """
         cocite evaluation prepare-folder {params.folder:q} \
@@ -118,9 +122,9 @@ rule prepare_folder:
 
 rule prepare_beir:
     input:
-        files=dataset_files,
+        files=plan.evaluation.dataset_files,
     output:
-        tables=prepared("documents"),
+        tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -128,18 +132,18 @@ rule prepare_beir:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=either(COLLECTIONS),
+        benchmark=either(plan.evaluation.collections),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s beside other work.
-        mem_mb=dataset_memory,
+        mem_mb=plan.evaluation.dataset_memory,
         runtime=minutes(20, files=0.02),
     params:
         version=3,
         tables=subpath(output.sizes, parent=True),
         settings=settings("benchmarks", "benchmark", BeirSettings),
-        tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
+        tasks=plan.evaluation.listed_tasks,
     shell:
         """
         cocite evaluation prepare-beir \
@@ -153,10 +157,10 @@ rule prepare_beir:
 
 rule describe_documents:
     input:
-        sources=sources_of_fields,
+        sources=plan.evaluation.sources_of_fields,
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        papers=papers_for_documents,
-        document_papers=papers_known_of,
+        papers=plan.corpus.papers_for_documents,
+        document_papers=plan.corpus.papers_known_of,
     output:
         "<results>/evaluation/{benchmark}/document_fields.parquet",
     log:
@@ -166,14 +170,14 @@ rule describe_documents:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
-        mem_mb=describing_memory,
+        # A benchmark that others made is read as it is to be plan.evaluation.prepared; of papers, one batch is in memory.
+        mem_mb=plan.evaluation.describing_memory,
         runtime=minutes(20, sources=0.02, papers=0.005),
     params:
         version=2,
-        kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
-        tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
-        sources=options_of_fields,
+        kind=plan.evaluation.kind,
+        tasks=plan.evaluation.listed_tasks,
+        sources=plan.evaluation.options_of_fields,
     shell:
         """
         cocite evaluation describe-documents {input.documents:q} \
@@ -187,7 +191,7 @@ rule describe_documents:
 
 rule score_model:
     input:
-        tables=prepared(),
+        tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
@@ -203,18 +207,18 @@ rule score_model:
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
         # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
-        mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
-        runtime=scoring_minutes("embeddings"),
+        mem_mb=plan.evaluation.scoring_memory("embeddings", 700, ranked=3, fitted=12),
+        runtime=plan.evaluation.scoring_minutes,
     params:
         version=9,
         tables=subpath(input.sizes, parent=True),
-        tasks=tasks_of_suite,
+        tasks=plan.evaluation.tasks_of_suite,
         model="{model}",
         training_seed="{seed}",
-        mode=scored_mode,
-        metrics=asked_metrics,
-        largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
-        seeds=evaluation_seeds,
+        mode=plan.evaluation.mode,
+        metrics=plan.evaluation.metrics,
+        largest_missing=plan.evaluation.largest_missing,
+        seeds=plan.evaluation.seeds,
         by=lambda wildcards, input: ["--embeddings", str(input.embeddings)],
     shell:
         """
@@ -237,7 +241,7 @@ rule score_model:
 
 use rule score_model as score_baseline with:
     input:
-        tables=prepared(),
+        tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         embeddings="<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
@@ -249,7 +253,7 @@ use rule score_model as score_baseline with:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-baseline-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=either(baselines_with_vectors(config)),
+        baseline=either(plan.baselines.with_vectors),
     params:
         version=2,
         model="{baseline}",
@@ -257,7 +261,7 @@ use rule score_model as score_baseline with:
 
 use rule score_model as score_words with:
     input:
-        tables=prepared("documents"),
+        tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
     output:
         scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
@@ -268,12 +272,12 @@ use rule score_model as score_words with:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=either(that_rank_alone(config)),
+        baseline=either(plan.baselines.that_rank_alone),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
-        mem_mb=scoring_memory("tables", 600, ranked=20),
-        runtime=word_scoring_minutes,
+        mem_mb=plan.evaluation.scoring_memory("tables", 600, ranked=20),
+        runtime=plan.evaluation.word_scoring_minutes,
     params:
         version=10,
         model="{baseline}",
@@ -281,12 +285,12 @@ use rule score_model as score_words with:
         mode="correct",
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
-        by=by_words,
+        by=plan.baselines.by_words,
 
 
 rule read_reported:
     input:
-        files=files_of_baseline,
+        files=plan.baselines.files,
         judgements="<results>/evaluation/{benchmark}/judgements.parquet",
         collections="<results>/evaluation/{benchmark}/collections.parquet",
     output:
@@ -307,9 +311,9 @@ rule read_reported:
         runtime=minutes(5, judgements=1),
     params:
         version=3,
-        path=lookup(within=config, dpath="baselines/{baseline}/path"),
+        path=plan.baselines.reported_path,
         tables=subpath(input.judgements, parent=True),
-        tasks=lambda wildcards: ",".join(task.name for task in tasks_of(config["benchmarks"][wildcards.benchmark])),
+        tasks=plan.evaluation.all_tasks,
         settings=settings("benchmarks", "benchmark", BeirSettings),
     shell:
         """
@@ -326,7 +330,7 @@ rule read_reported:
 
 rule average_scores:
     input:
-        lambda wildcards: scored("scores", wildcards.benchmark),
+        plan.evaluation.tables("scores"),
     output:
         "<results>/evaluation/{benchmark}/averages.parquet",
     log:
@@ -343,10 +347,10 @@ rule average_scores:
     params:
         version=3,
         scores=subpath(input[0], ancestor=2),
-        suites=suites_as_json,
-        runs=runs,
-        rank_alone=",".join(runs_that_rank_alone(config)),
-        metrics=asked_metrics,
+        suites=plan.evaluation.suites_as_json,
+        runs=plan.evaluation.runs,
+        rank_alone=plan.evaluation.runs_that_rank_alone(),
+        metrics=plan.evaluation.metrics,
     shell:
         """
         cocite evaluation average {params.scores:q} \
@@ -361,7 +365,7 @@ rule average_scores:
 
 rule compare_models:
     input:
-        lambda wildcards: scored("outcomes", wildcards.benchmark),
+        plan.evaluation.tables("outcomes"),
     output:
         "<results>/evaluation/{benchmark}/comparisons.parquet",
     log:
@@ -373,15 +377,15 @@ rule compare_models:
     resources:
         # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
         mem_mb=megabytes(1000, every=30),
-        runtime=comparing_minutes,
+        runtime=plan.evaluation.comparing_minutes,
     params:
         version=3,
         outcomes=subpath(input[0], ancestor=2),
-        suites=suites_as_json,
-        runs=runs,
-        rank_alone=",".join(runs_that_rank_alone(config)),
-        resamples=lookup(within=config, dpath="benchmarks/{benchmark}/resamples"),
-        seed=config["seed"],
+        suites=plan.evaluation.suites_as_json,
+        runs=plan.evaluation.runs,
+        rank_alone=plan.evaluation.runs_that_rank_alone(),
+        resamples=plan.evaluation.resamples,
+        seed=configuration.seed,
     shell:
         """
         cocite evaluation compare {params.outcomes:q} \
@@ -397,7 +401,7 @@ rule compare_models:
 
 rule compare_over_tasks:
     input:
-        expand("<results>/evaluation/{benchmark}/comparisons.parquet", benchmark=config["benchmarks"]),
+        expand("<results>/evaluation/{benchmark}/comparisons.parquet", benchmark=configuration.benchmarks),
     output:
         "<results>/evaluation/task_comparisons.parquet",
     log:
@@ -424,9 +428,9 @@ rule compare_over_tasks:
 rule score_maps:
     input:
         maps="<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
-        vectors=lambda wildcards: vectors_to_map(wildcards.probe),
-        judgements=asked_in_probe("judgements"),
-        choosing=asked_in_probe("choosing"),
+        vectors=plan.encoder.vectors_to_map,
+        judgements=plan.evaluation.asked_in_probe("judgements"),
+        choosing=plan.evaluation.asked_in_probe("choosing"),
     output:
         "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet",
     log:
@@ -442,10 +446,10 @@ rule score_maps:
         runtime=minutes(20, maps=1),
     params:
         version=1,
-        normalise=option_to_normalise,
+        normalise=plan.encoder.option_to_normalise,
         vectors=folders_of("vectors"),
         tables=subpath(input.judgements, parent=True),
-        tasks=lambda wildcards: ",".join(probed_tasks(wildcards.probe)),
+        tasks=plan.evaluation.probed_tasks,
     shell:
         """
         cocite evaluation score-maps {input.maps:q} {params.normalise} \
@@ -459,7 +463,7 @@ rule score_maps:
 
 rule rank_probe:
     input:
-        lambda wildcards: outcomes_of_probe(wildcards.probe),
+        plan.evaluation.outcomes_of_probe,
     output:
         scores="<results>/evaluation/probe_{probe}/scores.parquet",
         winners="<results>/evaluation/probe_{probe}/winners.yaml",
@@ -475,8 +479,8 @@ rule rank_probe:
         runtime=minutes(10, every=1),
     params:
         version=1,
-        settings=entries_of_probe,
-        seed=config["seed"],
+        settings=plan.evaluation.entries_of_probe,
+        seed=configuration.seed,
     shell:
         """
         cocite evaluation rank-probe {input:q} \

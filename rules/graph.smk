@@ -1,13 +1,16 @@
+from cocite.config.graphs import PAIRS, Combination, Counting
+
+
 rule split_citations:
     input:
-        citations="<results>/corpus/citations/{part}.parquet",
+        citations="<results>/corpus/citations/{bucket}.parquet",
         queries="<results>/corpus/queries.parquet",
     output:
-        temp(directory("<results>/graph/split_citations/{part}")),
+        temp(directory("<results>/graph/split_citations/{bucket}")),
     log:
-        "<logs>/graph/split-{part}.log",
+        "<logs>/graph/split-{bucket}.log",
     benchmark:
-        "<benchmarks>/graph/split-{part}.jsonl"
+        "<benchmarks>/graph/split-{bucket}.jsonl"
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -16,7 +19,7 @@ rule split_citations:
         runtime=minutes(10, citations=0.05),
     params:
         version=1,
-        buckets=len(BUCKETS),
+        buckets=configuration.corpus.buckets,
     shell:
         """
         cocite graph split-citations {input.citations:q} \
@@ -31,7 +34,7 @@ rule split_citations:
 
 rule unite_citations:
     input:
-        expand("<results>/graph/split_citations/{part}", part=BUCKETS),
+        buckets("<results>/graph/split_citations/{bucket}"),
     output:
         temp("<results>/graph/citations_by_cited/{bucket}.parquet"),
     log:
@@ -43,7 +46,7 @@ rule unite_citations:
     resources:
         # Bounded: 197 MB for 0.1 MB, 213 MB and 1.1 s for 1.7.
         mem_mb=megabytes(2000),
-        runtime=minutes(10, every=0.05 / len(BUCKETS)),
+        runtime=minutes(10, every=0.05 / configuration.corpus.buckets),
     params:
         version=1,
     shell:
@@ -59,7 +62,7 @@ rule unite_citations:
 
 rule count_pairs:
     input:
-        citations=citations_in_groups,
+        citations=plan.graph.citations_in_groups,
         queries="<results>/corpus/queries.parquet",
     output:
         pairs="<results>/graph/{graph}/{pairs}/{bucket}.parquet",
@@ -80,7 +83,7 @@ rule count_pairs:
     params:
         version=3,
         settings=settings("graphs", "graph", Counting),
-        buckets=len(BUCKETS),
+        buckets=configuration.corpus.buckets,
     shell:
         """
         cocite graph count {input.citations:q} \
@@ -97,7 +100,7 @@ rule count_pairs:
 
 rule pair_edges:
     input:
-        pairs_of_graph,
+        plan.graph.pairs_of_bucket,
     output:
         edges="<results>/graph/{graph}/edges/{bucket}.parquet",
         omissions="<results>/graph/omissions/{graph}-edges-{bucket}.parquet",
@@ -106,7 +109,7 @@ rule pair_edges:
     benchmark:
         "<benchmarks>/graph/{graph}/edges-{bucket}.jsonl"
     wildcard_constraints:
-        graph=either(PAIRS_OF),
+        graph=either(plan.graph.pairs),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -115,8 +118,8 @@ rule pair_edges:
         runtime=minutes(10, every=0.05),
     params:
         version=2,
-        table=lambda wildcards: PAIRS_OF[wildcards.graph],
-        min_count=lookup(within=config, dpath="graphs/{graph}/min_count"),
+        table=plan.graph.table_of_pairs,
+        min_count=plan.graph.min_count,
     shell:
         """
         cocite graph pair-edges {input:q} \
@@ -131,7 +134,7 @@ rule pair_edges:
 rule citation_edges:
     input:
         citations="<results>/corpus/citations/{bucket}.parquet",
-        by_cited=citations_the_other_way,
+        by_cited=plan.graph.citations_the_other_way,
         queries="<results>/corpus/queries.parquet",
     output:
         "<results>/graph/{graph}/edges/{bucket}.parquet",
@@ -149,7 +152,7 @@ rule citation_edges:
         runtime=minutes(10, citations=0.05, by_cited=0.05),
     params:
         version=3,
-        buckets=len(BUCKETS),
+        buckets=configuration.corpus.buckets,
     shell:
         """
         cocite graph citation-edges {input.citations:q} {input.by_cited:q} \
@@ -165,7 +168,7 @@ rule citation_edges:
 
 rule combine_graphs:
     input:
-        edges=edges_to_combine,
+        edges=plan.graph.edges_to_combine,
     output:
         "<results>/graph/{graph}/edges/{bucket}.parquet",
     log:

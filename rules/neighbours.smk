@@ -1,7 +1,12 @@
+from cocite.config.embeddings import IndexSettings, SearchSettings
+from cocite.config.mining import SearchedDocuments
+from cocite.config.walks import Links, WalkSettings
+
+
 rule build_index:
     input:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
-        papers=searched_papers,
+        papers=plan.neighbours.searched_papers,
     output:
         directory("<results>/neighbours/{embedding}/index"),
     log:
@@ -9,17 +14,17 @@ rule build_index:
     benchmark:
         "<benchmarks>/neighbours/{embedding}/index.jsonl"
     wildcard_constraints:
-        embedding=either(APPROXIMATE),
+        embedding=either(plan.neighbours.approximate),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 1.1 MB of vectors took 293 MB and 2 s as lists, 315 MB and 1.7 s as links; 24 MB as lists 374 MB and 2.5 s.
-        mem_mb=index_memory,
+        mem_mb=plan.neighbours.index_memory,
         runtime=minutes(20, vectors=0.05),
     params:
         version=1,
-        settings=settings("embeddings", "embedding", IndexSettings, part="neighbours"),
-        seed=config["seed"],
+        settings=plan.neighbours.search_settings(IndexSettings),
+        seed=configuration.seed,
     shell:
         """
         cocite neighbours index {input.papers:q} \
@@ -36,8 +41,8 @@ rule search_neighbours:
     input:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         queries="<results>/corpus/queries.parquet",
-        papers=searched_papers,
-        index=index_of,
+        papers=plan.neighbours.searched_papers,
+        index=plan.neighbours.index,
     output:
         neighbours="<results>/neighbours/{embedding}/neighbours/{bucket}.parquet",
         omissions="<results>/neighbours/omissions/{embedding}_{bucket}.parquet",
@@ -49,13 +54,13 @@ rule search_neighbours:
         "../envs/pipeline.yaml"
     resources:
         # Bounded: 0.6 GB for 500,000 vectors and for ten times as many, 6.5 s on two threads (docs/speed.md).
-        mem_mb=search_memory,
-        runtime=search_minutes,
+        mem_mb=plan.neighbours.search_memory,
+        runtime=plan.neighbours.search_minutes,
     params:
         version=2,
-        index=lambda wildcards, input: ["--index", str(input.index)] if input.index else [],
-        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
-        shards=lookup(within=config, dpath="embeddings/{embedding}/neighbours/shards"),
+        index=option("--index"),
+        settings=plan.neighbours.search_settings(SearchSettings),
+        shards=plan.neighbours.number_of_shards,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -76,7 +81,7 @@ rule search_neighbours:
 
 rule build_adjacency:
     input:
-        edges=edges_of_walks,
+        edges=plan.neighbours.edges_of_walks,
     output:
         temp(directory("<results>/neighbours/{embedding}/adjacency")),
     log:
@@ -89,7 +94,7 @@ rule build_adjacency:
         "../envs/pipeline.yaml"
     resources:
         # Bounded: 297 MB and 2.3 s for a million edges (3 MB), 954 MB for 95 million (274 MB) within 1,000 MB.
-        mem_mb=adjacency_memory,
+        mem_mb=plan.neighbours.adjacency_memory,
         runtime=minutes(10, edges=0.02),
     params:
         version=1,
@@ -108,7 +113,7 @@ rule walk_neighbours:
     input:
         adjacency="<results>/neighbours/{embedding}/adjacency",
         queries="<results>/corpus/queries.parquet",
-        papers=searched_papers,
+        papers=plan.neighbours.searched_papers,
     output:
         neighbours="<results>/neighbours/{embedding}/neighbours/{bucket}.parquet",
         omissions="<results>/neighbours/omissions/{embedding}_{bucket}.parquet",
@@ -123,12 +128,12 @@ rule walk_neighbours:
     threads: 2
     resources:
         # 100 queries among 100,000 papers took 312 MB and 4 s, 2,000 among 10 million 1.6 GB, 1.1 GB of it links.
-        mem_mb=walk_memory,
-        runtime=walk_minutes,
+        mem_mb=plan.neighbours.walk_memory,
+        runtime=plan.neighbours.walk_minutes,
     params:
         version=1,
         settings=settings("walks", "embedding", WalkSettings),
-        shards=lookup(within=config, dpath="walks/{embedding}/shards"),
+        shards=plan.neighbours.number_of_shards,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -150,7 +155,7 @@ rule measure_search:
     input:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         queries="<results>/corpus/queries.parquet",
-        papers=searched_papers,
+        papers=plan.neighbours.searched_papers,
         index="<results>/neighbours/{embedding}/index",
     output:
         "<results>/neighbours/{embedding}/search_quality.parquet",
@@ -159,18 +164,18 @@ rule measure_search:
     benchmark:
         "<benchmarks>/neighbours/{embedding}/measure.jsonl"
     wildcard_constraints:
-        embedding=either(APPROXIMATE),
+        embedding=either(plan.neighbours.approximate),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 1.1 MB of vectors took 359 MB and 3 s, 24 MB took 350 MB and 2.4 s.
-        mem_mb=search_memory,
+        mem_mb=plan.neighbours.search_memory,
         runtime=minutes(20, vectors=0.05, index=0.05),
     params:
         version=1,
-        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
-        sample=lookup(within=config, dpath="embeddings/{embedding}/neighbours/index/sample"),
-        seed=config["seed"],
+        settings=plan.neighbours.search_settings(SearchSettings),
+        sample=plan.neighbours.sample,
+        seed=configuration.seed,
     shell:
         """
         cocite neighbours measure {input.papers:q} \
@@ -188,10 +193,10 @@ rule measure_search:
 
 rule mine_candidates:
     input:
-        examples=lambda wildcards: sampled(config["triplets"][wildcards.triplets]["of"]),
-        vectors=mined_vectors,
-        texts=mined_texts,
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        examples=plan.triplets.set_to_mine,
+        vectors=plan.neighbours.mined_vectors,
+        texts=plan.neighbours.mined_texts,
+        papers=plan.corpus.papers(),
         queries="<results>/corpus/queries.parquet",
     output:
         candidates="<results>/neighbours/mined_{triplets}/candidates.parquet",
@@ -209,8 +214,8 @@ rule mine_candidates:
     resources:
         # By vectors 336 MB and 3 s for the demo's 700 papers, 1.2 GB for 500,000 of 384 dimensions, which are held; by words
         # 520 MB and 10 s for 40,000 papers (12 MB) and 1,000 queries.
-        mem_mb=mining_memory,
-        runtime=mining_minutes,
+        mem_mb=plan.neighbours.mining_memory,
+        runtime=plan.neighbours.mining_minutes,
     params:
         version=1,
         papers=folders_of("papers"),

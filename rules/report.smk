@@ -1,3 +1,7 @@
+from cocite.plan.recorded import FOR_PROVENANCE
+from cocite.plan.report import logs_of
+
+
 rule provenance:
     input:
         "<results>/corpus/manifest.json",
@@ -16,11 +20,10 @@ rule provenance:
         runtime=minutes(5),
     params:
         version=3,
-        # For Snakemake alone, which makes it again after an edit: a command cannot hold a configuration of any length. A
-        # function, since Snakemake takes words in braces for wildcards in a text.
-        configuration=lambda wildcards: json.dumps(config),
-        file=f"{RESULTS}/{FOR_PROVENANCE}",
-        spaces=id_spaces(),
+        # For Snakemake alone, which makes it again after an edit: a command cannot hold a configuration of any length.
+        configuration=plan.report.configuration,
+        file=f"{plan.results}/{FOR_PROVENANCE}",
+        spaces=plan.corpus.id_spaces(),
     shell:
         """
         cocite report provenance \
@@ -35,10 +38,10 @@ rule provenance:
 
 rule describe_corpus:
     input:
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
+        citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
-        pairs=tables_of_pairs(),
+        pairs=plan.graph.tables_of_pairs(),
     output:
         statistics="<results>/report/corpus_statistics.parquet",
         counts="<results>/report/pair_counts.parquet",
@@ -55,7 +58,7 @@ rule describe_corpus:
     params:
         version=3,
         results=subpath(input.queries, ancestor=2),
-        pairs=json.dumps(PAIRS_OF, sort_keys=True),
+        pairs=plan.graph.pairs_as_json(),
     shell:
         """
         cocite report corpus \
@@ -69,54 +72,10 @@ rule describe_corpus:
         """
 
 
-rule draw_figures:
-    input:
-        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
-        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
-        triplets=expand(
-            "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=named_sets(config),
-            table=["collisions", "per_query"],
-        ),
-        counts="<results>/report/pair_counts.parquet",
-        provenance="<results>/provenance.json",
-    output:
-        pairs=figure("pair_counts", "pairs of papers"),
-        validation=figure("validation_curves", "validation curves"),
-        link_prediction=figure("link_prediction", "link prediction"),
-        bands=figure("band_quality", "neighbours by rank"),
-        triplets=figure("triplets", "triplets"),
-    log:
-        "<logs>/report/figures.log",
-    benchmark:
-        "<benchmarks>/report/figures.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # The demo's five figures took 252 MB and 3 s.
-        mem_mb=megabytes(600, every=20),
-        runtime=minutes(10, every=1),
-    params:
-        version=1,
-        results=subpath(input.provenance, parent=True),
-        pairs=json.dumps(PAIRS_OF, sort_keys=True),
-        figures=subpath(output.pairs, parent=True),
-    shell:
-        """
-        cocite report figures \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --pairs {params.pairs:q} \
-            --output {params.figures:q} \
-            >> {log:q} 2>&1
-        """
-
-
 rule choose_mapped_papers:
     input:
-        tables=mapped_tables,
-        corpus=corpus_of_map,
+        tables=plan.report.mapped_tables,
+        corpus=plan.report.corpus_of_map,
     output:
         papers="<results>/report/maps/{map}/papers.parquet",
         labels="<results>/report/maps/{map}/labels.parquet",
@@ -132,12 +91,12 @@ rule choose_mapped_papers:
         runtime=minutes(10, tables=0.05, corpus=0.005),
     params:
         version=1,
-        tables=lambda wildcards, input: Path(input.tables[0]).parent,
-        corpus=option_of_corpus,
-        settings=settings_of_map,
-        tasks=labelled_tasks,
-        only_queries=option_of_queries,
-        seed=config["seed"],
+        tables=plan.report.folder_of_tables,
+        corpus=plan.report.option_of_corpus,
+        settings=plan.report.settings_of_map,
+        tasks=plan.report.labelled_tasks,
+        only_queries=plan.report.option_of_queries,
+        seed=configuration.seed,
     shell:
         """
         cocite report map-papers {params.only_queries} {params.corpus} \
@@ -155,7 +114,7 @@ rule lay_out_map:
     input:
         papers="<results>/report/maps/{map}/papers.parquet",
         labels="<results>/report/maps/{map}/labels.parquet",
-        embeddings=mapped_vectors,
+        embeddings=plan.report.mapped_vectors,
     output:
         points="<results>/report/maps/{map}/points/{model}-{seed}.parquet",
         scores="<results>/report/maps/{map}/scores/{model}-{seed}.parquet",
@@ -164,20 +123,18 @@ rule lay_out_map:
     benchmark:
         "<benchmarks>/report/maps/{map}/layout-{model}-{seed}.jsonl"
     wildcard_constraints:
-        model=either(
-            model for entry in config["maps"].values() for model, _ in mapped_runs(config, entry.get("models"))
-        ),
+        model=either(plan.report.mapped_models),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # By t-SNE, 2,729 papers (64 dimensions) took 318 MB and 10 s, 10,000 (768 dimensions) 545 MB and 39 s; by UMAP,
         # these took 760 MB and 23 s.
-        mem_mb=laying_out_memory,
-        runtime=laying_out_minutes,
+        mem_mb=plan.report.laying_out_memory,
+        runtime=plan.report.laying_out_minutes,
     params:
         version=1,
-        settings=settings_of_map,
-        seed=config["seed"],
+        settings=plan.report.settings_of_map,
+        seed=configuration.seed,
     shell:
         """
         cocite report map-layout {input.embeddings:q} \
@@ -191,190 +148,74 @@ rule lay_out_map:
         """
 
 
-rule draw_map:
+rule draw_figures:
     input:
-        papers="<results>/report/maps/{map}/papers.parquet",
-        labels="<results>/report/maps/{map}/labels.parquet",
-        points=lambda wildcards: on_map(wildcards.map, "points"),
+        curves=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
+        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=configuration.embeddings),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
+        triplets=plan.triplets.checked("collisions", "per_query"),
+        counts="<results>/report/pair_counts.parquet",
+        intents=plan.report.intents(),
+        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=plan.triplets.by_aspect),
+        spaces=plan.evaluation.scores_by_aspect(),
+        trade=plan.report.scores_of_trade(),
+        probes=plan.evaluation.ranked_probes(),
+        papers=expand("<results>/report/maps/{map}/{table}.parquet", map=configuration.maps, table=["papers", "labels"]),
+        points=plan.report.on_maps("points"),
         provenance="<results>/provenance.json",
     output:
-        figure("map", "map of papers", path="map_{map}"),
+        plan.report.figures(),
     log:
-        "<logs>/report/maps/{map}/draw.log",
+        "<logs>/report/figures.log",
     benchmark:
-        "<benchmarks>/report/maps/{map}/draw.jsonl"
+        "<benchmarks>/report/figures.jsonl"
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # The points of 6 models on a map of 2,729 papers took 245 MB and 1.4 s.
-        mem_mb=megabytes(700, points=20),
-        runtime=minutes(10, points=1),
+        # Nine figures of a small run took 243 MB and 2.4 s; a map of 2,729 papers by 6 models alone 245 MB and 1.4 s.
+        mem_mb=megabytes(700, every=20),
+        runtime=minutes(10, every=1),
     params:
-        version=5,
+        version=1,
         results=subpath(input.provenance, parent=True),
-        seed=config["seed"],
+        pairs=plan.graph.pairs_as_json(),
+        seed=configuration.seed,
     shell:
         """
-        cocite report map \
+        cocite report figures {output:q} \
             --results {params.results:q} \
             --provenance {input.provenance:q} \
-            --map {wildcards.map} \
+            --pairs {params.pairs:q} \
             --seed {params.seed} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule draw_aspects:
-    input:
-        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=ASPECT_GRAPHS),
-        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(config)),
-        provenance="<results>/provenance.json",
-    output:
-        figure("aspects", "intents and aspects"),
-    log:
-        "<logs>/report/aspects.log",
-    benchmark:
-        "<benchmarks>/report/aspects.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # The counts of one graph and two sets took 212 MB and 1.2 s.
-        mem_mb=megabytes(600),
-        runtime=minutes(10),
-    params:
-        version=1,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report aspects \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule draw_spaces:
-    input:
-        scores=scored_by_aspect(),
-        provenance="<results>/provenance.json",
-    output:
-        figure("spaces", "spaces by aspects"),
-    log:
-        "<logs>/report/spaces.log",
-    benchmark:
-        "<benchmarks>/report/spaces.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # The scores of two models in five spaces, with three seeds each, took 223 MB and 1.1 s.
-        mem_mb=megabytes(600, scores=20),
-        runtime=minutes(10, scores=1),
-    params:
-        version=1,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report spaces \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule draw_trade:
-    input:
-        scores=scored_on_both_sides(),
-        provenance="<results>/provenance.json",
-    output:
-        figure("trade", "short queries against documents"),
-    log:
-        "<logs>/report/trade.log",
-    benchmark:
-        "<benchmarks>/report/trade.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # The scores of 5 models and baselines on three benchmarks took 214 MB and 1.1 s.
-        mem_mb=megabytes(600, scores=20),
-        runtime=minutes(10, scores=1),
-    params:
-        version=2,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report trade \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule draw_probes:
-    input:
-        scores=ranked_probes("scores.parquet"),
-        provenance="<results>/provenance.json",
-    output:
-        figure("probes", "sets and losses of the probes"),
-    log:
-        "<logs>/report/probes.log",
-    benchmark:
-        "<benchmarks>/report/probes.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # Three probes with 53 sets and losses took 221 MB and 2 s.
-        mem_mb=megabytes(600, scores=20),
-        runtime=minutes(10, scores=1),
-    params:
-        version=1,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report probes \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --output {output:q} \
             >> {log:q} 2>&1
         """
 
 
 rule write_page:
     input:
-        scores=all_scored("scores"),
-        failures=all_scored("failures"),
-        reported=all_reported(),
-        summaries=summaries(),
-        documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=config["benchmarks"]),
-        fields=expand("<results>/evaluation/{benchmark}/document_fields.parquet", benchmark=with_fields_described()),
-        over_tasks="<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
-        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
-        settings=trained("<results>/encoder/{model}/seed-{seed}/settings.json"),
-        models=models_with_cards(),
-        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
-        searches=measured_searches(),
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
-        triplets=expand(
-            "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=named_sets(config),
-            table=["checks", "per_query"],
+        scores=plan.evaluation.all_of_runs("scores"),
+        failures=plan.evaluation.all_of_runs("failures"),
+        reported=plan.evaluation.all_reported(),
+        summaries=plan.evaluation.summaries(),
+        documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=configuration.benchmarks),
+        fields=expand(
+            "<results>/evaluation/{benchmark}/document_fields.parquet", benchmark=plan.evaluation.with_fields()
         ),
-        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=ASPECT_GRAPHS),
-        probes=ranked_probes("scores.parquet"),
+        over_tasks=plan.evaluation.over_tasks(),
+        curves=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
+        settings=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/settings.json"),
+        models=plan.encoder.with_cards(),
+        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=configuration.embeddings),
+        searches=plan.neighbours.measured_searches(),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
+        triplets=plan.triplets.checked("checks", "per_query"),
+        intents=plan.report.intents(),
+        probes=plan.evaluation.ranked_probes(),
         leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
-        figures=[
-            rules.draw_figures.output,
-            rules.draw_trade.output if all(SIDES) else [],
-            rules.draw_probes.output if config["probes"] else [],
-            rules.draw_spaces.output if BY_ASPECT else [],
-            rules.draw_aspects.output if ASPECT_GRAPHS else [],
-            expand("<results>/report/figures/map_{map}.svg", map=config["maps"]),
-        ],
-        maps=[file for name in config["maps"] for table in ("points", "scores") for file in on_map(name, table)],
+        figures=rules.draw_figures.output,
+        maps=plan.report.on_maps("points", "scores"),
+        ids="<results>/report/id_spaces.parquet",
         provenance="<results>/provenance.json",
     output:
         page="<results>/report/index.html",
@@ -387,6 +228,7 @@ rule write_page:
         ),
         cards=directory("<results>/report/cards"),
         costs="<results>/report/costs.parquet",
+        database="<results>/cocite.duckdb",
     log:
         "<logs>/report/page.log",
     benchmark:
@@ -394,13 +236,13 @@ rule write_page:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # The demo's took 232 MB and 3 s.
+        # That of a small run took 322 MB and 2.1 s.
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
         version=15,
         results=subpath(input.provenance, parent=True),
-        logs=logs_of_rules(),
+        logs=logs_of(workflow),
     shell:
         """
         cocite report page {input.figures:q} \
@@ -410,34 +252,7 @@ rule write_page:
             --tables {output.tables:q} \
             --cards {output.cards:q} \
             --costs {output.costs:q} \
+            --database {output.database:q} \
             --output {output.page:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule write_views:
-    input:
-        "<results>/report/index.html",
-        "<results>/report/id_spaces.parquet",
-    output:
-        "<results>/cocite.duckdb",
-    log:
-        "<logs>/report/views.log",
-    benchmark:
-        "<benchmarks>/report/views.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # Views hold no rows: 152 MB and 1.2 s.
-        mem_mb=megabytes(400),
-        runtime=minutes(5),
-    params:
-        version=3,
-        results=subpath(output[0], parent=True),
-    shell:
-        """
-        cocite report views \
-            --results {params.results:q} \
-            --output {output:q} \
             >> {log:q} 2>&1
         """

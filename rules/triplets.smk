@@ -1,8 +1,8 @@
 rule sample_triplets:
     input:
-        sources=sampled_sources,
+        sources=plan.triplets.sources,
         queries="<results>/corpus/queries.parquet",
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
     output:
         sampled="<results>/triplets/{triplets}/triplets.parquet",
         omissions="<results>/triplets/omissions/{triplets}.parquet",
@@ -12,7 +12,7 @@ rule sample_triplets:
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample.jsonl"
     wildcard_constraints:
-        triplets=either(sets_with("triplets")),
+        triplets=either(plan.triplets.sets_in("triplets")),
     conda:
         "../envs/pipeline.yaml"
     threads: 2
@@ -26,8 +26,8 @@ rule sample_triplets:
     params:
         version=3,
         papers=folders_of("papers"),
-        settings=sampler_settings,
-        seed=config["seed"],
+        settings=plan.triplets.settings,
+        seed=configuration.seed,
     shell:
         """
         cocite triplets sample {input.sources:q} \
@@ -53,7 +53,9 @@ use rule sample_triplets as sample_examples with:
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample-examples.jsonl"
     wildcard_constraints:
-        triplets=either(name for name in sets_with("sampled_examples") if name not in sets_that_bring_texts()),
+        triplets=either(
+            name for name in plan.triplets.sets_in("sampled_examples") if name not in plan.triplets.bringing_texts
+        ),
     params:
         version=1,
 
@@ -66,7 +68,7 @@ rule fetch_pairs:
     benchmark:
         "<benchmarks>/triplets/{triplets}/fetch.jsonl"
     wildcard_constraints:
-        triplets=either(sets_to_fetch()),
+        triplets=either(plan.triplets.fetched),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -76,7 +78,7 @@ rule fetch_pairs:
         runtime=minutes(240),
     params:
         version=1,
-        parts=parts_to_fetch,
+        parts=plan.triplets.parts_to_fetch,
         state=state("triplets/{triplets}"),
     shell:
         """
@@ -90,9 +92,9 @@ rule fetch_pairs:
 
 rule sample_texts:
     input:
-        sources=sampled_sources,
+        sources=plan.triplets.sources,
         queries="<results>/corpus/queries.parquet",
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
     output:
         sampled="<results>/triplets/{triplets}/sampled_examples.parquet",
         texts="<results>/triplets/{triplets}/texts.parquet",
@@ -103,7 +105,7 @@ rule sample_texts:
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample-texts.jsonl"
     wildcard_constraints:
-        triplets=either(sets_that_bring_texts()),
+        triplets=either(plan.triplets.bringing_texts),
     conda:
         "../envs/pipeline.yaml"
     threads: 2
@@ -115,8 +117,8 @@ rule sample_texts:
     params:
         version=2,
         papers=folders_of("papers"),
-        settings=sampler_settings,
-        seed=config["seed"],
+        settings=plan.triplets.settings,
+        seed=configuration.seed,
     shell:
         """
         cocite triplets sample {input.sources:q} \
@@ -135,11 +137,9 @@ rule sample_texts:
 
 rule materialise_training:
     input:
-        triplets=lambda wildcards: sampled(wildcards.triplets),
-        group=lambda wildcards: (
-            sets_of_group(config["triplets"][wildcards.triplets]["group"]) + texts_of_sets([wildcards.triplets])
-        ),
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        triplets=plan.triplets.sampled_of,
+        group=plan.triplets.group_to_train,
+        papers=plan.corpus.papers(),
     output:
         examples="<results>/triplets/{triplets}/examples.parquet",
         documents=directory("<results>/triplets/{triplets}/documents"),
@@ -153,12 +153,12 @@ rule materialise_training:
     resources:
         # 200,200 triplets from a million papers took 490 MB and 6.5 s (docs/speed.md).
         mem_mb=megabytes(700, triplets=80),
-        runtime=by_sets(20, sets=1, others=0.005),
+        runtime=plan.triplets.by_sets(20, sets=1, others=0.005),
     params:
         version=3,
         triplets=lambda wildcards, input: ["--triplets", input.triplets],
         papers=folders_of("papers"),
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite triplets materialise {input.group:q} \
@@ -174,8 +174,8 @@ rule materialise_training:
 
 use rule materialise_training as materialise_validation with:
     input:
-        group=lambda wildcards: sets_of_group(wildcards.group) + texts_of_sets(names_of_group(wildcards.group)),
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        group=plan.triplets.group_to_validate,
+        papers=plan.corpus.papers(),
     output:
         examples="<results>/triplets/validation_{group}/examples.parquet",
         documents=directory("<results>/triplets/validation_{group}/documents"),
@@ -185,15 +185,15 @@ use rule materialise_training as materialise_validation with:
         "<benchmarks>/triplets/validation_{group}.jsonl"
     resources:
         # As materialise_training.
-        mem_mb=by_sets(700, sets=80),
-        runtime=by_sets(20, sets=1, others=0.005),
+        mem_mb=plan.triplets.by_sets(700, sets=80),
+        runtime=plan.triplets.by_sets(20, sets=1, others=0.005),
     params:
         triplets=[],
 
 
 rule relate_sample:
     input:
-        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
     output:
         "<results>/triplets/sampled_relations.parquet",
@@ -210,7 +210,7 @@ rule relate_sample:
         runtime=minutes(20, citations=0.01),
     params:
         version=1,
-        seed=config["seed"],
+        seed=configuration.seed,
     shell:
         """
         cocite triplets relate {input.citations:q} \
@@ -225,7 +225,7 @@ rule relate_sample:
 
 rule measure_bands:
     input:
-        neighbours=lambda wildcards: neighbours_of(wildcards.embedding),
+        neighbours=plan.neighbours.of_embedding,
         relations="<results>/triplets/sampled_relations.parquet",
         queries="<results>/corpus/queries.parquet",
     output:
@@ -235,7 +235,7 @@ rule measure_bands:
     benchmark:
         "<benchmarks>/triplets/band_quality/{embedding}.jsonl"
     wildcard_constraints:
-        embedding=either(RANKINGS),
+        embedding=either(plan.neighbours.rankings),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -244,8 +244,8 @@ rule measure_bands:
         runtime=minutes(10, neighbours=0.005),
     params:
         version=1,
-        settings=ranks_in_use,
-        seed=config["seed"],
+        settings=plan.triplets.ranks_in_use,
+        seed=configuration.seed,
     shell:
         """
         cocite triplets measure-bands {input.neighbours:q} \
@@ -262,13 +262,13 @@ rule measure_bands:
 
 rule check_triplets:
     input:
-        triplets=lambda wildcards: sampled(wildcards.triplets),
-        neighbours=ranked_neighbours,
-        relations=relations_of_mined,
-        mined=mined_positives,
+        triplets=plan.triplets.sampled_of,
+        neighbours=plan.triplets.ranked_neighbours,
+        relations=plan.triplets.relations_of_mined,
+        mined=plan.triplets.mined_positives,
         queries="<results>/corpus/queries.parquet",
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        benchmarks=documents_to_look_for,
+        papers=plan.corpus.papers(),
+        benchmarks=plan.triplets.documents_to_look_for,
     output:
         checks="<results>/triplets/{triplets}/checks.parquet",
         per_query="<results>/triplets/{triplets}/per_query.parquet",
@@ -286,10 +286,8 @@ rule check_triplets:
     params:
         version=5,
         papers=folders_of("papers"),
-        neighbours=folder_of_neighbours,
-        mined=lambda wildcards, input: (
-            ["--relations", str(input.relations), "--mined", str(input.mined)] if input.mined else []
-        ),
+        neighbours=plan.triplets.option_of_neighbours,
+        mined=plan.triplets.option_of_mined,
     shell:
         """
         cocite triplets check {input.benchmarks:q} \

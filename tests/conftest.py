@@ -24,6 +24,19 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=300)
 settings.load_profile("quick")
 
+RUNS = {"cluster", "finished"}
+"""Fixtures that take longest: what shares one comes first, so that no process of several ends with it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file, and those that share a run, in one process where there are several."""
+    if config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            shared = RUNS.intersection(item.fixturenames)
+            item.add_marker(pytest.mark.xdist_group(*(shared or [item.nodeid.partition("::")[0]])))
+        items.sort(key=lambda item: not RUNS.intersection(item.fixturenames))
+
 
 @pytest.fixture(scope="session")
 def shared() -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cocite.tools.documentation.pages import RECIPE
+from cocite.tools.documentation import RECIPE
 
 
 @dataclass(frozen=True, kw_only=True)

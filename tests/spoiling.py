@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from cocite.core.checksums import MARK
+from cocite.core.atomic import MARK
 
 
 def change(path: Path) -> None:

@@ -23,8 +23,8 @@ def test_help_loads_nothing_heavy():
 
 
 def test_steps_that_keep_blas_from_starting_threads_come_before_numpy():
-    code = "import sys, cocite.corpus.ingest.steps; print('numpy' in sys.modules)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+    code = "import os, sys, cocite.corpus.works; print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False 1\n"
 
 
 def test_help_names_every_stage_in_the_order_of_the_corridor():

@@ -1,7 +1,7 @@
 rule match:
     input:
-        theirs=papers_to_match_with(),
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        theirs=plan.corpus.papers_to_match_with(),
+        papers=plan.corpus.papers(),
     output:
         matches="<results>/corpus/matches.parquet",
         omissions="<results>/corpus/omissions/match.parquet",
@@ -20,7 +20,7 @@ rule match:
     params:
         version=1,
         papers=folders_of("papers"),
-        theirs=config["corpus"].get("match", ""),
+        theirs=plan.corpus.folder_of_matches,
     shell:
         """
         cocite corpus match {params.theirs:q} \
@@ -36,9 +36,9 @@ rule match:
 rule find_documents:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        papers=papers_for_documents,
-        matches=matches_for_documents,
-        paper_ids=hashes_for_documents(),
+        papers=plan.corpus.papers_for_documents,
+        matches=plan.corpus.matches_for_documents,
+        paper_ids=plan.corpus.hashes_for_documents(),
     output:
         papers="<results>/corpus/document_papers/{benchmark}.parquet",
         omissions="<results>/corpus/omissions/{benchmark}_documents.parquet",
@@ -47,7 +47,7 @@ rule find_documents:
     benchmark:
         "<benchmarks>/corpus/find-documents-{benchmark}.jsonl"
     wildcard_constraints:
-        benchmark=either(name for name, known_by in KNOWN_BY.items() if known_by != "ids"),
+        benchmark=either(name for name, known_by in plan.corpus.known_by.items() if known_by != "ids"),
     conda:
         "../../envs/pipeline.yaml"
     resources:
@@ -57,9 +57,9 @@ rule find_documents:
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
         version=3,
-        papers=lambda wildcards, input: ["--papers", str(Path(input.papers[0]).parent)] if input.papers else [],
-        matches=lambda wildcards, input: ["--matches", input.matches] if input.matches else [],
-        paper_ids=["--paper-ids", SOURCE.paper_ids] if SOURCE.paper_ids else [],
+        papers=plan.corpus.option_of_papers,
+        matches=option("--matches"),
+        paper_ids=["--paper-ids", configuration.corpus.paper_ids] if configuration.corpus.paper_ids else [],
     shell:
         """
         cocite corpus find-documents {input.documents:q} \

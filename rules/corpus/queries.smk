@@ -13,8 +13,8 @@ rule fetch_triplets:
         runtime=minutes(480),
     params:
         version=1,
-        dataset=config["queries"].get("dataset", ""),
-        revision=config["queries"].get("revision", ""),
+        dataset=plan.corpus.origin_of_triplets("dataset"),
+        revision=plan.corpus.origin_of_triplets("revision"),
         state=state("corpus/triplets"),
     shell:
         """
@@ -29,8 +29,8 @@ rule fetch_triplets:
 
 rule read_triplets:
     input:
-        triplets=published_triplets(),
-        matches=matches_for_published(),
+        triplets=plan.corpus.triplets,
+        matches=plan.corpus.matches_for_published(),
     output:
         queries="<results>/corpus/published_queries.parquet",
         omissions="<results>/corpus/omissions/read-triplets.parquet",
@@ -46,8 +46,8 @@ rule read_triplets:
         runtime=minutes(10, every=0.01),
     params:
         version=2,
-        folder=folder_of_triplets,
-        matches=lambda wildcards, input: ["--matches", input.matches] if input.matches else [],
+        folder=plan.corpus.folder_of_triplets,
+        matches=option("--matches"),
     shell:
         """
         cocite corpus read-triplets {params.folder:q} \
@@ -60,10 +60,10 @@ rule read_triplets:
 
 rule select_queries:
     input:
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
-        asked=asked_queries(),
-        exclude=excluded_papers(),
+        papers=plan.corpus.papers(),
+        citations=plan.corpus.citations(),
+        asked=plan.corpus.asked_queries(),
+        exclude=plan.corpus.excluded_papers(),
     output:
         queries="<results>/corpus/queries.parquet",
         omissions="<results>/corpus/omissions/select.parquet",
@@ -81,8 +81,8 @@ rule select_queries:
         version=4,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
-        settings=query_settings(),
-        seed=config["seed"],
+        settings=plan.corpus.query_settings(),
+        seed=configuration.seed,
     shell:
         """
         cocite corpus select {input.exclude:q} \
@@ -100,9 +100,9 @@ rule select_queries:
 
 rule check_leaks:
     input:
-        tables=tables_of_papers(),
+        tables=plan.corpus.tables_of_papers(),
         queries="<results>/corpus/queries.parquet",
-        contexts=buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
+        contexts=buckets("<results>/corpus/contexts/{bucket}.parquet") if plan.corpus.with_contexts else [],
     output:
         "<results>/corpus/leaks.parquet",
     log:
@@ -119,7 +119,7 @@ rule check_leaks:
         version=1,
         results=subpath(input.queries, ancestor=2),
         tables=folders_of_buckets("tables"),
-        oracles=oracles_and_validation(),
+        oracles=plan.triplets.oracles_and_validation(),
     shell:
         """
         cocite corpus leaks {params.tables:q} \

@@ -1,16 +1,16 @@
 rule ingest:
     input:
         manifest="<results>/corpus/manifest.json",
-        shards=raw_shards,
+        shards=plan.corpus.raw_shards,
     output:
-        table=read_from_shards(),
+        table=plan.corpus.read_from_shards(),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
     log:
         "<logs>/corpus/ingest-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(INGESTED_ALONE),
+        dataset=either(plan.corpus.ingested_alone),
     priority: 10  # the disk may have room for only a few raw shards at a time
     conda:
         "../../envs/pipeline.yaml"
@@ -22,10 +22,10 @@ rule ingest:
         runtime=minutes(10, shards=0.02),
     params:
         version=5,
-        shards=folder_of_shards,
-        parts=parts,
-        buckets=len(BUCKETS),
-        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+        shards=plan.corpus.folder_of_shards,
+        parts=plan.corpus.number_of_parts,
+        buckets=configuration.corpus.buckets,
+        ids="keep" if configuration.corpus.keep_ingested else "drop",
     shell:
         """
         cocite corpus ingest {wildcards.dataset} \
@@ -46,16 +46,16 @@ rule ingest:
 rule ingest_with_authors:
     input:
         manifest="<results>/corpus/manifest.json",
-        shards=raw_shards,
+        shards=plan.corpus.raw_shards,
     output:
-        table=read_from_shards(),
+        table=plan.corpus.read_from_shards(),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
     log:
         "<logs>/corpus/ingest-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(WITH_AUTHORS),
+        dataset=either(plan.corpus.with_authors),
     priority: 10
     conda:
         "../../envs/pipeline.yaml"
@@ -66,10 +66,10 @@ rule ingest_with_authors:
         runtime=minutes(10, shards=0.02),
     params:
         version=2,
-        shards=folder_of_shards,
-        parts=parts,
-        buckets=len(BUCKETS),
-        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+        shards=plan.corpus.folder_of_shards,
+        parts=plan.corpus.number_of_parts,
+        buckets=configuration.corpus.buckets,
+        ids="keep" if configuration.corpus.keep_ingested else "drop",
     shell:
         """
         cocite corpus ingest {wildcards.dataset} \
@@ -91,9 +91,9 @@ rule ingest_with_authors:
 rule ingest_with_contexts:
     input:
         manifest="<results>/corpus/manifest.json",
-        shards=raw_shards,
+        shards=plan.corpus.raw_shards,
     output:
-        table=temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{part}.parquet"),
+        table=plan.corpus.ingested("{dataset}/{part}"),
         contexts=temp("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet"),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
     log:
@@ -101,7 +101,7 @@ rule ingest_with_contexts:
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(WITH_CONTEXTS),
+        dataset=either(plan.corpus.with_contexts),
     priority: 10
     conda:
         "../../envs/pipeline.yaml"
@@ -113,10 +113,10 @@ rule ingest_with_contexts:
         runtime=minutes(15, shards=0.05),
     params:
         version=1,
-        shards=folder_of_shards,
-        parts=parts,
-        buckets=len(BUCKETS),
-        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+        shards=plan.corpus.folder_of_shards,
+        parts=plan.corpus.number_of_parts,
+        buckets=configuration.corpus.buckets,
+        ids="keep" if configuration.corpus.keep_ingested else "drop",
     shell:
         """
         cocite corpus ingest {wildcards.dataset} \

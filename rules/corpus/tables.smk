@@ -1,7 +1,7 @@
 rule list_names:
     input:
         manifest="<results>/corpus/manifest.json",
-        shards=raw_shards,
+        shards=plan.corpus.raw_shards,
     output:
         temp("<results>/corpus/ingested/{dataset}/names/{part}.parquet"),
     log:
@@ -9,7 +9,7 @@ rule list_names:
     benchmark:
         "<benchmarks>/corpus/list-names-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(WITH_NAMES),
+        dataset=either(plan.corpus.with_names),
     conda:
         "../../envs/pipeline.yaml"
     threads: 2
@@ -19,8 +19,8 @@ rule list_names:
         runtime=minutes(10, shards=0.02),
     params:
         version=2,
-        settings=table_settings,
-        parts=parts,
+        settings=plan.corpus.table_settings,
+        parts=plan.corpus.number_of_parts,
     shell:
         """
         cocite corpus list-names {wildcards.dataset} \
@@ -37,7 +37,7 @@ rule list_names:
 
 rule number_names:
     input:
-        listed=all_listed_names(),
+        listed=plan.corpus.all_listed_names(),
     output:
         "<results>/corpus/names.parquet",
     log:
@@ -67,18 +67,18 @@ rule number_names:
 rule ingest_tables:
     input:
         manifest="<results>/corpus/manifest.json",
-        shards=raw_shards,
-        listed=listed_names,
-        names="<results>/corpus/names.parquet" if WITH_NAMES else [],
+        shards=plan.corpus.raw_shards,
+        listed=plan.corpus.listed_names,
+        names=plan.corpus.names_of_ids(),
     output:
-        table=read_from_shards(),
+        table=plan.corpus.read_from_shards(),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
     log:
         "<logs>/corpus/ingest-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(FROM_TABLES),
+        dataset=either(plan.corpus.from_tables),
     priority: 10
     conda:
         "../../envs/pipeline.yaml"
@@ -90,9 +90,9 @@ rule ingest_tables:
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
         version=3,
-        settings=table_settings,
-        parts=parts,
-        buckets=len(BUCKETS),
+        settings=plan.corpus.table_settings,
+        parts=plan.corpus.number_of_parts,
+        buckets=configuration.corpus.buckets,
         numbering=lambda wildcards, input: ["--listed", input.listed, "--names", input.names] if input.listed else [],
     shell:
         """
@@ -115,9 +115,9 @@ rule count_cited:
     input:
         manifest="<results>/corpus/manifest.json",
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
-        papers=rows_to_merge("papers"),
-        citations=rows_to_merge("citations"),
-        names="<results>/corpus/names.parquet" if WITH_NAMES else [],
+        papers=plan.corpus.rows_to_merge("papers"),
+        citations=plan.corpus.rows_to_merge("citations"),
+        names=plan.corpus.names_of_ids(),
     output:
         "<results>/corpus/cited_ids.parquet",
     log:
@@ -133,8 +133,8 @@ rule count_cited:
         runtime=minutes(10, papers=0.02, citations=0.02),
     params:
         version=1,
-        ingested=f"{RESULTS}/corpus/ingested",
-        names=lambda wildcards, input: ["--names", input.names] if input.names else [],
+        ingested=f"{plan.results}/corpus/ingested",
+        names=option("--names"),
     shell:
         """
         cocite corpus count-cited \
@@ -167,7 +167,7 @@ rule check_cited:
         runtime=minutes(5),
     params:
         version=1,
-        outside=config["corpus"].get("outside", 1),
+        outside=plan.corpus.largest_outside,
     shell:
         """
         cocite corpus check-cited {input:q} \
@@ -179,7 +179,7 @@ rule check_cited:
 
 rule number_ids:
     input:
-        file=named_papers,
+        file=plan.corpus.named_papers,
         names="<results>/corpus/names.parquet",
     output:
         ids="<results>/corpus/numbered/{list}.txt",
@@ -189,7 +189,7 @@ rule number_ids:
     benchmark:
         "<benchmarks>/corpus/number-ids-{list}.jsonl"
     wildcard_constraints:
-        list=either(NAMED),
+        list=either(plan.corpus.named),
     conda:
         "../../envs/pipeline.yaml"
     resources:

@@ -3,16 +3,16 @@ rule ingest_works:
         manifest="<results>/corpus/manifest.json",
         shards="<results>/corpus/raw/works/{part}",
     output:
-        papers=temp_unless("keep_ingested", "<results>/corpus/ingested/papers/{part}.parquet"),
-        abstracts=temp_unless("keep_ingested", "<results>/corpus/ingested/abstracts/{part}.parquet"),
-        citations=temp_unless("keep_ingested", "<results>/corpus/ingested/citations/{part}.parquet"),
+        papers=plan.corpus.ingested("papers/{part}"),
+        abstracts=plan.corpus.ingested("abstracts/{part}"),
+        citations=plan.corpus.ingested("citations/{part}"),
         report="<results>/corpus/ingest_report/works/{part}.parquet",
     log:
         "<logs>/corpus/ingest-works-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-works-{part}.jsonl"
     wildcard_constraints:
-        part=either(map(str, PARTS.get("works", []))),
+        part=either(map(str, plan.corpus.parts.get("works", []))),
     priority: 10
     conda:
         "../../envs/pipeline.yaml"
@@ -23,11 +23,11 @@ rule ingest_works:
         runtime=minutes(20, shards=0.02),
     params:
         version=1,
-        parts=len(PARTS.get("works", [])),
-        buckets=len(BUCKETS),
-        authors="--authors" if SOURCE.authors else "",
-        mag="--mag" if SOURCE.matched_with else "",
-        settings=lambda wildcards: json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
+        parts=len(plan.corpus.parts.get("works", [])),
+        buckets=configuration.corpus.buckets,
+        authors="--authors" if configuration.corpus.authors else "",
+        mag="--mag" if configuration.corpus.matched_with else "",
+        settings=plan.corpus.filters,
     shell:
         """
         cocite corpus ingest-works {params.authors} {params.mag} \
@@ -51,27 +51,27 @@ rule reuse_works:
     input:
         manifest="<results>/corpus/manifest.json",
     output:
-        papers=temp_unless("keep_ingested", "<results>/corpus/ingested/papers/{part}.parquet"),
-        abstracts=temp_unless("keep_ingested", "<results>/corpus/ingested/abstracts/{part}.parquet"),
-        citations=temp_unless("keep_ingested", "<results>/corpus/ingested/citations/{part}.parquet"),
+        papers=plan.corpus.ingested("papers/{part}"),
+        abstracts=plan.corpus.ingested("abstracts/{part}"),
+        citations=plan.corpus.ingested("citations/{part}"),
         report="<results>/corpus/ingest_report/works/{part}.parquet",
     log:
         "<logs>/corpus/reuse-works-{part}.log",
     benchmark:
         "<benchmarks>/corpus/reuse-works-{part}.jsonl"
     wildcard_constraints:
-        part=either(map(str, REUSED.get("works", []))),
+        part=either(map(str, plan.corpus.reused.get("works", []))),
     conda:
         "../../envs/pipeline.yaml"
     resources:
         # It copies row groups, one after the other.
         mem_mb=megabytes(1500),
-        runtime=reuse_minutes,
+        runtime=plan.corpus.reuse_minutes,
     params:
         version=1,
-        base=f"{config['corpus'].get('base', '')}/corpus",
-        number=part_of_base,
-        parts=len(PARTS.get("works", [])),
+        base=f"{plan.corpus.reused_base}/corpus",
+        number=plan.corpus.part_of_base,
+        parts=len(plan.corpus.parts.get("works", [])),
     shell:
         """
         cocite corpus reuse-works \

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.baselines.embedding import embed_documents
+from cocite.baselines.running import embed_documents, train_baseline
 from cocite.baselines.steps import Sources
-from cocite.baselines.training import train_baseline
 from cocite.config.baseline import Baseline
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, vectors_of, write_table
@@ -48,19 +47,25 @@ def queries(path: Path, splits: dict[int, str]) -> Path:
     return path
 
 
-def trained(kind: Baseline, folder: Path, texts: dict, splits: dict | None = None, training_seed=1, **sources) -> Path:
-    """The model of a baseline that was trained on papers with these texts."""
-    source = papers(folder / "papers" / "0.parquet", texts)
-    asked = {"seed": 1, "training_seed": training_seed, "memory_mb": 1000, "threads": 1, "state": folder / "state"}
-    asked |= {"queries": queries(folder / "queries.parquet", splits or {}), "output": folder / "model"}
-    train_baseline(kind, Sources(papers=[source], **sources), **asked)
+def train(baseline: Baseline, folder: Path, sources: Sources, splits=None, training_seed=1, memory_mb=1000) -> Path:
+    """The model of a baseline that was trained on some tables, in a folder that a killed training resumes in."""
+    asked = {"seed": 1, "training_seed": training_seed, "memory_mb": memory_mb, "threads": 1}
+    asked |= {"queries": queries(folder / "queries.parquet", splits or {}), "state": folder / "state"}
+    train_baseline(baseline, sources, **asked, output=folder / "model")
     return folder / "model"
 
 
+def trained(kind: Baseline, folder: Path, texts: dict, splits=None, training_seed=1, **sources) -> Path:
+    """The model of a baseline that was trained on papers with these texts."""
+    source = papers(folder / "papers" / "0.parquet", texts)
+    return train(kind, folder, Sources(papers=[source], **sources), splits, training_seed)
+
+
 def embedded(
-    baseline: Baseline, source: Path, output: Path, model=None, seed=1, **sources
+    baseline: Baseline, source: Path | Texts, output: Path, model=None, seed=1, **sources
 ) -> dict[str, NDArray[np.float32]]:
-    """The vector of each document that has one."""
+    """The vector of each document of a table, or of a table of these texts, that has one."""
+    source = documents(output.with_suffix(".texts.parquet"), source) if isinstance(source, dict) else source
     table = "papers" if source.parent.name == "papers" else "documents"
     given = {"settings": baseline, "model": model, "sources": Sources(**sources), "seed": seed, "threads": 1}
     embed_documents(source, table=table, **given, output=output)

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import documents, embedded
 
-from cocite.baselines.brought import Names, read_vectors
 from cocite.baselines.methods.brought import BroughtVectors
+from cocite.baselines.user_vectors import Called, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
@@ -43,6 +43,7 @@ def as_lines(path: Path, ids, vectors, names=("paper_id", "embedding")) -> Path:
     return path
 
 
+RUN = {"model": "m", "training_seed": 0, "benchmark": "b", "modes": ["compat"], "evaluation_seeds": [1]}
 FORMATS = {"v.parquet": as_parquet, "v.npz": as_npz, "v.jsonl": as_lines, "v.jsonl.gz": as_lines}
 
 
@@ -51,17 +52,13 @@ def baseline(path: Path, **more) -> BroughtVectors:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_vectors_are_read_from_every_format(tmp_path, name):
+def test_vectors_are_read_from_every_format_and_ids_that_are_numbers_are_taken_as_text(tmp_path, name):
     path = FORMATS[name](tmp_path / name, IDS, VECTORS)
     found = read_vectors([path], {"d3", "d1", "else"})
     assert found.read == 3
     assert found.rows.keys() == {"d1", "d3"}
     for each in ("d1", "d3"):
         assert (found.matrix[found.rows[each]] == VECTORS[IDS.index(each)]).all()
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_ids_that_are_numbers_are_taken_as_text(tmp_path, name):
     path = FORMATS[name](tmp_path / name, [11, 12, 13], VECTORS)
     assert read_vectors([path], {"12"}).rows == {"12": 0}
 
@@ -69,52 +66,43 @@ def test_ids_that_are_numbers_are_taken_as_text(tmp_path, name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_ids_and_vectors_may_have_any_name(tmp_path, name):
     path = FORMATS[name](tmp_path / name, IDS, VECTORS, ("sha", "specter"))
-    assert len(read_vectors([path], IDS, Names("sha", "specter")).rows) == 3
+    assert len(read_vectors([path], IDS, Called("sha", "specter")).rows) == 3
     with pytest.raises(InputError, match=r"has no ids under paper_id or id or .*; its (columns|arrays|keys) are sha"):
         read_vectors([path], IDS)
     with pytest.raises(InputError, match=r"has no vectors under cls; its .* are sha, .*specter"):
-        read_vectors([path], IDS, Names("sha", "cls"))
+        read_vectors([path], IDS, Called("sha", "cls"))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_vector_that_is_not_finite_is_refused(tmp_path, name):
-    path = FORMATS[name](tmp_path / name, IDS, [[1, 2], [np.nan, 1], [0, np.inf]])
-    with pytest.raises(InputError, match=r"v\..*, (row|line) 2: the vector of 'd2' holds a value that is not finite"):
-        read_vectors([path], ["d1"])
-
-
-@pytest.mark.parametrize("name", ["v.parquet", "v.jsonl", "v.jsonl.gz"])
-def test_vectors_of_two_dimensions_are_refused(tmp_path, name):
-    path = FORMATS[name](tmp_path / name, IDS, [[1, 2], [3, 4], [5]])
-    with pytest.raises(
-        InputError, match=r"v\..*, (row|line) 3: the vector has 1 dimensions, and that of .* (row|line) 1 has 2"
-    ):
-        read_vectors([path], ["d1"])
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_an_id_that_comes_twice_is_refused_with_both_places(tmp_path, name):
-    path = FORMATS[name](tmp_path / name, ["d1", "d2", "d1"], VECTORS)
-    with pytest.raises(
-        InputError, match=r", (row|line) 3: the id 'd1' is there a second time; it came first in .*(row|line) 1\."
-    ):
-        read_vectors([path], ["d1"])
+@pytest.mark.parametrize(
+    ("ids", "vectors", "said", "formats"),
+    [
+        (IDS, [[1, 2], [np.nan, 1], [0, np.inf]], "2: the vector of 'd2' holds a value that is not finite", FORMATS),
+        (IDS[:2] * 2, [*VECTORS, [0, 0]], "3: the id 'd1' is there a second time; it came .*(row|line) 1", FORMATS),
+        (
+            IDS,
+            [[1, 2], [3, 4], [5]],
+            "3: the vector has 1 dimensions, and that of .* 1 has 2",
+            FORMATS.keys() - {"v.npz"},
+        ),
+    ],
+)
+def test_vectors_that_cannot_be_are_refused_with_their_place(tmp_path, ids, vectors, said, formats):
+    for name in formats:
+        path = FORMATS[name](tmp_path / name, ids, vectors)
+        with pytest.raises(InputError, match=rf"{name}, (row|line) {said}"):
+            read_vectors([path], ["d1"])
 
 
 def test_an_id_may_come_again_in_another_file_with_the_same_vector(tmp_path):
     first = as_lines(tmp_path / "a.jsonl", IDS, VECTORS)
     same = as_npz(tmp_path / "b.npz", IDS[:1], VECTORS[:1])
     assert len(read_vectors([first, same], IDS).rows) == 3
+    wide = as_npz(tmp_path / "w.npz", ["e"], [[1.0, 2.0, 3.0]])
+    with pytest.raises(InputError, match=r"w\.npz, row 1: the vector has 3 dimensions, and that of .*a\.jsonl.* has 2"):
+        read_vectors([first, wide], IDS)
     other = as_npz(tmp_path / "c.npz", IDS[:1], VECTORS[1:2])
     with pytest.raises(InputError, match=r"c\.npz, row 1: the id 'd1' is there again, with another vector; .*a\.jsonl"):
         read_vectors([first, other], IDS)
-
-
-def test_files_of_two_dimensions_are_refused(tmp_path):
-    first = as_lines(tmp_path / "a.jsonl", IDS, VECTORS)
-    wide = as_npz(tmp_path / "b.npz", ["e"], [[1.0, 2.0, 3.0]])
-    with pytest.raises(InputError, match=r"b\.npz, row 1: the vector has 3 dimensions, and that of .*a\.jsonl.* has 2"):
-        read_vectors([first, wide], IDS)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +145,14 @@ def test_a_paper_stands_for_all_its_documents_but_for_short_queries(tmp_path):
 
 
 def test_vectors_of_none_of_the_documents_are_refused(tmp_path):
-    table = documents(tmp_path / "documents.parquet", {"7": ("t", None), "8": ("u", None)})
+    table = {"7": ("t", None), "8": ("u", None)}
     path = as_lines(tmp_path / "v.jsonl", IDS, VECTORS)
     with pytest.raises(InputError, match=r"v\.jsonl: none of its 3 ids is one of the 2 of .*, such as '7'"):
         embedded(baseline(path), table, tmp_path / "vectors.parquet")
 
 
 def test_all_files_of_a_folder_are_read(tmp_path):
-    table = documents(tmp_path / "documents.parquet", dict.fromkeys(IDS, ("t", None)))
+    table = dict.fromkeys(IDS, ("t", None))
     (tmp_path / "of").mkdir()
     as_lines(tmp_path / "of" / "cls.jsonl", IDS[:1], VECTORS[:1])
     as_parquet(tmp_path / "of" / "recomm.parquet", IDS[2:], VECTORS[2:])
@@ -185,14 +173,13 @@ def test_scores_are_those_of_a_model_with_the_same_vectors(tmp_path, name):
         "jsonl": as_lines(tmp_path / "v.jsonl", names[::-1], vectors[::-1]),
         "npz": as_npz(tmp_path / "v.npz", names, vectors),
     }
-    source = documents(tmp_path / "documents.parquet", dict.fromkeys(names, ("t", None)))
+    source = dict.fromkeys(names, ("t", None))
     embedded(baseline(brought[name]), source, tmp_path / "ours.parquet")
 
     task = TASKS["relish"]
     judged = {query: {other: int(draw.integers(0, 3)) for other in names[5:]} for query in names[:5]}
     benchmark = Benchmark(judgements={task.name: judged})
-    run = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
-    scored = [scored_by(file, run)(task, benchmark) for file in (model, tmp_path / "ours.parquet")]
+    scored = [scored_by(file, Run(**RUN))(task, benchmark) for file in (model, tmp_path / "ours.parquet")]
     assert scored[0].scores == scored[1].scores
     assert scored[0].outcomes == scored[1].outcomes
     assert scored[0].scores[0][8] > 0
@@ -200,10 +187,9 @@ def test_scores_are_those_of_a_model_with_the_same_vectors(tmp_path, name):
 
 def test_documents_without_a_brought_vector_count_as_missing(tmp_path):
     names = ["1", "2", "3"]
-    source = documents(tmp_path / "documents.parquet", dict.fromkeys(names, ("t", None)))
+    source = dict.fromkeys(names, ("t", None))
     embedded(baseline(as_lines(tmp_path / "v.jsonl", names[:2], VECTORS[:2])), source, tmp_path / "ours.parquet")
     benchmark = Benchmark(judgements={"relish": {"1": {"2": 1, "3": 0}}})
-    shares = {"benchmark": "b", "modes": ["compat"], "evaluation_seeds": [1]}
-    run = Run(model="m", training_seed=0, **shares, largest_missing=0.5)
+    run = Run(**RUN, largest_missing=0.5)
     scored = scored_by(tmp_path / "ours.parquet", run)(TASKS["relish"], benchmark)
     assert (scored.documents, scored.missing) == (3, 1)

@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from tests.baselines.tables import documents, embedded, queries
+from tests.baselines.tables import embedded, train
 
 from cocite.baselines import summed_words
 from cocite.baselines.methods.citeomatic import SummedWords
 from cocite.baselines.steps import Sources
-from cocite.baselines.summed_words import Sums, Words
-from cocite.baselines.training import train_baseline
+from cocite.baselines.summed_words import Learner, Sums, Words
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
@@ -23,7 +22,7 @@ SMALL = SummedWords(
 TOPICS = (("graph", "vertex", "clique"), ("protein", "enzyme", "cell"), ("treaty", "senate", "vote"))
 
 
-def a_set(folder: Path, seed: int = 0) -> dict[str, Path]:
+def a_set(folder: Path, seed: int = 0) -> Sources:
     """Papers of three topics with words of their own, each paper's positives of its topic."""
     random = np.random.default_rng(seed)
     topic = {paper: paper % 3 for paper in range(60)}
@@ -43,14 +42,7 @@ def a_set(folder: Path, seed: int = 0) -> dict[str, Path]:
         examples["negatives"].append(random.choice(far, 3, replace=False).tolist())
     schema = pa.schema([field for field in empty_schema(TABLES["training_examples"]) if field.name in examples])
     write_table(folder / "examples.parquet", "training_examples", pa.table(examples, schema=schema))
-    return {"examples": folder / "examples.parquet", "texts": folder / "documents"}
-
-
-def train(folder: Path, sources: dict[str, Path], baseline: SummedWords = SMALL, training_seed: int = 1) -> Path:
-    asked = queries(folder / "queries.parquet", {})
-    given = {"queries": asked, "seed": 1, "training_seed": training_seed, "memory_mb": 1000, "threads": 1}
-    train_baseline(baseline, Sources(**sources), **given, state=folder / "state", output=folder / "model")
-    return folder / "model"
+    return Sources(examples=folder / "examples.parquet", texts=folder / "documents")
 
 
 def test_a_document_is_the_sum_of_its_fields_which_are_sums_of_words():
@@ -69,10 +61,9 @@ def test_a_document_is_the_sum_of_its_fields_which_are_sums_of_words():
 
 
 def test_words_of_one_topic_come_together(tmp_path):
-    model = train(tmp_path, a_set(tmp_path))
+    model = train(SMALL, tmp_path, a_set(tmp_path))
     words = [(word, topic) for topic, some in enumerate(TOPICS) for word in some]
-    source = documents(tmp_path / "documents.parquet", {word: (word, None) for word, _ in words})
-    found = embedded(SMALL, source, tmp_path / "vectors.parquet", model=model)
+    found = embedded(SMALL, {word: (word, None) for word, _ in words}, tmp_path / "vectors.parquet", model=model)
     alike = {
         same: [
             float(found[one] @ found[other])
@@ -88,7 +79,7 @@ def test_words_of_one_topic_come_together(tmp_path):
 def test_one_seed_gives_one_model_and_another_seed_another(tmp_path):
     sources = a_set(tmp_path)
     weights = [
-        (train(tmp_path / str(at), sources, training_seed=seed) / "weights.safetensors").read_bytes()
+        (train(SMALL, tmp_path / str(at), sources, training_seed=seed) / "weights.safetensors").read_bytes()
         for at, seed in enumerate((1, 1, 2))
     ]
     assert weights[0] == weights[1] != weights[2]
@@ -96,31 +87,32 @@ def test_one_seed_gives_one_model_and_another_seed_another(tmp_path):
 
 def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch):
     sources = a_set(tmp_path)
-    whole = (train(tmp_path / "whole", sources) / "weights.safetensors").read_bytes()
-    save = summed_words._save
+    whole = (train(SMALL, tmp_path / "whole", sources) / "weights.safetensors").read_bytes()
+    save = Learner.save
 
-    def killed(state, learner, epochs):
-        save(state, learner, epochs)
+    def killed(learner, state, epochs):
+        save(learner, state, epochs)
         if epochs == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(summed_words, "_save", killed)
+    monkeypatch.setattr(Learner, "save", killed)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "killed", sources)
+        train(SMALL, tmp_path / "killed", sources)
     monkeypatch.undo()
     epochs = []
-    monkeypatch.setattr(summed_words, "_save", lambda state, learner, count: epochs.append(count))
-    assert (train(tmp_path / "killed", sources) / "weights.safetensors").read_bytes() == whole
+    monkeypatch.setattr(Learner, "save", lambda learner, state, count: epochs.append(count))
+    assert (train(SMALL, tmp_path / "killed", sources) / "weights.safetensors").read_bytes() == whole
     assert epochs == [5, 6]
 
 
 def test_a_negative_is_near_and_no_positive(tmp_path):
     sources = a_set(tmp_path)
-    known = summed_words._known_words(sorted(sources["texts"].glob("*.parquet")), 2)
-    ids, words = summed_words._read_words(sorted(sources["texts"].glob("*.parquet")), known)
-    examples = summed_words._read_examples(sources["examples"], ids)
+    known = summed_words.known_words(sorted(sources.texts.glob("*.parquet")), 2)
+    ids, words = summed_words.read_words(sorted(sources.texts.glob("*.parquet")), known)
+    examples = summed_words.read_examples(sources.examples, ids)
     torch.manual_seed(0)
-    learner = summed_words.Learner(Sums(len(known), 8), SMALL, words, examples, seed=3)
+    settings = {"lr": SMALL.lr, "batch_size": SMALL.batch_size, "margin": SMALL.margin, "nearest": SMALL.nearest}
+    learner = Learner(Sums(len(known), 8), words, examples, seed=3, **settings)
     near = learner._near(np.random.default_rng(0))
     vectors = learner.model(words).detach().numpy()
     for query, paper in zip(examples.queries.tolist(), near.tolist(), strict=True):
@@ -132,12 +124,12 @@ def test_a_negative_is_near_and_no_positive(tmp_path):
 
 
 def test_a_document_without_a_known_word_has_no_vector(tmp_path):
-    model = train(tmp_path, a_set(tmp_path))
-    source = documents(tmp_path / "documents.parquet", {"a": ("Graph", None), "b": ("the xylophone", None)})
-    assert list(embedded(SMALL, source, tmp_path / "vectors.parquet", model=model)) == ["a"]
+    model = train(SMALL, tmp_path, a_set(tmp_path))
+    texts = {"a": ("Graph", None), "b": ("the xylophone", None)}
+    assert list(embedded(SMALL, texts, tmp_path / "vectors.parquet", model=model)) == ["a"]
 
 
 def test_words_that_are_too_rare_are_refused(tmp_path):
     rare = SMALL.model_copy(update={"min_count": 1000})
     with pytest.raises(InputError, match="no word is in 1000 documents of the set; lower min_count"):
-        train(tmp_path, a_set(tmp_path), rare)
+        train(rare, tmp_path, a_set(tmp_path))

@@ -9,7 +9,7 @@ from tests.baselines.tables import documents, embedded
 from tests.configurations import refused
 
 from cocite.config.baselines import baselines_with_vectors, beside_models, reported_on, trained_entries
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure
 from cocite.config.runs import runs_of, runs_that_rank_alone
 from cocite.config.stale import is_configured
 
@@ -22,12 +22,12 @@ def written():
 
 
 def baseline_runs(config):
-    models = {f"{name}-{seed}" for name, entry in config["models"].items() for seed in entry["seeds"]}
+    models = {f"{name}-{seed}" for name, entry in config.models.items() for seed in entry.seeds}
     return [run for run in runs_of(config) if run not in models and "_" not in run]
 
 
 def test_bm25_and_random_vectors_are_scored_where_no_baselines_are_named(written):
-    config = resolve(written)
+    config = configure(written)
     assert baseline_runs(config) == ["bm25-0", "random-0"]
     assert runs_that_rank_alone(config) == ["bm25-0"]
 
@@ -38,16 +38,16 @@ def test_exactly_the_baselines_that_are_named_are_scored(written):
         "ft": {"kind": "fasttext", "seeds": [4, 5]},
         "s": {"kind": "sif", "of": "ft"},
     }
-    config = resolve(written | {"baselines": named})
+    config = configure(written | {"baselines": named})
     assert baseline_runs(config) == ["words-0", "ft-4", "ft-5", "s-4", "s-5"]
     assert runs_that_rank_alone(config) == ["words-0"]
-    assert baseline_runs(resolve(written | {"baselines": {}})) == []
+    assert baseline_runs(configure(written | {"baselines": {}})) == []
 
 
 def test_brought_vectors_are_scored_on_the_benchmarks_that_they_are_for(written, tmp_path):
     (tmp_path / "v.jsonl").touch()
     named = {"theirs": {"kind": "brought", "path": str(tmp_path / "v.jsonl"), "benchmarks": ["holdout"]}}
-    config = resolve(written | {"baselines": named})
+    config = configure(written | {"baselines": named})
     assert "theirs-0" in runs_of(config, "holdout")
     assert "theirs-0" not in runs_of(config, "scirepeval")
 
@@ -64,7 +64,7 @@ def with_datasets(written, folder, *names):
 def test_reported_scores_are_read_on_benchmarks_with_tasks_of_mteb_and_are_no_run(written, tmp_path):
     (tmp_path / "SciFact.json").write_text("{}")
     named = {"theirs": {"kind": "reported", "path": str(tmp_path / "SciFact.json")}, "random": {"kind": "random"}}
-    config = resolve(with_datasets(written, tmp_path, "scifact", "own") | {"baselines": named})
+    config = configure(with_datasets(written, tmp_path, "scifact", "own") | {"baselines": named})
     assert [reported_on(config, name) for name in ("holdout", "beir")] == [[], ["theirs"]]
     assert baseline_runs(config) == ["random-0"]
     assert baselines_with_vectors(config) == ["random"]
@@ -124,9 +124,9 @@ def test_baselines_that_cannot_be_scored_are_refused(written, baselines, said, m
 
 def test_the_published_grids_are_valid(shared, monkeypatch):
     monkeypatch.setenv("COCITE_SHARED", str(shared))
-    trained = trained_entries(resolve(yaml.safe_load((ROOT / "experiments/baselines.yaml").read_text())))
+    trained = trained_entries(configure(yaml.safe_load((ROOT / "experiments/baselines.yaml").read_text())).baselines)
     assert sum(name.startswith("doc2vec_point-") for name in trained) == 27
-    assert [entry["a"] for entry in trained.values() if entry["kind"] == "sif"] == [1e-5, 3e-5, 1e-4, 3e-4, 1e-3]
+    assert [entry.a for entry in trained.values() if entry.kind == "sif"] == [1e-5, 3e-5, 1e-4, 3e-4, 1e-3]
 
 
 def test_the_example_of_the_documentation_embeds(tmp_path, monkeypatch):

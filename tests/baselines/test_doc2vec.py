@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from tests.baselines.tables import documents, embedded, trained
-from tests.baselines.test_fasttext import corpus, joined
+from tests.baselines.tables import embedded, trained
+from tests.baselines.test_fasttext import corpus, joined, killed_after
 
-from cocite.baselines import gensim_training, paragraph_vectors
-from cocite.baselines.methods.doc2vec import Doc2Vec
-from cocite.baselines.words import analyser
+from cocite.baselines import gensim_training
+from cocite.baselines.gensim_training import analyser
+from cocite.baselines.methods.doc2vec import Doc2Vec, first_vector, infer
 from cocite.core.errors import InputError
+from cocite.core.randomness import derive_seed
 
 SMALL = {"dimension": 8, "epochs": 4, "min_count": 2}
 
@@ -30,9 +31,9 @@ def by_hand(texts, *, words=0):
 
 @pytest.mark.parametrize("words", [False, True])
 def test_a_training_is_that_of_gensim_called_by_hand(tmp_path, monkeypatch, words):
-    monkeypatch.setattr(paragraph_vectors, "gensim_seed", lambda training: 5)
+    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
     baseline = Doc2Vec(kind="doc2vec", **SMALL, words=words)
-    model = paragraph_vectors.read_model(baseline, trained(baseline, tmp_path, corpus()))
+    model = baseline.read_model(trained(baseline, tmp_path, corpus()))
     theirs = by_hand(joined(corpus()), words=int(words))
     assert model.wv.index_to_key == theirs.wv.index_to_key
     assert (model.cum_table == theirs.cum_table).all()
@@ -41,12 +42,12 @@ def test_a_training_is_that_of_gensim_called_by_hand(tmp_path, monkeypatch, word
 
 def test_an_inference_is_that_of_gensim_from_the_same_start(tmp_path, monkeypatch):
     baseline = Doc2Vec(kind="doc2vec", **SMALL)
-    model = paragraph_vectors.read_model(baseline, trained(baseline, tmp_path, corpus()))
+    model = baseline.read_model(trained(baseline, tmp_path, corpus()))
     words = ["graph", "theory", "we", "sailing"]
-    ours = paragraph_vectors.infer(model, words, seed=3)
-    start = paragraph_vectors.first_vector(model, " ".join(words), 3)
+    ours = infer(model, words, seed=3)
+    start = first_vector(model, " ".join(words), 3)
     monkeypatch.setattr("gensim.models.doc2vec.pseudorandom_weak_vector", lambda size, seed_string: start.copy())
-    model.random = np.random.RandomState(paragraph_vectors.derive_seed(3, "words", " ".join(words)) % 2**32)
+    model.random = np.random.RandomState(derive_seed(3, "words", " ".join(words)) % 2**32)
     assert (model.infer_vector(words) == ours).all()
 
 
@@ -54,15 +55,15 @@ def test_a_vector_depends_on_the_words_and_the_seed_alone(tmp_path):
     baseline = Doc2Vec(kind="doc2vec", **SMALL)
     model = trained(baseline, tmp_path, corpus())
     asked = {"a": ("Graph theory", None), "b": ("Sailing", "boats"), "c": ("xylophone", None)}
-    some = embedded(baseline, documents(tmp_path / "some.parquet", asked), tmp_path / "1.parquet", model=model)
+    some = embedded(baseline, asked, tmp_path / "1.parquet", model=model)
     asked |= {"0": ("Deep learning", None), "d": (None, "graph THEORY")}
-    more = embedded(baseline, documents(tmp_path / "more.parquet", asked), tmp_path / "2.parquet", model=model)
+    more = embedded(baseline, asked, tmp_path / "2.parquet", model=model)
     assert some.keys() == {"a", "b"}
     assert more.keys() == {"0", "a", "b", "d"}
     assert all((some[name] == more[name]).all() for name in some)
     assert (more["a"] == more["d"]).all()
     other = trained(baseline, tmp_path / "other", corpus(), training_seed=2)
-    moved = embedded(baseline, tmp_path / "some.parquet", tmp_path / "3.parquet", model=other)
+    moved = embedded(baseline, asked, tmp_path / "3.parquet", model=other)
     assert not (moved["a"] == some["a"]).any()
 
 
@@ -71,18 +72,7 @@ def test_a_training_that_was_killed_ends_with_the_same_model(tmp_path, monkeypat
     """Also where files of its state are gone, as where it was killed while the earlier ones were removed."""
     baseline = Doc2Vec(kind="doc2vec", **SMALL, words=True)
     whole = trained(baseline, tmp_path / "whole", corpus())
-    monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    keep, epochs = gensim_training._keep, []
-
-    def die_after(model, done, folder, weights_of):
-        keep(model, done, folder, weights_of)
-        epochs.append(done)
-        if len(epochs) == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(gensim_training, "_keep", die_after)
-    with pytest.raises(KeyboardInterrupt):
-        trained(baseline, tmp_path / "killed", corpus())
+    epochs = killed_after(2, baseline, tmp_path / "killed", monkeypatch)
     for path in (tmp_path / "killed/state").glob(lost or "no file"):
         path.unlink()
     resumed = trained(baseline, tmp_path / "killed", corpus())

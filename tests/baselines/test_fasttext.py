@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import TfidfVectorizer
-from tests.baselines.tables import documents, embedded, trained
+from tests.baselines.tables import embedded, papers, queries, trained
 
 from cocite.baselines import gensim_training
+from cocite.baselines.gensim_training import Counted, Weights, analyser, weigh, write_words
 from cocite.baselines.methods.fasttext import FastText
-from cocite.baselines.words import Counted, Weights, analyser, weigh, write_words
+from cocite.baselines.steps import Training
 from cocite.core.errors import InputError
 
 SMALL = {"dimension": 8, "parts": 500, "epochs": 3, "min_count": 2, "min_df": 2}
@@ -47,12 +48,12 @@ def joined(texts):
 
 
 def test_the_published_options_are_no_norm_and_ascii_accents(tmp_path, monkeypatch):
-    monkeypatch.setattr("cocite.baselines.word_vectors.gensim_seed", lambda training: 5)
+    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: 5)
     texts = {number: (f"{title} straße", text) for number, (title, text) in corpus().items()}  # ß has no ASCII letter
     published = FastText(kind="fasttext", norm="none", accents="ascii", **SMALL)
     model = trained(published, tmp_path, texts)
     asked = {"a": ("Graphs graphs straße", "deep the and protein")}
-    found = embedded(published, documents(tmp_path / "d.parquet", asked), tmp_path / "v.parquet", model=model)
+    found = embedded(published, asked, tmp_path / "v.parquet", model=model)
     weights = TfidfVectorizer(strip_accents="ascii", stop_words="english", min_df=2, max_df=0.75, norm=None)
     weights.fit(joined(texts))
     known = json.loads((model / "words.json").read_text())["words"]
@@ -64,13 +65,11 @@ def test_the_published_options_are_no_norm_and_ascii_accents(tmp_path, monkeypat
 
 
 def test_documents_have_the_vectors_of_gensim_and_scikit_learn_called_by_hand(tmp_path, monkeypatch):
-    monkeypatch.setattr("cocite.baselines.word_vectors.gensim_seed", lambda training: 5)
+    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: 5)
     texts = corpus()
     model = trained(FastText(kind="fasttext", **SMALL), tmp_path, texts)
     asked = {"a": ("Naïve cafe graphs", "deep the and protein"), "b": (None, "sailing BAYES bayes"), "c": ("xyz", None)}
-    found = embedded(
-        FastText(kind="fasttext"), documents(tmp_path / "d.parquet", asked), tmp_path / "v.parquet", model=model
-    )
+    found = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
     expected = by_hand(joined(texts), seed=5)(joined(asked))
     assert found.keys() == {"a", "b"}
     assert found["a"] == pytest.approx(expected[0], abs=1e-6)
@@ -94,33 +93,37 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(tmp_path):
     assert vectors("a", 1) == vectors("b", 1) != vectors("c", 2)
 
 
-@pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
-def test_a_training_that_was_killed_ends_with_the_same_vectors(tmp_path, monkeypatch, architecture):
-    fasttext = FastText(kind="fasttext", **SMALL, architecture=architecture)
-    whole = trained(fasttext, tmp_path / "whole", corpus())
+def killed_after(checkpoints, baseline, folder, monkeypatch):
+    """Train until so many checkpoints are written; the epochs after which one is, then and later."""
     monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     keep, epochs = gensim_training._keep, []
 
-    def die_after(model, done, path, weights_of):
-        keep(model, done, path, weights_of)
+    def die_after(model, done, path, learned):
+        keep(model, done, path, learned)
         epochs.append(done)
-        if len(epochs) == 1:
+        if len(epochs) == checkpoints:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(gensim_training, "_keep", die_after)
     with pytest.raises(KeyboardInterrupt):
-        trained(fasttext, tmp_path / "killed", corpus())
-    assert not (tmp_path / "killed" / "model").exists()
+        trained(baseline, folder, corpus())
+    assert not (folder / "model").exists()
+    return epochs
+
+
+@pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
+def test_a_training_that_was_killed_ends_with_the_same_vectors_and_no_file_is_a_pickle(
+    tmp_path, monkeypatch, architecture
+):
+    fasttext = FastText(kind="fasttext", **SMALL, architecture=architecture)
+    whole = trained(fasttext, tmp_path / "whole", corpus())
+    epochs = killed_after(1, fasttext, tmp_path / "killed", monkeypatch)
     resumed = trained(fasttext, tmp_path / "killed", corpus())
     assert epochs == [1, 2]
-    for file in ("vectors.safetensors", "words.json"):
-        assert (whole / file).read_bytes() == (resumed / file).read_bytes()
+    assert sorted(file.name for file in whole.iterdir()) == ["settings.json", "vectors.safetensors", "words.json"]
+    for file in whole.iterdir():
+        assert file.read_bytes() == (resumed / file.name).read_bytes()
     assert not (tmp_path / "killed" / "state").exists()
-
-
-def test_no_file_of_a_model_is_a_pickle(tmp_path):
-    model = trained(FastText(kind="fasttext", **SMALL), tmp_path, corpus())
-    assert sorted(file.name for file in model.iterdir()) == ["settings.json", "vectors.safetensors", "words.json"]
 
 
 WORDS = st.sampled_from(["ab", "cd", "ef", "gh", "the", "and", "ÄB", "x"])
@@ -148,10 +151,6 @@ def test_weights_are_those_of_scikit_learn(texts, low, high):
 
 
 def test_words_are_counted_in_bounded_memory(tmp_path):
-    from tests.baselines.tables import papers, queries
-
-    from cocite.baselines.steps import Training
-
     texts = {number: (f"often often word{number}", None) for number in range(1, 9000)}
     source = papers(tmp_path / "0.parquet", texts)
     given = {"papers": [source], "queries": queries(tmp_path / "q.parquet", {}), "seed": 1, "training_seed": 1}
@@ -170,10 +169,10 @@ def test_a_resumed_training_reads_the_words_that_were_counted(tmp_path, monkeypa
         raise RuntimeError("stopped")
 
     with monkeypatch.context() as stopping:
-        stopping.setattr("cocite.baselines.word_vectors.train_epochs", refuse)
+        stopping.setattr("cocite.baselines.gensim_training.train_epochs", refuse)
         with pytest.raises(RuntimeError, match="stopped"):
             trained(fasttext, tmp_path, corpus())
-    monkeypatch.setattr("cocite.baselines.words.analyser", refuse)
+    monkeypatch.setattr("cocite.baselines.gensim_training.analyser", refuse)
     trained(fasttext, tmp_path, corpus())
 
 

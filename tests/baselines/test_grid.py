@@ -10,14 +10,14 @@ import yaml
 from tests.baselines.tables import papers, queries
 from tests.configurations import refused
 
-from cocite.baselines.grid import choose_point, read_judged, reciprocal_rank
-from cocite.baselines.validation import RANDOM, draw_validation
+from cocite.baselines.grid import RANDOM, choose_point, draw_validation, read_judged, reciprocal_rank
 from cocite.config.baseline import points_of
 from cocite.config.baselines import seeds_of, trained_entries
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, vector_column, write_json, write_table
+from cocite.core.tables.files import read_table, vector_column, write_table
 
 GRID = {"fasttext": {"kind": "fasttext", "seeds": [1, 2]}, "sif": {"kind": "sif", "of": "fasttext"}}
 GRID["sif"] |= {"grid": {"a": [1e-5, 1e-3]}}
@@ -36,10 +36,10 @@ def test_a_grid_has_a_point_for_each_combination():
 
 
 def test_each_point_is_trained_by_itself_with_the_seeds_of_its_baseline(written):
-    config = resolve(written)
-    assert list(trained_entries(config)) == ["fasttext", "sif_point-0", "sif_point-1"]
-    assert [entry.get("a") for entry in trained_entries(config).values()] == [None, 1e-5, 1e-3]
-    assert seeds_of("sif_point-1", config) == [1, 2]
+    trained = trained_entries(configure(written).baselines)
+    assert list(trained) == ["fasttext", "sif_point-0", "sif_point-1"]
+    assert [getattr(entry, "a", None) for entry in trained.values()] == [None, 1e-5, 1e-3]
+    assert seeds_of("sif_point-1", configure(written).baselines) == (1, 2)
 
 
 @pytest.mark.parametrize(

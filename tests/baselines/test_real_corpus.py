@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from tests.baselines.tables import documents, embedded, trained
+from tests.baselines.tables import embedded, trained
 
-from cocite.baselines import paragraph_vectors
+from cocite.baselines import gensim_training
+from cocite.baselines.gensim_training import analyser
 from cocite.baselines.methods.doc2vec import Doc2Vec
 from cocite.baselines.methods.fasttext import FastText
-from cocite.baselines.words import analyser
 
 PAPERS, ASKED, SEED = 4000, 300, 7
 
@@ -34,13 +34,12 @@ def hci(shared):
 def test_fasttext_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_path, monkeypatch):
     from gensim.models import FastText as Gensim
 
-    monkeypatch.setattr("cocite.baselines.word_vectors.gensim_seed", lambda training: SEED)
+    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: SEED)
     seen = dict(list(hci.items())[:PAPERS])
     asked = {f"{paper:09}": text for paper, text in list(hci.items())[PAPERS:]}
     settings = {"dimension": 50, "parts": 20_000, "epochs": 2, "architecture": "cbow"}
     model = trained(FastText(kind="fasttext", **settings), tmp_path, seen)
-    source = documents(tmp_path / "documents.parquet", asked)
-    ours = embedded(FastText(kind="fasttext"), source, tmp_path / "v.parquet", model=model)
+    ours = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
 
     texts = [" ".join(filter(None, text)) for text in seen.values()]
     words = [analyser()(text) for text in texts]
@@ -59,10 +58,10 @@ def test_doc2vec_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_path
     from gensim.models import Doc2Vec as Gensim
     from gensim.models.doc2vec import TaggedDocument
 
-    monkeypatch.setattr(paragraph_vectors, "gensim_seed", lambda training: SEED)
+    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: SEED)
     seen = dict(list(hci.items())[:PAPERS])
     baseline = Doc2Vec(kind="doc2vec", dimension=50, epochs=5)
-    ours = paragraph_vectors.read_model(baseline, trained(baseline, tmp_path, seen))
+    ours = baseline.read_model(trained(baseline, tmp_path, seen))
 
     tagged = [
         TaggedDocument(analyser()(" ".join(filter(None, text))), [number]) for number, text in enumerate(seen.values())

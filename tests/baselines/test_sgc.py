@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.baselines.tables import documents, embedded, queries
+from tests.baselines.tables import embedded, train
 
-from cocite.baselines import propagation
+from cocite.baselines.methods import sgc
 from cocite.baselines.methods.sgc import PropagatedFeatures
 from cocite.baselines.steps import Sources
-from cocite.baselines.training import train_baseline
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
 
@@ -52,47 +51,26 @@ def edges_in(path: Path, edges: list) -> Path:
 
 
 def propagate(
-    folder: Path,
-    features: dict,
-    edges: list,
-    baseline: PropagatedFeatures,
-    memory_mb: float = 100,
-    splits: dict | None = None,
+    folder: Path, features: dict, edges: list, baseline=BY_HOPS[1], memory_mb: float = 100, splits=None
 ) -> Path:
     """The model over papers in two buckets, and a graph in two buckets."""
     halves = [{p: f for p, f in features.items() if p % 2 == half} for half in (0, 1)]
-    train_baseline(
-        baseline,
-        Sources(
-            paper_vectors=[vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
-            edges=[edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
-        ),
-        queries=queries(folder / "queries.parquet", splits or {}),
-        seed=1,
-        training_seed=0,
-        memory_mb=memory_mb,
-        threads=1,
-        state=folder / "state",
-        output=folder / "model",
+    sources = Sources(
+        paper_vectors=[vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
+        edges=[edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
     )
-    return folder / "model"
+    return train(baseline, folder, sources, splits, training_seed=0, memory_mb=memory_mb)
 
 
-def document_vectors(path: Path, of: dict[str, list[float]]) -> Path:
-    names = sorted(of)
-    columns = {
-        "adapter": [""] * len(names),
-        "document": names,
-        "vector": vector_column(np.array([of[n] for n in names])),
-    }
-    write_table(path, "baseline_embeddings", pa.table(columns))
-    return path
-
-
-def of_documents(folder: Path, baseline: PropagatedFeatures, model: Path, features: dict[str, list[float]]) -> dict:
-    source = documents(folder / "documents.parquet", dict.fromkeys(features, ("title", None)))
-    below = document_vectors(folder / "below.parquet", features)
-    return embedded(baseline, source, folder / "vectors.parquet", model=model, document_vectors=below)
+def of_documents(
+    folder: Path, baseline: PropagatedFeatures, model: Path, features: dict[str, list[float]], **more
+) -> dict:
+    names = sorted(features)
+    matrix = vector_column(np.array([features[name] for name in names]))
+    columns = {"adapter": [""] * len(names), "document": names, "vector": matrix}
+    write_table(folder / "below.parquet", "baseline_embeddings", pa.table(columns))
+    below = {"model": model, "document_vectors": folder / "below.parquet", **more}
+    return embedded(baseline, dict.fromkeys(features, ("title", None)), folder / "vectors.parquet", **below)
 
 
 PAPERS = st.integers(1, 12)
@@ -119,20 +97,18 @@ def test_features_are_those_of_the_definition(tmp_path_factory, features, pairs,
 
 
 def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_path):
-    model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)], BY_HOPS[1])
+    model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)])
     found = of_documents(tmp_path, BY_HOPS[1], model, {"abc": [3, 4], "task:1": [5, 5]})
     assert found["abc"] == pytest.approx([0.6, 0.8])
     assert found["task:1"] == pytest.approx([0.5**0.5, 0.5**0.5])
 
 
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
-    model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)], BY_HOPS[1])
-    source = documents(tmp_path / "documents.parquet", dict.fromkeys(("1", "70"), ("title", None)))
+    model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)])
     found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"], "has_record": [True]})
     write_table(tmp_path / "papers.parquet", "document_papers", found)
-    below = document_vectors(tmp_path / "below.parquet", {"1": [3, 4], "70": [3, 4]})
-    given = {"model": model, "document_vectors": below, "document_papers": tmp_path / "papers.parquet"}
-    vectors_of = embedded(BY_HOPS[1], source, tmp_path / "vectors.parquet", **given)
+    known = {"document_papers": tmp_path / "papers.parquet"}
+    vectors_of = of_documents(tmp_path, BY_HOPS[1], model, {"1": [3, 4], "70": [3, 4]}, **known)
     assert vectors_of["1"] == pytest.approx([0.6, 0.8])  # not the paper 1
     assert vectors_of["70"] == pytest.approx([0.5**0.5, 0.5**0.5])
 
@@ -144,7 +120,7 @@ def test_a_paper_without_edges_keeps_its_features(tmp_path):
 
 def test_validation_queries_keep_their_features_as_held_out_papers_do(tmp_path):
     features, edges = {1: [0, 2], 2: [1, 0], 4: [3, 4]}, [(1, 2, 1.0), (2, 4, 1.0)]
-    model = propagate(tmp_path, features, edges, BY_HOPS[1], splits={2: "train", 4: "validation"})
+    model = propagate(tmp_path, features, edges, splits={2: "train", 4: "validation"})
     expected = by_definition(features, edges[:1], 1)
     for name, vector in of_documents(tmp_path, BY_HOPS[1], model, {name: [1, 0] for name in "124"}).items():
         assert vector == pytest.approx(expected[int(name)])
@@ -154,7 +130,7 @@ def test_a_killed_propagation_goes_on_after_the_columns_that_are_done(tmp_path, 
     features = {paper: [paper, paper**2, 1.0] for paper in range(1, 9)}
     edges = [(paper, paper + 1, 1.0) for paper in range(1, 8)]
     whole = np.load(propagate(tmp_path / "whole", features, edges, BY_HOPS[2], 0) / "vectors.npy")
-    multiply, done = propagation.propagated, []
+    multiply, done = sgc.propagated, []
 
     def killed(*given):
         if len(done) == 2:
@@ -162,7 +138,7 @@ def test_a_killed_propagation_goes_on_after_the_columns_that_are_done(tmp_path, 
         done.append(multiply(*given))
         return done[-1]
 
-    monkeypatch.setattr(propagation, "propagated", killed)
+    monkeypatch.setattr(sgc, "propagated", killed)
     with pytest.raises(KeyboardInterrupt):
         propagate(tmp_path / "killed", features, edges, BY_HOPS[2], 0)
     done.clear()
@@ -171,18 +147,16 @@ def test_a_killed_propagation_goes_on_after_the_columns_that_are_done(tmp_path, 
     assert (again == whole).all()
 
 
-def test_features_must_come_from_a_baseline_or_an_encoder():
-    with pytest.raises(ValueError, match="must have either of"):
-        PropagatedFeatures(kind="sgc", graph="citation")
-
-
-def test_a_grid_needs_a_baseline_whose_vectors_of_validation_papers_there_are():
-    with pytest.raises(ValueError, match="grid needs of"):
-        PropagatedFeatures(kind="sgc", encoder="minilm", graph="citation", grid={"hops": (1, 2)})
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [({}, "must have either of"), ({"encoder": "minilm", "grid": {"hops": (1, 2)}}, "grid needs of")],
+)
+def test_features_must_come_from_a_baseline_or_an_encoder_and_a_grid_needs_a_baseline(more, message):
+    with pytest.raises(ValueError, match=message):
+        PropagatedFeatures(kind="sgc", graph="citation", **more)
 
 
 def test_what_is_not_given_is_named(tmp_path):
-    model = propagate(tmp_path, {1: [1, 0]}, [], BY_HOPS[1])
-    source = documents(tmp_path / "documents.parquet", {"1": ("title", None)})
+    model = propagate(tmp_path, {1: [1, 0]}, [])
     with pytest.raises(InputError, match="No document_vectors is given"):
-        embedded(BY_HOPS[1], source, tmp_path / "vectors.parquet", model=model)
+        embedded(BY_HOPS[1], {"1": ("title", None)}, tmp_path / "vectors.parquet", model=model)

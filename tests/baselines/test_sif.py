@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tests.baselines.tables import documents, embedded, trained
+from tests.baselines.tables import embedded, trained
 from tests.baselines.test_fasttext import SMALL, corpus, joined
 
 from cocite.baselines.methods.fasttext import FastText
@@ -45,16 +45,15 @@ def test_vectors_are_those_of_the_definition(tmp_path, fasttext, a):
 
     baseline = SIF(kind="sif", of="fasttext", a=a)
     model = trained(baseline, tmp_path, corpus(), baseline=fasttext)
-    source = documents(tmp_path / "d.parquet", {f"{number:03}": text for number, text in corpus().items()})
-    found = embedded(baseline, source, tmp_path / "v.parquet", model=model)
+    found = embedded(baseline, {f"{n:03}": text for n, text in corpus().items()}, tmp_path / "v.parquet", model=model)
     assert np.stack(list(found.values())) == pytest.approx(without(means), abs=1e-6)
 
 
 def test_a_text_without_a_known_word_has_no_vector(tmp_path, fasttext):
     baseline = SIF(kind="sif", of="fasttext")
     model = trained(baseline, tmp_path, corpus(), baseline=fasttext)
-    source = documents(tmp_path / "d.parquet", {"a": ("xylophone", None), "b": (None, None), "c": ("Sailing", "boats")})
-    assert embedded(baseline, source, tmp_path / "v.parquet", model=model).keys() == {"c"}
+    texts = {"a": ("xylophone", None), "b": (None, None), "c": ("Sailing", "boats")}
+    assert embedded(baseline, texts, tmp_path / "v.parquet", model=model).keys() == {"c"}
 
 
 def test_papers_without_a_known_word_give_no_component(tmp_path, fasttext):

@@ -5,61 +5,117 @@ SIF takes the component of and the vectors of SGC; ours reads tables as streams.
 side.
 """
 
-import json
-import shutil
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks.measuring import Command, Cost, run, say
+import numpy as np
+import pyarrow as pa
+from tests.benchmarks.made_papers import AT_ONCE
+from tests.benchmarks.made_papers import main as write_papers
+from tests.benchmarks.measuring import Cost, cocite, python, run, say
+
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 
 PAPERS = 500_000
 MEMORY_MB = 4000
-COCITE = Path(sys.executable).with_name("cocite")
 SETTINGS = {"dimension": 100, "architecture": "cbow", "epochs": 1, "parts": 100_000}
 FASTTEXT = {"kind": "fasttext", **SETTINGS}
 SGC = {"kind": "sgc", "of": "sif", "graph": "citation", "hops": 2}
 SIF = {"kind": "sif", "of": "fasttext"}
+DIMENSION, CITED = 100, 10
 
 
 def main(folder: Path, papers: int = PAPERS) -> None:
     """Print time and memory of each baseline and of its rival."""
-    folder = folder / "baselines"
-    shutil.rmtree(folder, ignore_errors=True)
-    run([sys.executable, "-m", "tests.benchmarks.made_papers", folder, str(papers)])
-    sources = {"papers": [str(folder / "papers" / "0.parquet")]}
-    fasttext = run(_ours(folder, "fasttext", FASTTEXT, sources))
-    _say("fastText", papers, fasttext, run(_by_hand("fasttext", folder)))
-    sif = run(_ours(folder, "sif", SIF, {**sources, "baseline": str(folder / "fasttext")}))
-    _say("SIF", papers, sif, run(_by_hand("sif", folder)))
-    compare_propagation(folder, papers)
-    shutil.rmtree(folder)
+    run(python(write_papers, folder, papers))
+    run(python(write_features, folder, papers))
+    texts = {"papers": [str(folder / "papers" / "0.parquet")]}
+    vectors = {"paper_vectors": [str(folder / "vectors.parquet")], "edges": [str(folder / "edges.parquet")]}
+    for name, settings, sources, by_hand in (
+        ("fastText", FASTTEXT, texts, fasttext),
+        ("SIF", SIF, texts | {"baseline": str(folder / "fasttext")}, sif),
+        ("SGC", SGC, vectors, sgc),
+    ):
+        ours = _ours(folder, settings, sources)
+        say(f"{name} of {papers:,} papers: {ours}, by hand {run(python(by_hand, folder))}.")
 
 
-def compare_propagation(folder: Path, papers: int) -> None:
-    """Print the same of SGC, over vectors and a graph of as many papers."""
-    run([sys.executable, "-m", "tests.benchmarks.made_features", folder, str(papers)])
-    sources = {"paper_vectors": [str(folder / "vectors.parquet")], "edges": [str(folder / "edges.parquet")]}
-    _say("SGC", papers, run(_ours(folder, "sgc", SGC, sources)), run(_by_hand("sgc", folder)))
+def _ours(folder: Path, settings: dict[str, object], sources: dict[str, object]) -> Cost:
+    kind = settings["kind"]
+    options = {"settings": settings, "sources": sources, "queries": folder / "queries.parquet", "seed": 1}
+    options |= {"training_seed": 1, "threads": 2, "memory_mb": MEMORY_MB, "state": folder / "state" / kind}
+    return run(cocite("baselines", "train", **options, output=folder / kind))
 
 
-def _ours(folder: Path, name: str, settings: dict[str, object], sources: dict[str, object]) -> Command:
-    return [
-        *(COCITE, "baselines", "train", "--settings", json.dumps(settings), "--sources", json.dumps(sources)),
-        *("--queries", folder / "queries.parquet", "--seed", "1", "--training-seed", "1", "--threads", "2"),
-        *("--memory-mb", str(MEMORY_MB), "--state", folder / "state" / name, "--output", folder / name),
-    ]
+def _texts(folder: Path) -> list[str]:
+    table = read_table(folder / "papers", "papers", ["title", "abstract"]).slice(100)
+    return [f"{title} {abstract}" for title, abstract in zip(*(c.to_pylist() for c in table.columns), strict=True)]
 
 
-def _by_hand(step: str, folder: Path) -> Command:
-    return [sys.executable, "-m", "tests.benchmarks.baselines_by_hand", step, folder, json.dumps(SETTINGS)]
+def fasttext(folder: Path) -> None:
+    """Train on the texts as gensim does, and count their words with scikit-learn."""
+    from gensim.models import FastText
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts, epochs = _texts(folder), SETTINGS["epochs"]
+    words = list(map(TfidfVectorizer(strip_accents="unicode").build_analyzer(), texts))
+    sizes = {"vector_size": SETTINGS["dimension"], "bucket": SETTINGS["parts"]}
+    model = FastText(**sizes, sg=0, epochs=epochs, alpha=0.025, seed=1, workers=1)
+    model.build_vocab(corpus_iterable=words)
+    model.train(corpus_iterable=words, total_examples=len(words), epochs=epochs)
+    TfidfVectorizer(strip_accents="unicode", stop_words="english", min_df=3, max_df=0.75).fit(texts)
+    counts = np.array([model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key])
+    np.savez(folder / "by-hand.npz", words=model.wv.index_to_key, vectors=model.wv.vectors, counts=counts)
 
 
-def _say(name: str, papers: int, ours: Cost, theirs: Cost) -> None:
-    say(
-        f"{name} of {papers:,} papers: {ours.wall:.0f} s ({ours.cpu:.0f} s of processors) and {ours.peak_mb:.0f} MB, "
-        f"by hand {theirs.wall:.0f} s ({theirs.cpu:.0f} s) and {theirs.peak_mb:.0f} MB."
-    )
+def sif(folder: Path) -> None:
+    """Find the first principal component over the means of fastText vectors, which are in memory."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    with np.load(folder / "by-hand.npz") as known:
+        words, vectors, counts = known["words"].tolist(), known["vectors"], known["counts"]
+    weights = 1e-3 / (1e-3 + counts / counts.sum())
+    of_texts = CountVectorizer(vocabulary=words, strip_accents="unicode").transform(_texts(folder))
+    means = (of_texts @ (vectors * weights[:, None])) / np.maximum(of_texts.sum(axis=1), 1)
+    TruncatedSVD(n_components=1, n_iter=7, random_state=0).fit(np.asarray(means))
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+def sgc(folder: Path) -> None:
+    """Propagate the vectors, which are in memory, over the graph."""
+    from scipy.sparse import coo_array, diags_array, eye_array
+
+    features = vectors_of(read_table(folder / "vectors.parquet", "baseline_paper_embeddings"))
+    edges = read_table(folder / "edges.parquet", "edges")
+    source, target = (edges[name].to_numpy() - 1 for name in ("source", "target"))
+    count = len(features)
+    directed = coo_array((np.ones(len(source), dtype=np.float32), (source, target)), shape=(count, count)).tocsr()
+    with_loops = directed + directed.T + eye_array(count, dtype=np.float32)
+    scale = diags_array((with_loops.sum(axis=1) ** -0.5).astype(np.float32))
+    smooth = scale @ with_loops @ scale
+    np.save(folder / "by-hand.npy", smooth @ (smooth @ features))
+
+
+def write_features(folder: Path, papers: int) -> None:
+    """Write a bucket of vectors and one of edges; citations grow with their square, so that early papers have most."""
+    write_table(folder / "vectors.parquet", "baseline_paper_embeddings", _vectors(papers))
+    write_table(folder / "edges.parquet", "edges", _edges(papers))
+
+
+def _vectors(papers: int) -> Iterator[pa.RecordBatch]:
+    draw = np.random.default_rng(1)
+    for start in range(0, papers, AT_ONCE):
+        ids = np.arange(start + 1, min(start + AT_ONCE, papers) + 1)
+        vectors = draw.standard_normal((len(ids), DIMENSION)).astype(np.float32)
+        yield pa.record_batch({"corpusid": ids, "vector": vector_column(vectors)})
+
+
+def _edges(papers: int) -> Iterator[pa.RecordBatch]:
+    draw = np.random.default_rng(2)
+    for start in range(1, papers, AT_ONCE):
+        citing = np.repeat(np.arange(start + 1, min(start + AT_ONCE, papers) + 1), CITED)
+        cited = 1 + ((citing - 1) * draw.random(len(citing)) ** 2).astype(np.int64)
+        pairs = np.unique(np.stack([citing, cited], axis=1), axis=0)
+        yield pa.record_batch(
+            {"source": pairs[:, 0], "target": pairs[:, 1], "weight": np.ones(len(pairs), dtype=np.float32)}
+        )

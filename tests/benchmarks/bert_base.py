@@ -7,8 +7,6 @@ work of a step is measured with as many layers, packed documents and hardly anyt
 """
 
 import resource
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -24,13 +22,13 @@ from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
-from cocite.core.precision import Precision
-from cocite.encoder import packing
+from cocite.core.gpus import Precision
+from cocite.encoder import attention
+from cocite.encoder.data import open_examples
 from cocite.encoder.embedding import embed_tables
-from cocite.encoder.examples import open_examples
-from cocite.encoder.learner import Learner
 from cocite.encoder.model import open_encoder
-from cocite.encoder.training import Training
+from cocite.encoder.objective import Learner
+from cocite.encoder.trainer import Trainer
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 NARROW, SHORT, FEW = 12, 4, 100
@@ -65,7 +63,7 @@ class Work:
 class Phases:
     """Adds up the seconds of each phase of the steps that are measured; the device is waited for after each."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: Trainer) -> None:
         self.spent = dict.fromkeys(PHASES, 0.0)
         training.objective = self.timed("forward", training.objective)
         training.optimiser.step = self.timed("optimiser", training.optimiser.step)
@@ -93,8 +91,6 @@ class Phases:
 
 def main(folder: Path) -> None:
     """Print tables in Markdown."""
-    folder = folder / "bert_base"
-    shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder", layers=LAYERS, hidden=HIDDEN, heads=HEADS)
     queries = {"training": -(-max(BATCHES) * (WARM + STEPS) // PER_QUERY), "validation": 1}
     for seed, (name, count) in enumerate(queries.items(), 1):
@@ -115,7 +111,6 @@ def main(folder: Path) -> None:
     where = {"threads": THREADS, "state": folder / "state", "precision": PRECISION}
     embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "vectors", **where)
     say(f"\nembedding {DOCUMENTS} documents: {DOCUMENTS / (now() - start):.1f} a second, start included")
-    shutil.rmtree(folder)
 
 
 def tell_speed(folder: Path, batch: int, best: float) -> None:
@@ -156,7 +151,7 @@ def tell_overhead(folder: Path) -> None:
         with nullcontext() if ON_GPU else as_for_a_gpu() as stubbed, torch.backends.mkldnn.flags(enabled=False):
             narrow = prepared(folder, 1, WARM_NARROW + STEPS_NARROW, precision)
             phases = Phases(narrow)
-            with patch.dict(packing.KERNELS, stubbed or {}):
+            with patch.dict(attention.KERNELS, stubbed or {}):
                 seconds = seconds_of(narrow, warm=WARM_NARROW, then=phases.forget)
             phases.stop()
         told = " | ".join(f"{1000 * spent / STEPS_NARROW:.1f} ms" for spent in (*phases.spent.values(), seconds))
@@ -167,23 +162,23 @@ def tell_overhead(folder: Path) -> None:
 @contextmanager
 def as_for_a_gpu() -> Iterator[dict[str, Any]]:
     """Let a CPU pack documents, in rows that are not filled; yield the attention that hands on its values."""
-    with patch("cocite.encoder.training.ON_GPU", DEVICE), patch("cocite.encoder.tokens.ROW", 1):
+    with patch("cocite.encoder.trainer.ON_GPU", DEVICE), patch("cocite.encoder.data.ROW", 1):
         yield {DEVICE: lambda query, key, value, *_, **__: value}
 
 
-def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION) -> Training:
+def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION) -> Trainer:
     """A training of so many steps."""
     encoder = open_encoder(folder / "encoder", precision)
     training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
     some = replace(training, queries=training.queries[: batch * steps])
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
-    return Training(
+    return Trainer(
         Learner(encoder), some, [validation], TrainingSettings(batch_size=batch), seed=1, state=folder / "state"
     )
 
 
-def seconds_of(training: Training, warm: int = WARM, then: Callable[[], None] = lambda: None) -> float:
+def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = lambda: None) -> float:
     """The seconds of the steps that are measured, after those that warm the device up; in between, `then` is called."""
     start = now()
     for step, batches in training.steps():
@@ -194,7 +189,7 @@ def seconds_of(training: Training, warm: int = WARM, then: Callable[[], None] = 
     return now() - start
 
 
-def work_of(training: Training) -> Work:
+def work_of(training: Trainer) -> Work:
     """What there is to do in the steps that are measured."""
     tokens = padded = squares = 0
     start = time.perf_counter()
@@ -234,7 +229,3 @@ def peak_gb() -> float:
     if ON_GPU:
         return torch.cuda.max_memory_allocated() / 1e9
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

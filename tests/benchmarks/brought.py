@@ -5,39 +5,44 @@ the vectors are read and stacked, and neither checked nor written.
 """
 
 import json
-import shutil
-import sys
 from pathlib import Path
 
-from tests.benchmarks.measuring import Command, run, say
+import numpy as np
+import pyarrow as pa
+from tests.benchmarks.measuring import cocite, python, run, say
+
+from cocite.core.tables.files import write_table
 
 DOCUMENTS = 100_000
-COCITE = Path(sys.executable).with_name("cocite")
-BY_HAND = (
-    "import json, sys, numpy as np; "
-    "print(np.stack([np.array(json.loads(line)['embedding'], np.float32) for line in open(sys.argv[1])]).shape)"
-)
+DIMENSION = 768
 
 
 def main(folder: Path, documents: int = DOCUMENTS) -> None:
     """Print time and memory of both."""
-    folder = folder / "brought"
-    shutil.rmtree(folder, ignore_errors=True)
-    run([sys.executable, "-m", "tests.benchmarks.made_vectors", folder, str(documents)])
+    run(python(write_vectors, folder, documents))
     path = folder / "vectors.jsonl"
-    settings = json.dumps({"kind": "brought", "path": str(path)})
-    ours: Command = [
-        *(COCITE, "baselines", "embed", folder / "documents.parquet", "--settings", settings, "--sources", "{}"),
-        *("--seed", "1", "--threads", "2", "--output", folder / "embeddings.parquet"),
-    ]
-    for name, command in (("The command", ours), ("By hand", [sys.executable, "-c", BY_HAND, path])):
-        cost = run(command)
-        say(
-            f"{name}, {documents:,} documents, {path.stat().st_size / 1e9:.1f} GB of JSON: {cost.wall:.0f} s "
-            f"({cost.cpu:.0f} s of processors) and {cost.peak_mb:.0f} MB."
-        )
-    shutil.rmtree(folder)
+    settings = {"kind": "brought", "path": str(path)}
+    options = {"sources": {}, "seed": 1, "threads": 2, "output": folder / "embeddings.parquet"}
+    ours = cocite("baselines", "embed", folder / "documents.parquet", settings=settings, **options)
+    for name, command in (("The command", ours), ("By hand", python(by_hand, path))):
+        size = path.stat().st_size / 1e9
+        say(f"{name}, {documents:,} documents, {size:.1f} GB of JSON: {run(command)}.")
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+def by_hand(path: Path) -> None:
+    """Read the vectors and stack them."""
+    with path.open(encoding="utf-8") as lines:
+        np.stack([np.array(json.loads(line)["embedding"], np.float32) for line in lines])
+
+
+def write_vectors(folder: Path, documents: int) -> None:
+    """Write vectors.jsonl and documents.parquet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw, names = np.random.default_rng(1), [f"{number:040x}" for number in range(documents)]
+    with (folder / "vectors.jsonl").open("w", encoding="utf-8") as file:
+        for name in names:
+            vector = draw.standard_normal(DIMENSION).tolist()
+            file.write(json.dumps({"paper_id": name, "title": f"On the paper {name}", "embedding": vector}) + "\n")
+    columns = {"document": names, "title": names, "abstract": pa.nulls(documents, pa.string())}
+    more = {"more": pa.array([[]] * documents, pa.list_(pa.string())), "field": pa.nulls(documents, pa.string())}
+    write_table(folder / "documents.parquet", "documents", pa.table({**columns, **more}))

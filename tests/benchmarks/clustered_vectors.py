@@ -5,7 +5,6 @@ and noise, and every vector has norm 1. Of the variance, a half comes from the f
 rest from the paper. The larger of two tables begins with the smaller one.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +41,3 @@ def batches(papers: int, dimension: int, gap: int) -> Iterator[pa.RecordBatch]:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         ids = np.arange(first, first + rows, dtype=np.int64) * gap
         yield pa.record_batch({"corpusid": ids, "vector": vector_column(vectors)})
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -4,21 +4,18 @@ Edges a second come from the lines that each engine reports an epoch, which coun
 import and start nor the measurement of link prediction.
 """
 
-import json
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import harmonic_mean
 from typing import Any
 
-from tests.benchmarks.measuring import Command, Cost, run, run_and_read
+from tests.benchmarks.measuring import Command, Cost, cocite, run, run_and_read
 
 from cocite.core.tables.files import read_table
 
-COCITE = Path(sys.executable).with_name("cocite")
 RATE = re.compile(r"training loss \S+, ([\d,]+) edges/s")
 SHARED = {
     **{"comparator": "dot", "lr": 0.1, "loss": {"kind": "ranking", "margin": 0.15}, "max_norm": 1.0},
@@ -50,9 +47,8 @@ class Training:
 
 def import_graph(edges: Path, output: Path, *, partitions: int = 1, holdout: float = 0.05) -> Path:
     """Import a directed graph; `partitions` are those of biggraph, torch chooses its own."""
-    settings = json.dumps({"holdout": holdout, "partitions": partitions})
-    asked = ("--directed", "--settings", settings, "--seed", "1", "--memory-mb", "2000", "--threads", "1")
-    run([COCITE, "embeddings", "import", edges, *asked, "--output", output])
+    asked = {"settings": {"holdout": holdout, "partitions": partitions}, "seed": 1, "memory_mb": 2000, "threads": 1}
+    run(cocite("embeddings", "import", edges, directed=True, **asked, output=output))
     return output
 
 
@@ -73,9 +69,5 @@ def train(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Pat
 
 def training_command(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Path) -> Command:
     """The command of a training whose results lie in the folder `output`."""
-    names = ("state", "vectors", "scores", "written-settings", "omissions")
-    files = [part for name in names for part in (f"--{name}", output / name)]
-    return [
-        *(COCITE, "embeddings", "train", imported, "--settings", json.dumps(settings), "--seed", str(seed)),
-        *files,
-    ]
+    files = {name: output / name for name in ("state", "vectors", "scores", "written_settings", "omissions")}
+    return cocite("embeddings", "train", imported, settings=dict(settings), seed=seed, **files)

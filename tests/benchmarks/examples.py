@@ -6,16 +6,13 @@ SupCon in the spaces of three aspects; batches have about as many documents, eac
 of two epochs are measured, after one in which memory is taken, without opening, validating and saving.
 """
 
-import json
-import shutil
 import statistics
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 from tests.benchmarks.made_triplets import paper_text, write_encoder
-from tests.benchmarks.measuring import Cost, run, say
+from tests.benchmarks.measuring import Cost, answer, say, spread_of
 from tests.examples import Row, files_in, written_aspects, written_examples
 
 from cocite.config.aspects import ASPECTS
@@ -31,23 +28,20 @@ SETTINGS = {
 
 def main(folder: Path) -> None:
     """Print the milliseconds for each document and the peak memory of each, and the ratio of examples to triplets."""
-    folder = folder / "examples"
-    shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder")
     write_sets(folder)
     measured: dict[str, list[tuple[float, float, Cost]]] = {name: [] for name in SETTINGS}
     for _ in range(ROUNDS):
         for name, rounds in measured.items():
-            cost = run([sys.executable, "-m", "tests.benchmarks.examples", name, folder])
-            rounds.append((*json.loads((folder / "measured.json").read_text()), cost))
+            cost, found = answer(measure, name, folder)
+            rounds.append((*found, cost))
     for name, rounds in measured.items():
         milliseconds, documents = statistics.median(taken for taken, _, _ in rounds), rounds[0][1]
         peak = max(cost.peak_mb for _, _, cost in rounds)
         say(f"{name}: {milliseconds:.1f} ms for each of {documents:.1f} distinct documents a batch, peak {peak:.0f} MB")
     both = zip(measured["examples"], measured["triplets"], strict=True)
-    least, median, most = sorted(ours / theirs for (ours, *_), (theirs, *_) in both)
-    say(f"examples to triplets: {median:.2f} × the time for each document ({least:.2f} to {most:.2f})")
-    shutil.rmtree(folder)
+    ratios = [ours / theirs for (ours, *_), (theirs, *_) in both]
+    say(f"examples to triplets: {statistics.median(ratios):.2f} × the time for each document ({spread_of(ratios)})")
 
 
 def write_sets(folder: Path) -> None:
@@ -68,17 +62,17 @@ def write_sets(folder: Path) -> None:
 
 def measure(name: str, folder: Path) -> tuple[float, float]:
     """Milliseconds of a step for each distinct document of its batch, and the documents of a batch."""
-    from cocite.encoder.offline import work_offline
+    from cocite.encoder import work_offline
 
     work_offline(2)
     import torch
     from torch import nn
 
-    from cocite.encoder.examples import open_examples
-    from cocite.encoder.learner import new_learner
+    from cocite.encoder.data import open_examples
     from cocite.encoder.memory import KEPT, set_memory
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.training import Training
+    from cocite.encoder.objective import new_learner
+    from cocite.encoder.trainer import Trainer
 
     torch.set_num_threads(2)
     set_memory(KEPT)
@@ -86,7 +80,7 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     encoder = open_encoder(folder / "encoder")
     maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
     learner = new_learner(encoder, settings, 1, maps)
-    training = Training(learner, examples, [examples], settings, seed=1, state=folder / "state")
+    training = Trainer(learner, examples, [examples], settings, seed=1, state=folder / "state")
     epochs = list(training.steps())
     first, measured = epochs[: len(epochs) // EPOCHS], epochs[len(epochs) // EPOCHS :]
     for step, batches in first:
@@ -97,11 +91,3 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     seconds = time.perf_counter() - start
     documents = [len(batch.documents) for _, batches in measured for batch in batches]
     return 1000 * seconds / sum(documents), sum(documents) / len(documents)
-
-
-if __name__ == "__main__":
-    if sys.argv[1] in SETTINGS:
-        folder = Path(sys.argv[2])
-        (folder / "measured.json").write_text(json.dumps(measure(sys.argv[1], folder)))
-    else:
-        main(Path(sys.argv[1]))

@@ -4,13 +4,13 @@ Like for like are whole commands: ours from the table `edges` to PyTorch-BigGrap
 `torchbiggraph_import_from_tsv`, from files of lines that are there already to the same files.
 """
 
-import json
 import shutil
 import statistics
 import sys
 from pathlib import Path
 
-from tests.benchmarks.measuring import Command, Cost, run, say
+from tests.benchmarks.made_graphs import write_random
+from tests.benchmarks.measuring import Command, Cost, cocite, python, run, say
 
 from cocite.config.edges import EdgeSettings
 from cocite.embeddings.engines.biggraph.tsv import split_edges
@@ -18,7 +18,6 @@ from cocite.embeddings.engines.biggraph.tsv import split_edges
 EDGES, RIVAL_ROUNDS, ROUNDS = 2_000_000, 1, 5
 MANY_EDGES = 100_000_000
 SETTINGS = {"holdout": 0.05, "holdout_of": "pairs", "weights": False, "max_repetitions": 1, "partitions": 1}
-COCITE = Path(sys.executable).with_name("cocite")
 RIVAL = Path(sys.executable).with_name("torchbiggraph_import_from_tsv")
 
 RIVAL_CONFIGURATION = """
@@ -33,11 +32,8 @@ def get_torchbiggraph_config():
 
 def main(folder: Path) -> None:
     """Print the ratio of times, and time and memory of a large graph."""
-    folder = folder / "importing"
-    shutil.rmtree(folder, ignore_errors=True)
     compare_ways(folder / "few")
     import_many(folder / "many")
-    shutil.rmtree(folder)
 
 
 def compare_ways(folder: Path) -> None:
@@ -62,25 +58,18 @@ def import_many(folder: Path) -> None:
     for partitions in (1, 4):
         cost = run(_our_command(edges, folder / "imported", partitions))
         size = sum(path.stat().st_size for path in (folder / "imported").rglob("*.h5")) / 1e9
-        say(
-            f"Importing {MANY_EDGES:,} edges, partitions: {partitions}: {cost.wall:.0f} s, peak memory "
-            f"{cost.peak_mb:.0f} MB, {size:.1f} GB written."
-        )
-    shutil.rmtree(folder)
+        say(f"Importing {MANY_EDGES:,} edges, partitions: {partitions}: {cost}, {size:.1f} GB written.")
 
 
 def _write_graph(folder: Path, edges: int) -> Path:
     path = folder / "edges.parquet"
-    run([sys.executable, "-m", "tests.benchmarks.random_edges", path, str(edges)])
+    run(python(write_random, path, edges))
     return path
 
 
 def _our_command(edges: Path, output: Path, partitions: int) -> Command:
-    settings = json.dumps({**SETTINGS, "partitions": partitions})
-    return [
-        *(COCITE, "embeddings", "import", edges, "--directed"),
-        *("--settings", settings, "--seed", "1", "--memory-mb", "2000", "--threads", "1", "--output", output),
-    ]
+    options = {"settings": {**SETTINGS, "partitions": partitions}, "seed": 1, "memory_mb": 2000, "threads": 1}
+    return cocite("embeddings", "import", edges, directed=True, **options, output=output)
 
 
 def _run_rival(folder: Path, lines: dict[str, Path]) -> Cost:
@@ -90,7 +79,3 @@ def _run_rival(folder: Path, lines: dict[str, Path]) -> Cost:
     paths = {name: str(made / name) for name in ("entities", *lines)}
     configuration.write_text(RIVAL_CONFIGURATION.format(**paths))
     return run([RIVAL, "--lhs-col", "0", "--rhs-col", "1", configuration, *lines.values()])
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

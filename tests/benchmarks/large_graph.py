@@ -4,11 +4,9 @@
 The training is stopped once its first epoch is reported, since 50 million vectors of 768 dimensions are a table of
 154 GB, and no checkpoint is asked for within it. `make bench` leaves it out: it needs 20 GB of disk and 10 minutes.
 
-    python -m tests.benchmarks.large_graph .bench --cpu --papers 20000 --edges 100000   # to try it
+    python -m tests.benchmarks large_graph .bench --cpu --papers 20000 --edges 100000   # to try it
 """
 
-import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -17,9 +15,10 @@ from pathlib import Path
 
 import torch
 from tests.benchmarks.engine_training import RATE, SHARED, settings_of, training_command
-from tests.benchmarks.engines import operations
+from tests.benchmarks.engines import CORES, operations
+from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.matrix_peak import copy_peak, product_peak
-from tests.benchmarks.measuring import run, say
+from tests.benchmarks.measuring import python, run, say
 
 EPOCHS = 20
 NO_CHECKPOINT_MINUTES = 100_000
@@ -28,40 +27,42 @@ ROW_MOVES = 3 * (2 + 2 * SHARED["uniform_negatives"] / SHARED["batch_negatives"]
 read and written for the update."""
 
 
-def main(chosen: argparse.Namespace) -> None:
+def main(
+    folder: Path,
+    papers: int = 50_000_000,
+    edges: int = 450_000_000,
+    dimensions: tuple[int, ...] = (128, 768),
+    cpu: bool = False,
+) -> None:
     """Print a row for each number of dimensions."""
-    if not (torch.cuda.is_available() or chosen.cpu):
+    if not (torch.cuda.is_available() or cpu):
         sys.exit("There is no GPU; --cpu tries it with small sizes.")
-    folder = chosen.folder / "large_graph"
-    shutil.rmtree(folder, ignore_errors=True)
-    sizes = map(str, (chosen.papers, chosen.edges, 1))
-    made = run([sys.executable, "-m", "tests.benchmarks.made_imported", folder / "imported", *sizes])
+    made = run(python(write_imported, folder / "imported", papers, edges, 1))
     product, copied = product_peak("bfloat16"), copy_peak()
     torch.cuda.empty_cache()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     say(
         f"{device}: a product of large matrices makes {product / 1e12:.1f} TFLOP/s in bfloat16, a copy moves "
-        f"{copied / 1e9:,.0f} GB/s; {chosen.papers:,} papers, {chosen.edges:,} edges (made in {made.wall:.0f} s)"
+        f"{copied / 1e9:,.0f} GB/s; {papers:,} papers, {edges:,} edges (made in {made.wall:.0f} s)"
     )
     say("\n| dimension | edges/s | of the copy | of the product | memory | epoch with start | 20 epochs |")
     say("|---|---|---|---|---|---|---|")
-    for dimension in chosen.dimensions:
+    for dimension in dimensions:
         rate, seconds, memory = first_epoch(folder, dimension)
         moved, computed = 2 * dimension * ROW_MOVES * rate / copied, operations(dimension) * rate / product
         say(
             f"| {dimension} | {rate:,.0f} | {moved:.0%} | {computed:.0%} | {memory:,.0f} MB | {seconds:.0f} s | "
-            f"{EPOCHS * chosen.edges / rate / 60:.1f} min |"
+            f"{EPOCHS * edges / rate / 60:.1f} min |"
         )
-    shutil.rmtree(folder)
 
 
 def first_epoch(folder: Path, dimension: int) -> tuple[float, float, float]:
     """Edges a second, seconds from the start of the command and memory of the device in use, MB, after an epoch."""
     asked = {"dimension": dimension, "epochs": 1, "storage": "bfloat16", "checkpoint_minutes": NO_CHECKPOINT_MINUTES}
-    settings = settings_of("torch", cores=os.cpu_count() or 1, **asked)
+    settings = settings_of("torch", cores=CORES, **asked)
     command = training_command(folder / "imported", settings, seed=1, output=folder / "trained")
     start, told = time.perf_counter(), []
-    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as training:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as training:
         for line in training.stderr or ():
             told.append(line)
             if found := RATE.search(line):
@@ -78,13 +79,3 @@ def device_memory() -> float:
         return 0.0
     free, total = torch.cuda.mem_get_info()
     return (total - free) / 1e6
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--papers", type=int, default=50_000_000)
-    parser.add_argument("--edges", type=int, default=450_000_000)
-    parser.add_argument("--dimensions", type=int, nargs="+", default=[128, 768])
-    parser.add_argument("--cpu", action="store_true")
-    main(parser.parse_args())

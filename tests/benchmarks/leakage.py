@@ -4,19 +4,16 @@ Every pair of papers is as likely as any other, so an honest measure is at chanc
 Hits@10 of .005, an AUC of .5.
 """
 
-import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from tests.benchmarks.made_graphs import write_pairs
 from tests.benchmarks.measuring import say
 
 from cocite.config.edges import EdgeSettings
-from cocite.core.tables.files import write_table
 from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph.training import train_graph_embedding
-from cocite.embeddings.importing import import_edges
+from cocite.embeddings.engines.biggraph.biggraph_training import train_graph_embedding
+from cocite.embeddings.imported import import_edges
 
 PAPERS, PAIRS = 10_000, 100_000
 SETTINGS = BigGraph(
@@ -37,8 +34,6 @@ SETTINGS = BigGraph(
 
 def main(folder: Path) -> None:
     """Print the metrics for either hold-out."""
-    folder = folder / "leakage"
-    shutil.rmtree(folder, ignore_errors=True)
     edges = write_random_pairs(folder / "edges.parquet")
     for held_out in ("pairs", "edges"):
         chosen = EdgeSettings(holdout=0.05, holdout_of=held_out, weights=False, max_repetitions=1, partitions=1)
@@ -48,17 +43,11 @@ def main(folder: Path) -> None:
         for kind in ("raw", "filtered"):
             told = ", ".join(f"{name} {last[kind][name]:.3f}" for name in ("mrr", "hits_at_10", "auc"))
             say(f"No structure, holdout_of: {held_out}, {kind}: {told} ({last['edges']:,} edges).")
-    shutil.rmtree(folder)
 
 
 def write_random_pairs(path: Path) -> Path:
     """Pairs of papers, all as likely."""
     drawn = np.random.default_rng(1).integers(0, PAPERS, size=(2 * PAIRS, 2))
     pairs = np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0)
-    weight = np.ones(len(pairs), dtype=np.float32)
-    write_table(path, "edges", pa.table({"source": pairs[:, 0], "target": pairs[:, 1], "weight": weight}))
+    write_pairs(path, pairs)
     return path
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,16 +1,13 @@
 """What is learned after either way into PyTorch-BigGraph, on a graph of overlapping communities, over five seeds."""
 
-import json
-import shutil
 import statistics
-import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-from tests.benchmarks.measuring import Command, run, say
+from tests.benchmarks.made_graphs import write_pairs
+from tests.benchmarks.measuring import cocite, run, say
 
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 
 SEEDS = (1, 2, 3, 4, 5)
 CHUNKS = (1, 10)
@@ -21,17 +18,13 @@ SETTINGS = {
     **{"comparator": "dot", "dimension": 32, "epochs": 15, "lr": 0.1, "loss": {"kind": "ranking", "margin": 0.15}},
     **{"max_norm": 1.0, "batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50, "workers": 1},
 }
-COCITE = Path(sys.executable).with_name("cocite")
 
 
 def main(folder: Path) -> None:
     """Print each metric after either way, with the standard deviation over the seeds."""
-    folder = folder / "learning"
-    shutil.rmtree(folder, ignore_errors=True)
     edges = write_communities(folder / "edges.parquet")
     for chunks in CHUNKS:
         tell(chunks, {way: [learn(folder, edges, way, chunks, seed) for seed in SEEDS] for way in ("arrow", "tsv")})
-    shutil.rmtree(folder)
 
 
 def tell(chunks: int, learned: dict[str, list[dict[tuple[str, bool], float]]]) -> None:
@@ -55,33 +48,17 @@ def write_communities(path: Path) -> Path:
         first, second = np.triu_indices(MEMBERS, k=1)
         chosen = drawn.random(len(first)) < 0.25
         pairs.update(zip(members[first[chosen]].tolist(), members[second[chosen]].tolist(), strict=True))
-    rows = np.array(sorted(pairs))
-    weight = np.ones(len(rows), dtype=np.float32)
-    write_table(path, "edges", pa.table({"source": rows[:, 0], "target": rows[:, 1], "weight": weight}))
+    write_pairs(path, np.array(sorted(pairs)))
     return path
 
 
 def learn(folder: Path, edges: Path, way: str, chunks: int, seed: int) -> dict[tuple[str, bool], float]:
     """The metrics after the last epoch, by name and whether they are filtered."""
     imported, scores = folder / "imported", folder / "scores.parquet"
-    for command in _commands(folder, edges, way, chunks, imported, scores):
-        run([COCITE, "embeddings", *command, "--seed", str(seed)])
+    asked = {"settings": {**EDGE_SETTINGS, "import": way}, "memory_mb": 1000, "threads": 1}
+    run(cocite("embeddings", "import", edges, undirected=True, **asked, seed=seed, output=imported))
+    files = {name: folder / name for name in ("state", "vectors", "written_settings", "omissions")}
+    trained = {"settings": {**SETTINGS, "chunks": chunks}, "scores": scores}
+    run(cocite("embeddings", "train", imported, **trained, seed=seed, **files))
     rows = read_table(scores, "graph_scores").to_pylist()
     return {(row["metric"], row["filtered"]): row["value"] for row in rows if row["epoch"] == SETTINGS["epochs"]}
-
-
-def _commands(folder: Path, edges: Path, way: str, chunks: int, imported: Path, scores: Path) -> list[Command]:
-    asked = json.dumps({**EDGE_SETTINGS, "import": way})
-    cost = ("--memory-mb", "1000", "--threads", "1")
-    imports: Command = ["import", edges, "--undirected", "--settings", asked, *cost, "--output", imported]
-    outputs = ("vectors", "written-settings", "omissions")
-    settings = json.dumps({**SETTINGS, "chunks": chunks})
-    train: Command = [
-        *("train", imported, "--settings", settings, "--state", folder / "state", "--scores", scores),
-        *(part for name in outputs for part in (f"--{name}", folder / name)),
-    ]
-    return [imports, train]
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

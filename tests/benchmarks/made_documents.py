@@ -1,6 +1,5 @@
 """Documents with texts as long as those of real papers, and encoders, made by a process of its own."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +33,3 @@ def _documents(number: int) -> Iterator[pa.RecordBatch]:
         more = pa.array([[]] * len(names), pa.list_(pa.string()))
         texts = {"title": pa.array(titles), "abstract": pa.array(abstracts)}
         yield pa.record_batch({"document": names, **texts, "more": more, "field": pa.nulls(len(names), pa.string())})
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

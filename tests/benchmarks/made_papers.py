@@ -3,7 +3,6 @@
 Of hci's 27,152 abstracts, a tenth each has words between these numbers; titles have ten words. Words follow Zipf's law.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,7 +52,3 @@ def _papers(papers: int) -> Iterator[pa.RecordBatch]:
         }
         arrays = [pa.array(columns.get(field.name, [None] * count), field.type) for field in schema]
         yield pa.record_batch(arrays, schema=schema)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))

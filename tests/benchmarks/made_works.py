@@ -8,7 +8,6 @@ from 20,000 made-up words by Zipf's law; a work has 18 references on average, on
 import gzip
 import json
 import os
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -131,8 +130,3 @@ def _institution(rng: np.random.Generator, name: str) -> dict:
         "type": "education",
         "lineage": [f"https://openalex.org/I{rng.integers(10**10)}"] * 2,
     }
-
-
-if __name__ == "__main__":
-    json_lines(Path(sys.argv[1]))
-    parquet(Path(sys.argv[1]))

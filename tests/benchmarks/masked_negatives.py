@@ -1,12 +1,11 @@
 """What it is worth to leave documents of a batch that a graph links with the query out of its negatives, by maps.
 
-    python -m tests.benchmarks.masked_negatives results/hci-signals undirected-easy
+    python -m tests.benchmarks masked_negatives results/hci-signals undirected-easy
 
 The folder is that of a run with a probe (experiments/hci-signals.yaml), the set one of its sets. Maps are trained on
 all examples of the set by `mnrl`, and scored, as a probe does both. It takes half an hour.
 """
 
-import sys
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +21,8 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.probes import MapTraining
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.encoder.compared import Compared
-from cocite.encoder.examples import Numbers
+from cocite.encoder.batch import Compared
+from cocite.encoder.data import Numbers
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking, _related
 from cocite.encoder.probing import Ready, open_ready, train_map
 from cocite.evaluation.probes import score_maps, scores_of
@@ -125,7 +124,3 @@ def main(results: Path, triplets: str) -> None:
         of_tasks = [scores["proving", task] for task in TASKS]
         cells = [f"{found.value:.2f} ± {found.deviation:.2f}" for found in of_tasks]
         say(f"| {name} | {size} | {linked.masked / linked.compared:.1%} | {' | '.join(cells)} |")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,11 +1,8 @@
 """Operations a second of a product of large matrices: what the products of a training are measured against.
 
-    python -m tests.benchmarks.matrix_peak float32
-
 A process of its own, so that its memory and threads are not those of what is measured.
 """
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -45,7 +42,3 @@ def _shortest(call: Callable[[], object]) -> float:
         call()
         seconds.append(now() - start)
     return min(seconds)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{product_peak(sys.argv[1])}\n")

@@ -1,14 +1,17 @@
 """Commands as whole processes: their wall time, processor time and peak memory, and ratios of medians between them."""
 
+import json
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROUNDS = 5
 
@@ -27,16 +30,58 @@ class Cost:
     """Largest resident memory of one process, MB; never below what the benchmark itself has held, since a process
     starts with the peak of the one that starts it. So a benchmark reads nothing large."""
 
+    def __str__(self) -> str:
+        return f"{self.wall:.1f} s ({self.cpu:.1f} s of processors), peak memory {self.peak_mb:,.0f} MB"
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """The cost of one command after another."""
+        peak_mb = max(self.peak_mb, other.peak_mb)
+        return Cost(wall=self.wall + other.wall, cpu=self.cpu + other.cpu, peak_mb=peak_mb)
+
+
+def cocite(*words: object, **options: object) -> Command:
+    """A command of ours; an option that is true has no value, a tuple several, and a dictionary is written as JSON."""
+    return [str(Path(sys.executable).with_name("cocite")), *map(str, words), *_as_words(options)]
+
+
+def python(function: Callable[..., Any] | str, *arguments: object, **options: object) -> Command:
+    """The command that calls a function of a benchmark, or one named MODULE:FUNCTION, in a process of its own."""
+    if callable(function):
+        function = f"{function.__module__.removeprefix('tests.benchmarks.')}:{function.__name__}"
+    return [sys.executable, "-m", "tests.benchmarks", function, *map(str, arguments), *_as_words(options)]
+
+
+def _as_words(options: dict[str, object]) -> list[str]:
+    words = []
+    for name, value in options.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            values = value if isinstance(value, tuple) else (value,)
+            words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in values]
+    return words
+
 
 def run(command: Command) -> Cost:
-    """Run a command to its end, its output to nowhere; it must succeed."""
+    """Run a command to its end; it must succeed."""
     return run_and_read(command)[0]
 
 
 def run_and_read(command: Command) -> tuple[Cost, str]:
     """Run a command to its end; return its cost and what it reported on standard error. It must succeed."""
+    return _run(command, subprocess.DEVNULL)
+
+
+def answer(function: Callable[..., Any] | str, *arguments: object) -> tuple[Cost, Any]:
+    """Call a function in a process of its own; return the cost of that, and what it returned."""
+    with tempfile.TemporaryFile() as printed:
+        cost, _ = _run(python(function, *arguments), printed)
+        printed.seek(0)
+        return cost, json.load(printed)
+
+
+def _run(command: Command, printed: Any) -> tuple[Cost, str]:
     start = time.perf_counter()
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=subprocess.PIPE)
     reported = process.stderr.read().decode() if process.stderr else ""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -56,18 +101,23 @@ def run_together(queues: Sequence[Sequence[Command]]) -> Cost:
 
 
 def compare(
-    title: str, ours: Callable[[], Cost], rival: Callable[[], Cost], of: str, *, rounds: int = ROUNDS
+    title: str, ours: Callable[[], Cost] | Command, rival: Callable[[], Cost] | Command, of: str, rounds: int = ROUNDS
 ) -> tuple[Cost, float]:
     """Run both in turn, print the ratio of their medians of `wall` or `cpu`; return our last cost and the ratio."""
-    ours(), rival()  # both start with warm caches
-    pairs = [(ours(), rival()) for _ in range(rounds)]
-    mine, others = (statistics.median(getattr(pair[side], of) for pair in pairs) for side in (0, 1))
-    spread = sorted(getattr(ours_, of) / getattr(rival_, of) for ours_, rival_ in pairs)
-    say(
-        f"{title}: {mine / others:.2f} × ({mine:.2f} s to {others:.2f} s of {of}, medians of {rounds}; "
-        f"round by round {spread[0]:.2f} to {spread[-1]:.2f})"
-    )
-    return pairs[-1][0], mine / others
+    mine, others = ((lambda side=side: side() if callable(side) else run(side)) for side in (ours, rival))
+    mine(), others()  # both start with warm caches
+    pairs = [(mine(), others()) for _ in range(rounds)]
+    medians = [statistics.median(getattr(pair[side], of) for pair in pairs) for side in (0, 1)]
+    ratio = medians[0] / medians[1]
+    spread = spread_of(getattr(ours_, of) / getattr(rival_, of) for ours_, rival_ in pairs)
+    say(f"{title}: {ratio:.2f} × ({medians[0]:.2f} s to {medians[1]:.2f} s of {of}, medians of {rounds}; {spread})")
+    return pairs[-1][0], ratio
+
+
+def spread_of(ratios: Iterable[float]) -> str:
+    """The least and the largest of the ratios of the rounds, in words."""
+    found = list(ratios)
+    return f"round by round {min(found):.2f} to {max(found):.2f}"
 
 
 def say(line: str) -> None:

@@ -1,9 +1,8 @@
 """The rival of mining: sentence-transformers' `mine_hard_negatives` with vectors that are ready.
 
-It prints the seconds of the function alone, and writes the negatives that it found.
+It is imported by no benchmark, which would hold its libraries.
 """
 
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,8 +39,8 @@ class Ready:
         return self.vectors
 
 
-def main(folder: Path, by: str, threads: int, negatives: int, last_rank: int, relative_margin: float) -> None:
-    """Read the tables that `mining_tables` wrote, and mine."""
+def mine(folder: Path, by: str, threads: int, negatives: int, last_rank: int, relative_margin: float) -> float:
+    """Read the tables, mine, and write the negatives that are found; return the seconds of the function alone."""
     torch.set_num_threads(threads)
     if by == "faiss":
         import faiss
@@ -73,8 +72,4 @@ def main(folder: Path, by: str, threads: int, negatives: int, last_rank: int, re
         [[int(query), int(negative)] for query, negative in zip(mined["query"], mined["negative"], strict=True)]
     )
     np.save(folder / f"{by}.npy", ids[found])
-    sys.stdout.write(f"{seconds}\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6]), float(sys.argv[6]))
+    return seconds

@@ -1,13 +1,12 @@
 """Sampling brought queries from a generated collection in the layout of MS MARCO's mined negatives, and their texts."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.benchmarks.measuring import Command, run, say
+from tests.benchmarks.measuring import Command, cocite, python, run, say
 from tests.papers import papers_table
 
 from cocite.core.tables.files import count_rows, write_table
@@ -18,6 +17,7 @@ SIZES = (1_000_000, 4_000_000)
 """Passages of the collection; the queries are the same in both."""
 WORDS = 55
 """Words of a passage, about as many as those of MS MARCO have."""
+KEPT = True
 SETTINGS = {"sampler": "pairs", "paired": True, "per_query": 5}
 
 
@@ -26,13 +26,9 @@ def main(folder: Path) -> None:
     for passages in SIZES:
         corpus = folder / "pairs" / str(passages)
         if not (corpus / "made").exists():
-            run([sys.executable, "-m", "tests.benchmarks.pairs", corpus, str(passages)])
+            run(python(write_collection, corpus, passages))
         for name, command in _steps(corpus).items():
-            cost = run(command)
-            say(
-                f"{name} from {passages:,} passages: {cost.wall:.1f} s ({cost.cpu:.1f} s of processor time), peak "
-                f"memory {cost.peak_mb:.0f} MB."
-            )
+            say(f"{name} from {passages:,} passages: {run(command)}.")
         say(f"{count_rows(corpus / 'triplets.parquet'):,} examples, {count_rows(corpus / 'texts.parquet'):,} texts.")
 
 
@@ -63,27 +59,14 @@ def write_collection(folder: Path, passages: int) -> None:
 
 
 def _steps(corpus: Path) -> dict[str, Command]:
-    program = [sys.executable, "-c", "from cocite.cli import main; main()", "triplets"]
-    scores = {"dataset": str(corpus / "scores.parquet")}
-    layout = {"kind": "msmarco", "scores": scores, "margin": 3.0}
-    settings = json.dumps({**SETTINGS, "dataset": str(corpus / "brought"), "layout": layout})
-    common = ["--papers", corpus / "papers", "--seed", "1", "--threads", "2"]
+    layout = {"kind": "msmarco", "scores": {"dataset": str(corpus / "scores.parquet")}, "margin": 3.0}
+    settings = {**SETTINGS, "dataset": str(corpus / "brought"), "layout": layout}
+    common = {"papers": corpus / "papers", "seed": 1, "threads": 2}
     triplets, texts = corpus / "triplets.parquet", corpus / "texts.parquet"
+    written = {"omissions": corpus / "omissions.parquet", "written_settings": corpus / "settings.json"}
+    sampled = {"settings": settings, "queries": corpus / "queries.parquet", "output": triplets, "texts": texts}
+    made = {"triplets": triplets, "output": corpus / "examples.parquet", "documents": corpus / "documents"}
     return {
-        "Sampling": [
-            *[*program, "sample", "--settings", settings, "--queries", corpus / "queries.parquet", *common],
-            *["--output", triplets, "--texts", texts, "--omissions", corpus / "omissions.parquet"],
-            *["--written-settings", corpus / "settings.json"],
-        ],
-        "Materialising": [
-            *[*program, "materialise", triplets, texts, "--triplets", triplets, *common],
-            *["--output", corpus / "examples.parquet", "--documents", corpus / "documents"],
-        ],
+        "Sampling": cocite("triplets", "sample", **common, **sampled, **written),
+        "Materialising": cocite("triplets", "materialise", triplets, texts, **common, **made),
     }
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        write_collection(Path(sys.argv[1]), int(sys.argv[2]))
-    else:
-        main(Path(sys.argv[1]))

@@ -1,6 +1,5 @@
 """The plain reading of SciRepEval's protocol, as the rival: scikit-learn's machines, fitted one by one."""
 
-import sys
 import warnings
 from pathlib import Path
 
@@ -16,21 +15,28 @@ from threadpoolctl import threadpool_limits
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import Task
 from cocite.core.tables.files import read_table, write_table
+from cocite.evaluation.scored import joined, read_blocks
 from cocite.evaluation.supervised import Classes, Examples, encode_classes, feasible_stages, few_shot_samples
-from cocite.evaluation.vectors import joined, read_blocks
 
 SEED = 1
 
 
 def main(vectors: Path, labels: Path, output: Path) -> None:
-    """Score the task of the labels and write its score."""
+    """Score the task of the labels on one thread and write its score."""
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        _score(vectors, labels, output)
+
+
+def _score(vectors: Path, labels: Path, output: Path) -> None:
     rows = read_table(labels, "labels").to_pylist()
     task = TASKS[rows[0]["task"]]
     examples = _examples(vectors, task, rows).reordered(SEED, task.name)
     value = 100 * (_regression(examples) if task.kind == "regression" else _classification(task, examples))
     texts = {"model": "plain", "benchmark": "b", "task": task.name, "metric": "plain", "mode": "compat"}
     numbers = {"seed": 1, "evaluation_seed": 1, "value": value, "documents": 0, "missing": 0, "scored": 0}
-    write_table(output, "scores", pa.Table.from_pylist([texts | numbers | {"format": task.format, "unscored": 0}]))
+    others = {"format": task.format, "unscored": 0, **dict.fromkeys(("searched", "copies", "unfindable"))}
+    write_table(output, "scores", pa.Table.from_pylist([texts | numbers | others]))
 
 
 def _examples(vectors: Path, task: Task, rows: list[dict[str, object]]) -> Examples:
@@ -79,9 +85,3 @@ def _fit_and_score(task: Task, model: object, examples: Examples, classes: Class
     if task.kind == "binary":
         return float(f1_score(classes.test, predicted, pos_label=classes.names.index("1")))
     return float(f1_score(classes.test, predicted, average="macro", zero_division=0))
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    with threadpool_limits(1):
-        main(*map(Path, sys.argv[1:]))

@@ -1,13 +1,12 @@
 """How well a probe foretells full fine-tuning: Kendall's tau over the pairs of a set and a loss that both have tried.
 
-    python -m tests.benchmarks.probe_agreement results/hci-recipe --probes few many
+    python -m tests.benchmarks probe_agreement results/hci-recipe few many
 
 The folder is that of a finished run with models and probes on one encoder and one hold-out, such as that of
 experiments/hci-recipe.yaml. Both are scored on the same queries, those that prove. The interval is over queries: they
 are drawn again with replacement, the same ones for models and maps.
 """
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ Pair = tuple[str, str]
 """The name of a set and its loss in words."""
 
 
-def main(results: Path, probes: list[str]) -> None:
+def main(results: Path, *probes: str) -> None:
     """Print the MAP of each pair by the models and by the maps of each probe, and tau with its interval."""
     config = yaml.safe_load((results / "configuration.yaml").read_text())
     for probe in probes:
@@ -93,11 +92,3 @@ def drawn(side: Mapping[Pair, pl.DataFrame], pairs: list[Pair], tasks: tuple[str
         counts = np.random.default_rng([7, len(task)]).multinomial(queries, np.full(queries, 1 / queries), RESAMPLES)
         of_tasks.append(np.vstack([values.mean(axis=1), counts @ values.T / queries]))
     return np.mean(of_tasks, axis=0)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--probes", nargs="+", required=True)
-    asked = parser.parse_args()
-    main(asked.results, asked.probes)

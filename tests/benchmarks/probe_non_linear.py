@@ -1,13 +1,12 @@
 """Whether probes with a non-linear map foretell full fine-tuning better than those with a linear one.
 
-    python -m tests.benchmarks.probe_non_linear results/synergy-recipe pairs
+    python -m tests.benchmarks probe_non_linear results/synergy-recipe pairs
 
 The map adds B gelu(A h) to a vector h: A has a quarter of the dimension as its rows, drawn at random, and B begins with
 zeros. Sets, losses, batches, epochs and seeds are those of the probe, and so is the comparison that is printed. The
 encoder's vectors must be scaled to length 1.
 """
 
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from cocite.encoder.probing import LARGEST_NORM, Ready, open_ready, schedule_of
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.probes import asked_of
 from cocite.evaluation.ranking import by_distance, rank_candidates
-from cocite.evaluation.vectors import Vectors
+from cocite.evaluation.scored import Vectors
 
 
 def main(results: Path, probe: str) -> None:
@@ -86,7 +85,3 @@ def scored(tables: Path, untrained: Path, benchmark: str, weights: tuple[Tensor,
         values = measure_rankings(judgements, rank_candidates(judgements, similarity, vectors.rows), ["map"])["map"]
         found += [{"task": task, "query": query, "value": value} for query, value in values.items()]
     return pl.DataFrame(found).sort("task", "query")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])

@@ -5,33 +5,36 @@ three seeds. The fine-tuning is that of an encoder of MiniLM's size on the texts
 loss; its time for all triplets is reckoned from it.
 """
 
-import json
-import shutil
 import statistics
-import sys
 from pathlib import Path
 
-from tests.benchmarks.made_probed import IN_TRIPLETS, QUERIES
+import numpy as np
+import pyarrow as pa
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
-from tests.benchmarks.measuring import run, say
+from tests.benchmarks.measuring import answer, cocite, python, run, say
 from tests.benchmarks.training import train
 
+from cocite.core.tables.files import vector_column, write_table
+
+IN_TRIPLETS = 30_000
+"""Papers that documents of triplets are drawn from."""
 PAPERS = (IN_TRIPLETS, 10 * IN_TRIPLETS, 30 * IN_TRIPLETS)
 ROUNDS = 3
 TUNED = {"training": 24, "validation": 4}
 """Queries of the fine-tuning."""
 SETTINGS = {"losses": ["triplet", {"kind": "mnrl", "temperature": 10.0}], "seeds": [1, 2, 3]}
+QUERIES, DIMENSION = 3000, 384
 
 
 def main(folder: Path) -> None:
     """Print the time and memory of a probe, and the time of a fine-tuning."""
-    folder = folder / "probing"
-    shutil.rmtree(folder, ignore_errors=True)
     seconds = {}
     for papers in PAPERS:
-        made = [sys.executable, "-m", "tests.benchmarks.made_probed", folder / str(papers), str(papers)]
-        run(made)
-        costs = [run(probe(folder / str(papers))) for _ in range(ROUNDS)]
+        part = folder / str(papers)
+        run(python(write_set, part, papers))
+        options = {"vectors": part / "papers", "settings": SETTINGS, "seed": 1, "threads": 2}
+        probe = cocite("encoder", "probe", part / "examples.parquet", **options, output=part / "maps.safetensors")
+        costs = [run(probe) for _ in range(ROUNDS)]
         seconds[papers] = statistics.median(cost.wall for cost in costs)
         say(
             f"Six maps of {QUERIES * PER_QUERY:,} triplets among {papers:,} papers: {seconds[papers]:.1f} s, "
@@ -41,7 +44,7 @@ def main(folder: Path) -> None:
     write_encoder(folder / "encoder")
     for seed, (name, queries) in enumerate(TUNED.items()):
         write_triplets(folder / name, queries, seed, folder / "encoder")
-    taken, cost = train(folder, "ours", "float32")
+    cost, taken = answer(train, folder, "ours", "float32")
     triplets = TUNED["training"] * PER_QUERY
     whole = taken / triplets * QUERIES * PER_QUERY
     say(
@@ -49,17 +52,15 @@ def main(folder: Path) -> None:
         f"epoch of {QUERIES * PER_QUERY:,} would take {whole / 60:.0f} minutes, {whole / seconds[PAPERS[0]]:.0f} × the "
         "time of the six maps."
     )
-    shutil.rmtree(folder)
 
 
-def probe(folder: Path) -> list[str | Path]:
-    """The command that trains the maps of the set in a folder."""
-    return [
-        *(Path(sys.executable).with_name("cocite"), "encoder", "probe", folder / "examples.parquet"),
-        *("--vectors", folder / "papers", "--settings", json.dumps(SETTINGS), "--seed", "1", "--threads", "2"),
-        *("--output", folder / "maps.safetensors"),
-    ]
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def write_set(folder: Path, papers: int) -> None:
+    """Vectors of so many papers, and triplets among the first of them."""
+    draw = np.random.default_rng(1)
+    vectors = draw.standard_normal((papers, DIMENSION), dtype=np.float32)
+    table = pa.table({"corpusid": np.arange(papers), "vector": vector_column(vectors)})
+    write_table(folder / "papers/0.parquet", "paper_embeddings", table)
+    query = np.repeat(np.arange(QUERIES), PER_QUERY)
+    others = draw.integers(QUERIES, IN_TRIPLETS, (2, len(query), 1))
+    columns = {"query": query, "positives": others[0].tolist(), "negatives": others[1].tolist()}
+    write_table(folder / "examples.parquet", "training_examples", pa.table(columns))

@@ -5,8 +5,6 @@ reading: the classification and regression tasks with some of their training doc
 SVM fitted one by one by scikit-learn's GridSearchCV; both on one thread, with the scores beside each other.
 """
 
-import shutil
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tests.benchmarks.measuring import Command, Cost, run, say
+from tests.benchmarks.measuring import Cost, cocite, python, run, say
 from tests.benchmarks.scirepeval_folder import RANKED, SUPERVISED, write_folder, write_vectors
 
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
@@ -22,16 +20,12 @@ from cocite.core.tables.files import read_table, write_table
 
 LARGEST = {name: 800 if name == "fos" else 2_000 for name in SUPERVISED}
 """Training documents that the plain reading is given; with all of them it would take days."""
-COCITE = Path(sys.executable).with_name("cocite")
 
 
 def main(folder: Path) -> None:
     """Print what the whole benchmark takes, and the ratio to the plain reading on a share of it."""
-    folder = folder / "scoring"
-    shutil.rmtree(folder, ignore_errors=True)
     against_plain(folder / "part")
     whole(folder / "whole")
-    shutil.rmtree(folder)
 
 
 def whole(folder: Path) -> None:
@@ -59,7 +53,7 @@ def against_plain(folder: Path) -> None:
     for name in SUPERVISED:
         mine = score(folder, name).cpu
         files = [folder / f"{name}-{table}.parquet" for table in ("labels", "plain")]
-        theirs = run([sys.executable, "-m", "tests.benchmarks.plain_scoring", folder / "vectors.parquet", *files]).cpu
+        theirs = run(python("plain_scoring:main", folder / "vectors.parquet", *files)).cpu
         values = [_value(folder / f"{name}-{kind}.parquet") for kind in ("scores", "plain")]
         ours, plain, worst = ours + mine, plain + theirs, max(worst, abs(values[0] - values[1]))
         say(f"  {name}: {theirs / mine:.1f} × ({mine:.1f} s to {theirs:.1f} s of cpu), {values[0]:.2f} {values[1]:.2f}")
@@ -70,8 +64,8 @@ def prepare(folder: Path, tasks: Iterable[str], largest: Mapping[str, int]) -> N
     """Write the benchmark's tables and the vectors, and for the plain reading a table of labels for each task."""
     parts = write_folder(folder / "layout", tasks, largest)
     write_vectors(folder / "vectors.parquet", parts)
-    options = ["--kind", "scirepeval", "--tasks", "", "--tables", folder, "--omissions", folder / "omissions.parquet"]
-    run([COCITE, "evaluation", "prepare-folder", folder / "layout", *options])
+    options = {"kind": "scirepeval", "tasks": "", "tables": folder, "omissions": folder / "omissions.parquet"}
+    run(cocite("evaluation", "prepare-folder", folder / "layout", **options))
     rows = read_table(folder / "labels.parquet", "labels")
     for task in SCIREPEVAL:
         of_task: pa.Table = rows.filter(pc.equal(rows["task"], task.name))
@@ -81,22 +75,11 @@ def prepare(folder: Path, tasks: Iterable[str], largest: Mapping[str, int]) -> N
 def score(folder: Path, name: str) -> Cost:
     """Score one task in a process of its own, on one thread."""
     files = {table: folder / f"{name}-{table}.parquet" for table in ("scores", "outcomes", "failures")}
-    options = {"tables": folder, "tasks": name, "model": "m", "training-seed": 1, "mode": "compat", "threads": 1}
-    options |= {"largest-missing": 0.01, "embeddings": folder / "vectors.parquet", **files}
-    command: Command = [
-        COCITE,
-        "evaluation",
-        "score",
-        "1",
-        *(str(x) for k, v in options.items() for x in (f"--{k}", v)),
-    ]
-    return run(command)
+    options = {"tables": folder, "tasks": name, "model": "m", "training_seed": 1, "mode": "compat", "threads": 1}
+    options |= {"largest_missing": 0.01, "embeddings": folder / "vectors.parquet", **files}
+    return run(cocite("evaluation", "score", "1", **options))
 
 
 def _value(path: Path) -> float:
     [value] = read_table(path, "scores").column("value").to_pylist()
     return float(value)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

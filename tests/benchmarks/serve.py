@@ -2,39 +2,44 @@
 
 Ours is the whole command: a request over HTTP, with titles and years. The rival is FAISS by hand, without HTTP, with
 all vectors in memory. Both answer the same queries, one after the other; recall is held against FAISS's IndexFlatL2.
+
+Vectors lie in clusters as `clustered_vectors` has them. Titles have ten words, drawn by Zipf's law; a paper cites
+`REFERENCES` random ones with larger ids and is co-cited with the same. A file of each table holds some consecutive ids.
 """
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.benchmarks.measuring import run, say
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.benchmarks.clustered_vectors import batches
+from tests.benchmarks.measuring import answer, cocite, python, run, say
 
 from cocite.core.randomness import generator
-from cocite.tools.serving.vectors import NPROBE
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
+from cocite.tools.serving.search_indexes import NPROBE
 
 PAPERS, DIMENSION, QUERIES, TRUE, K = 1_000_000, 384, 1000, 100, 10
 WARMING = 100
 """Queries before those that are measured; other papers."""
-COCITE = Path(sys.executable).with_name("cocite")
+REFERENCES, VOCABULARY, WORDS = 10, 50_000, 10
+SYLLABLES = [f"{first}{second}" for first in "bdfghjklmnprstvwz" for second in "aeiou"]
 
 
 def main(folder: Path) -> None:
     """Print times, memory and recall of both."""
-    folder = folder / "serve"
-    shutil.rmtree(folder, ignore_errors=True)
     results, cache = folder / "results", folder / "cache"
-    run([sys.executable, "-m", "tests.benchmarks.made_run", results, str(PAPERS), str(DIMENSION)])
+    run(python(write_run, results, PAPERS, DIMENSION))
     drawn = generator(1, "queries of a search").choice(PAPERS, WARMING + QUERIES, replace=False).tolist()
     start = time.perf_counter()
     with _served(results, cache) as (process, _):
@@ -44,16 +49,16 @@ def main(folder: Path) -> None:
         say(f"Started with ready indexes in {time.perf_counter() - start:.1f} s.")
         ours = _measure(port, drawn)
         say(f"Ours: peak memory {_peak_mb(process):.0f} MB after {len(drawn):,} queries, mapped files included.")
-    rival, peak_mb = _by_hand(results, "ivf", drawn)
+    vectors = results / "encoder/model/seed-1/papers"
+    cost, rival = answer(search_by_hand, vectors, "ivf", json.dumps(drawn), K, NPROBE)
     _say_times("FAISS by hand, IVF of whole vectors in memory", rival["seconds"])
-    say(f"FAISS by hand: peak memory {peak_mb:.0f} MB.")
-    truth, _ = _by_hand(results, "flat", drawn[: WARMING + TRUE])
+    say(f"FAISS by hand: peak memory {cost.peak_mb:.0f} MB.")
+    _, truth = answer(search_by_hand, vectors, "flat", json.dumps(drawn[: WARMING + TRUE]), K, NPROBE)
     _say_times("FAISS's IndexFlatL2", truth["seconds"])
     for name, found in (("ours", ours), ("FAISS by hand", rival["found"])):
         pairs = zip(found[WARMING:], truth["found"][WARMING:], strict=False)
         hits = sum(len(set(mine) & set(right)) for mine, right in pairs)
         say(f"Recall at {K}, {NPROBE} lists of {round(PAPERS**0.5):,}: {name} {hits / (TRUE * K):.3f}.")
-    shutil.rmtree(folder)
 
 
 def _measure(port: int, queries: Sequence[int]) -> list[list[int]]:
@@ -95,8 +100,8 @@ def _say_times(title: str, seconds: Sequence[float]) -> None:
 @contextmanager
 def _served(results: Path, cache: Path) -> Iterator[tuple[int, int]]:
     """The process and the port of a server."""
-    command = [COCITE, "serve", "--results", results, "--cache", cache, "--port", "0"]
-    with subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True) as process:
+    command = cocite("serve", results=results, cache=cache, port=0)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         said = next(line for line in process.stderr or () if line.startswith("Serving"))
         try:
             yield process.pid, int(said.split()[-3].rstrip("/").rpartition(":")[2])
@@ -110,16 +115,75 @@ def _peak_mb(process: int) -> float:
     return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1000
 
 
-def _by_hand(results: Path, kind: str, queries: Sequence[int]) -> tuple[dict[str, Any], float]:
-    """What FAISS by hand finds, and its peak memory, MB."""
-    command = [sys.executable, "-m", "tests.benchmarks.faiss_queries", results / "encoder/model/seed-1/papers", kind]
-    more = [json.dumps(queries), str(K), str(NPROBE)]
-    with subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, text=True) as process:
-        printed = process.stdout.read() if process.stdout else ""
-        _, _, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
-    return json.loads(printed), usage.ru_maxrss / 1000
+def search_by_hand(folder: Path, kind: str, queries: str, k: int, nprobe: int) -> dict[str, list[Any]]:
+    """The seconds and the neighbours of each query, with all vectors in memory, one after the other in this process.
+
+    The index is IVF of whole vectors with FAISS's own settings; with `flat`, all vectors are compared, which is the
+    truth that recall is held against.
+    """
+    import faiss
+
+    files = sorted(folder.glob("*.parquet"))
+    ids = np.concatenate([pq.read_table(file, columns=["corpusid"])["corpusid"].to_numpy() for file in files])
+    columns = [pq.read_table(file, columns=["vector"])["vector"].combine_chunks() for file in files]
+    vectors = np.concatenate([column.flatten().to_numpy() for column in columns]).reshape(len(ids), -1)
+    del columns
+    if kind == "flat":
+        index = faiss.IndexFlatL2(vectors.shape[1])
+    else:
+        index = faiss.index_factory(vectors.shape[1], f"IVF{round(len(ids) ** 0.5)},Flat")
+        index.train(vectors)
+        index.nprobe = nprobe
+    index.add(vectors)
+    seconds, found = [], []
+    for query in json.loads(queries):
+        vector = vectors[ids == query]
+        start = time.perf_counter()
+        _, (rows,) = index.search(vector, k + 1)
+        seconds.append(time.perf_counter() - start)
+        found.append([paper for paper in ids[rows].tolist() if paper != query][:k])
+    return {"seconds": seconds, "found": found}
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def write_run(results: Path, papers: int, dimension: int) -> None:
+    """Write the tables, and a folder that stands for the encoder."""
+    model = results / "encoder/model/seed-1/model"
+    model.mkdir(parents=True)
+    (model / "modules.json").write_text("[]")
+    for number, batch in enumerate(batches(papers, dimension, gap=1)):
+        ids = batch["corpusid"].to_numpy()
+        drawn = generator(1, "papers of a run", number)
+        write_table(results / f"encoder/model/seed-1/papers/{number}.parquet", "paper_embeddings", [batch])
+        _write(results / f"corpus/papers/{number}.parquet", "papers", _papers(ids, drawn))
+        others = ids[:, None] + np.cumsum(drawn.integers(1, papers // REFERENCES, (len(ids), REFERENCES)), axis=1)
+        pairs = {"citing": np.repeat(ids, REFERENCES), "cited": others.ravel()}
+        traits = {
+            "influential": np.zeros(others.size, bool),
+            "intents": pa.array([[]] * others.size, pa.list_(pa.string())),
+        }
+        _write(results / f"corpus/citations/{number}.parquet", "citations", {**pairs, **traits})
+        count = drawn.integers(1, 20, others.size)
+        columns = {"paper": pairs["citing"], "other": pairs["cited"], "count": count}
+        _write(results / f"graph/cocitation/cocitations/{number}.parquet", "cocitations", columns)
+
+
+def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Mapping[str, Any]:
+    words = np.minimum(drawn.zipf(1.3, (len(ids), WORDS)), VOCABULARY)
+    titles = [" ".join(map(_word, row)) for row in words.tolist()]
+    counts = drawn.integers(0, 1000, len(ids))
+    nothing = pa.nulls(len(ids), pa.string())
+    texts = {"title": titles, "abstract": nothing, "venue": nothing, "doi": nothing, "fields": [[]] * len(ids)}
+    numbers = {"year": drawn.integers(1950, 2025, len(ids)), "citation_count": counts, "reference_count": counts}
+    return {"corpusid": ids, "has_text": np.zeros(len(ids), bool), **texts, **numbers}
+
+
+def _word(number: int) -> str:
+    """A word of three syllables for a number."""
+    return "".join(SYLLABLES[number // len(SYLLABLES) ** place % len(SYLLABLES)] for place in range(3))
+
+
+def _write(path: Path, name: str, columns: Mapping[str, Any]) -> None:
+    schema = empty_schema(TABLES[name])
+    write_table(
+        path, name, pa.table([pa.array(columns[each]).cast(schema.field(each).type) for each in columns], [*columns])
+    )

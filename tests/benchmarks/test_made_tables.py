@@ -1,6 +1,6 @@
 """The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
 
-from tests.benchmarks import made_documents, made_features, made_papers, made_run, made_vectors, triplet_corpus
+from tests.benchmarks import baselines, brought, made_documents, made_papers, serve, triplet_corpus
 
 from cocite.core.tables.files import read_table
 
@@ -15,7 +15,7 @@ def test_made_papers_have_texts_and_a_hundred_are_held_out(tmp_path):
 
 
 def test_each_made_paper_has_a_vector_and_cites_earlier_ones(tmp_path):
-    made_features.main(tmp_path, 30)
+    baselines.write_features(tmp_path, 30)
     assert len(read_table(tmp_path / "vectors.parquet", "baseline_paper_embeddings", ["corpusid"])) == 30
     edges = read_table(tmp_path / "edges.parquet", "edges", ["source", "target"]).to_pylist()
     assert {edge["source"] for edge in edges} == set(range(2, 31))
@@ -36,13 +36,13 @@ def test_made_documents_have_titles_and_abstracts(tmp_path):
 
 
 def test_brought_vectors_are_of_made_documents(tmp_path):
-    made_vectors.main(tmp_path / "made", 3)
+    brought.write_vectors(tmp_path / "made", 3)
     assert len(read_table(tmp_path / "made/documents.parquet", "documents", ["document"])) == 3
     assert len((tmp_path / "made/vectors.jsonl").read_text().splitlines()) == 3
 
 
 def test_a_made_run_has_titles_citations_and_a_vector_of_each_paper(tmp_path):
-    made_run.main(tmp_path, 60, 8)
+    serve.write_run(tmp_path, 60, 8)
     assert len(read_table(tmp_path / "encoder/model/seed-1/papers", "paper_embeddings", ["corpusid"])) == 60
     titles = read_table(tmp_path / "corpus/papers", "papers", ["title"])["title"].to_pylist()
     assert {len(title.split()) for title in titles} == {10}

@@ -1,59 +1,134 @@
-"""Training beside sentence-transformers' own trainer: MiniLM's size, five triplets a query, two threads."""
+"""Training beside sentence-transformers' own trainer: MiniLM's size, five triplets a query, two threads.
 
-import json
+Both train the same encoder on the same triplets, with the same batches, learning rate and validation at the end. The
+seconds are those without imports, but with opening the encoder, tokenising, validating and saving.
+"""
+
 import shutil
 import statistics
-import sys
+import time
 from itertools import product
 from pathlib import Path
 
-import torch
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
-from tests.benchmarks.measuring import Cost, run, say
-
-from cocite.core.precision import computes_in
+from tests.benchmarks.measuring import Cost, answer, say, spread_of
 
 QUERIES = {"training": 24, "validation": 8}
 ROUNDS = 3
-PRECISIONS = ("float32", "bfloat16") if computes_in("auto", torch.device("cpu")) == torch.bfloat16 else ("float32",)
-WAYS = list(product(("ours", "rival"), PRECISIONS))
-"""Who trains, and what in: in bfloat16 as well where the CPU has instructions for it."""
+BATCH, LR = 16, 2e-5
+THREADS = 2
 
 
 def main(folder: Path) -> None:
     """Print the triplets a second and the peak memory of each way, and how much faster ours are than the rival's."""
-    folder = folder / "training"
-    shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder")
     for seed, (name, queries) in enumerate(QUERIES.items()):
         write_triplets(folder / name, queries, seed, folder / "encoder")
-    measured = {way: [] for way in WAYS}
+    ways = list(product(("ours", "rival"), answer(precisions)[1]))
+    measured: dict[tuple[str, str], list[tuple[Cost, float]]] = {way: [] for way in ways}
     for _ in range(ROUNDS):
         for way, rounds in measured.items():
-            rounds.append(train(folder, *way))
+            rounds.append(answer(train, folder, *way))
     triplets = QUERIES["training"] * PER_QUERY
     for (who, precision), rounds in measured.items():
-        seconds = statistics.median(taken for taken, _ in rounds)
+        seconds = statistics.median(taken for _, taken in rounds)
         say(
             f"{who} in {precision}: {triplets / seconds:.2f} triplets a second ({seconds:.1f} s for {triplets}, "
-            f"validation included), {statistics.median(cost.cpu for _, cost in rounds):.0f} s of the processors, "
-            f"peak {max(cost.peak_mb for _, cost in rounds):.0f} MB"
+            f"validation included), {statistics.median(cost.cpu for cost, _ in rounds):.0f} s of the processors, "
+            f"peak {max(cost.peak_mb for cost, _ in rounds):.0f} MB"
         )
-    for ours, rival in product(*([way for way in WAYS if way[0] == who] for who in ("ours", "rival"))):
-        ratios = sorted(theirs / mine for (mine, _), (theirs, _) in zip(measured[ours], measured[rival], strict=True))
-        spread = f"{statistics.median(ratios):.2f} × the triplets a second ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-        say(f"ours in {ours[1]} to the rival in {rival[1]}: {spread}")
-    shutil.rmtree(folder)
+    for ours, rival in product(*([way for way in ways if way[0] == who] for who in ("ours", "rival"))):
+        ratios = [theirs / mine for (_, mine), (_, theirs) in zip(measured[ours], measured[rival], strict=True)]
+        faster = f"{statistics.median(ratios):.2f} × the triplets a second ({spread_of(ratios)})"
+        say(f"ours in {ours[1]} to the rival in {rival[1]}: {faster}")
 
 
-def train(folder: Path, way: str, precision: str) -> tuple[float, Cost]:
-    """The seconds of a training, and what its process took."""
+def precisions() -> list[str]:
+    """What to train in: in bfloat16 as well where the CPU has instructions for it."""
+    import torch
+
+    from cocite.core.gpus import computes_in
+
+    return ["float32", *(["bfloat16"] if computes_in("auto", torch.device("cpu")) == torch.bfloat16 else [])]
+
+
+def train(folder: Path, way: str, precision: str) -> float:
+    """The seconds of a training, ours or the rival's."""
     shutil.rmtree(folder / "work", ignore_errors=True)
-    (folder / "work").mkdir()
-    seconds = folder / "work" / "seconds.json"
-    cost = run([sys.executable, "-m", "tests.benchmarks.one_training", way, precision, folder, seconds])
-    return json.loads(seconds.read_text()), cost
+    return {"ours": train_ours, "rival": train_rival}[way](folder, folder / "work" / way, precision)
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def train_ours(folder: Path, output: Path, precision: str) -> float:
+    """Seconds of a training with the stage encoder."""
+    from cocite.encoder import work_offline
+
+    work_offline(THREADS)
+    from tests.examples import files_in
+
+    from cocite.config.models import TrainingSettings
+    from cocite.encoder.results import Outputs
+    from cocite.encoder.tokens import tokenise_table
+    from cocite.encoder.trainer import Inputs, train_encoder
+
+    outputs = Outputs(
+        model=output / "model",
+        curves=output / "curves.parquet",
+        settings=output / "settings.json",
+        events=output / "tensorboard",
+    )
+    sets = {name: files_in(folder / name) for name in ("training", "validation")}
+    inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
+    settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
+    start = time.perf_counter()
+    for name, files in sets.items():
+        shutil.rmtree(files.tokens)
+        where = {"encoder": folder / "encoder", "threads": THREADS, "output": files.tokens}
+        tokenise_table(folder / name / "documents", **where)
+    where = {"threads": THREADS, "state": output / "state", "precision": precision}
+    train_encoder(inputs, outputs, settings, seed=1, training_seed=1, **where)
+    return time.perf_counter() - start
+
+
+def train_rival(folder: Path, output: Path, precision: str) -> float:
+    """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
+    from cocite.encoder import work_offline
+
+    work_offline(THREADS)
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+        losses,
+    )
+    from tests.examples import files_in, texts_of_examples
+
+    torch.set_num_threads(THREADS)
+    start = time.perf_counter()
+    model = SentenceTransformer(str(folder / "encoder"))
+    sets = []
+    for name in ("training", "validation"):
+        texts = texts_of_examples(files_in(folder / name), "[SEP]")
+        sets.append(
+            Dataset.from_dict(dict(zip(("query", "positive", "negative"), zip(*texts, strict=True), strict=True)))
+        )
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(output / "checkpoints"),
+        num_train_epochs=1,
+        per_device_train_batch_size=BATCH,
+        per_device_eval_batch_size=BATCH,
+        learning_rate=LR,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        report_to="none",
+        use_cpu=True,
+        bf16=precision == "bfloat16",
+    )
+    loss = losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
+    trainer = SentenceTransformerTrainer(
+        model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
+    )
+    trainer.train()
+    model.save_pretrained(str(output / "model"), create_model_card=False)
+    return time.perf_counter() - start

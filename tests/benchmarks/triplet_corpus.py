@@ -1,6 +1,5 @@
 """Papers with texts, queries and neighbours, made by a process of its own, whose memory is not what is measured."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,7 +73,3 @@ def _neighbours(asked: np.ndarray, ids: np.ndarray, k: int, drawn: np.random.Gen
                 "distance": np.tile(rank.astype(np.float32), len(some)),
             }
         )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -1,13 +1,14 @@
 """Sampling triplets and materialising them beside a loop over dictionaries, and with large ids."""
 
-import json
+import random
 import statistics
-import sys
-from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.measuring import Command, Cost, compare, run, say
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.benchmarks.measuring import Command, Cost, cocite, compare, python, run, say, spread_of
 from tests.benchmarks.triplet_corpus import FAR_APART
+from tests.benchmarks.triplet_corpus import main as write_tables
 
 PAPERS, QUERIES, K = 5_000_000, 143_000, 5_000
 SETTINGS = {"sampler": "neighbours", "embedding": "e", "k_positive": 25, "k_negative": 5000, "per_query": 7, "easy": 0}
@@ -17,7 +18,11 @@ faster than the part, so that the ratio for the whole is rather underrated."""
 THREADS = 2
 ROUNDS = 3
 STEPS = SAMPLING, MATERIALISING = "Sampling", "Materialising"
+KEPT = True
 LOOP = f"A loop over Python dictionaries, one part of {PART}"
+K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
+ROLES = ("query", "positive", "negative")
+TRIPLETS_AT_ONCE = 20_000
 
 
 def main(folder: Path) -> None:
@@ -31,11 +36,11 @@ def main(folder: Path) -> None:
         costs = [each[name] for each in rounds]
         wall = statistics.median(cost.wall for cost in costs)
         say(f"{name}: {wall:.1f} s, peak memory {max(cost.peak_mb for cost in costs):.0f} MB.")
-    ratios = sorted(PART * each[LOOP].wall / sum(each[step].wall for step in STEPS) for each in rounds)
+    ratios = [PART * each[LOOP].wall / sum(each[step].wall for step in STEPS) for each in rounds]
     say(
         f"{QUERIES * SETTINGS['per_query']:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
         f"against {PART} times the loop: {statistics.median(ratios):.1f} × as fast, median of {ROUNDS}; "
-        f"round by round {ratios[0]:.1f} to {ratios[-1]:.1f}"
+        f"{spread_of(ratios)}"
     )
     _compare_ids(folder / "triplets" / "spread", whole)
 
@@ -43,8 +48,26 @@ def main(folder: Path) -> None:
 def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> None:
     """Write the tables of a corpus where they are not there yet."""
     if not (corpus / "neighbours/0.parquet").exists():
-        sizes = map(str, (papers, queries, K, factor))
-        run([sys.executable, "-m", "tests.benchmarks.triplet_corpus", corpus, *sizes])
+        run(python(write_tables, corpus, papers, queries, K, factor=factor))
+
+
+def _round(whole: Path, part: Path) -> dict[str, Cost]:
+    """What each step takes on the whole, and the loop on a part."""
+    commands = {**_steps(whole), LOOP: python(loop, part, part / "loop.parquet")}
+    return {name: run(command) for name, command in commands.items()}
+
+
+def _steps(corpus: Path) -> dict[str, Command]:
+    """The commands from the tables of a corpus to examples and their documents, one after the other."""
+    triplets, queries = corpus / "triplets.parquet", corpus / "queries.parquet"
+    common = {"papers": corpus / "papers", "seed": 1, "threads": THREADS}
+    written = {"omissions": corpus / "omissions.parquet", "written_settings": corpus / "settings.json"}
+    sampled = {"settings": SETTINGS, "queries": queries, "output": triplets, **written}
+    materialised = {"output": corpus / "examples.parquet", "documents": corpus / "documents"}
+    return {
+        SAMPLING: cocite("triplets", "sample", corpus / "neighbours/0.parquet", **common, **sampled),
+        MATERIALISING: cocite("triplets", "materialise", triplets, triplets=triplets, **common, **materialised),
+    }
 
 
 def _compare_ids(spread: Path, whole: Path) -> None:
@@ -53,34 +76,53 @@ def _compare_ids(spread: Path, whole: Path) -> None:
     for step in STEPS:
         large, small = (_steps(corpus)[step] for corpus in (spread, whole))
         title = f"{step} with ids all over 63 bits to that with small ones"
-        cost, _ = compare(title, partial(run, large), partial(run, small), "wall", rounds=ROUNDS)
+        cost, _ = compare(title, large, small, "wall", ROUNDS)
         say(f"With ids all over 63 bits it takes {cost.peak_mb:.0f} MB.")
 
 
-def _round(whole: Path, part: Path) -> dict[str, Cost]:
-    """What each step takes on the whole, and the loop on a part."""
-    loop: Command = [sys.executable, "-m", "tests.benchmarks.triplet_loop", part, part / "loop.parquet"]
-    return {name: run(command) for name, command in {**_steps(whole), LOOP: loop}.items()}
+def loop(folder: Path, output: Path) -> None:
+    """Sample from bands of neighbours, shuffle by query, join with the texts, and write one Parquet file.
+
+    Rows are read as dictionaries; texts lie in one by paper, neighbours in one by query, in the order of ranks.
+    """
+    texts = {}
+    for bucket in sorted((folder / "papers").iterdir()):
+        for batch in pq.ParquetFile(bucket).iter_batches(columns=["corpusid", "title", "abstract"]):
+            for row in batch.to_pylist():
+                if row["title"] and row["abstract"]:
+                    texts[row["corpusid"]] = (row["title"], row["abstract"])
+    ranked: dict[int, list[int]] = {}
+    for batch in pq.ParquetFile(folder / "neighbours/0.parquet").iter_batches(columns=["query", "neighbour"]):
+        for row in batch.to_pylist():
+            ranked.setdefault(row["query"], []).append(row["neighbour"])
+    queries = pq.read_table(folder / "queries.parquet")["corpusid"].to_pylist()
+    random.Random(1).shuffle(queries)
+    rows: list[dict[str, int | str]] = []
+    writer = None
+    for query in queries:
+        positives = _band(ranked[query], K_POSITIVE, texts)
+        negatives = _band(ranked[query], K_NEGATIVE, texts)
+        rows += [
+            _joined(dict(zip(ROLES, (query, *pair), strict=True)), texts)
+            for pair in zip(positives, negatives, strict=False)
+        ]
+        if len(rows) >= TRIPLETS_AT_ONCE or query == queries[-1]:
+            table = pa.Table.from_pylist(rows)
+            writer = writer or pq.ParquetWriter(output, table.schema, compression="zstd")
+            writer.write_table(table)
+            rows = []
+    if writer:
+        writer.close()
 
 
-def _steps(corpus: Path) -> dict[str, Command]:
-    """The commands from the tables of a corpus to examples and their documents, one after the other."""
-    program = [Path(sys.executable).with_name("cocite"), "triplets"]
-    triplets = corpus / "triplets.parquet"
-    common = ["--papers", corpus / "papers", "--seed", "1", "--threads", str(THREADS)]
-    sampling = ["--settings", json.dumps(SETTINGS), "--queries", corpus / "queries.parquet"]
-    written = ["--omissions", corpus / "omissions.parquet", "--written-settings", corpus / "settings.json"]
-    return {
-        SAMPLING: [
-            *[*program, "sample", corpus / "neighbours/0.parquet", *sampling, *common],
-            *["--output", triplets, *written],
-        ],
-        MATERIALISING: [
-            *[*program, "materialise", triplets, "--triplets", triplets, *common],
-            *["--output", corpus / "examples.parquet", "--documents", corpus / "documents"],
-        ],
-    }
+def _band(ranked: list[int], last: int, texts: dict[int, tuple[str, str]]) -> list[int]:
+    papers = ranked[last - PER_QUERY : last]
+    random.Random(last).shuffle(papers)
+    return [paper for paper in papers if paper in texts]
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _joined(triplet: dict[str, int], texts: dict[int, tuple[str, str]]) -> dict[str, int | str]:
+    row: dict[str, int | str] = dict(triplet)
+    for role in ROLES:
+        row[f"{role}_title"], row[f"{role}_abstract"] = texts[triplet[role]]
+    return row

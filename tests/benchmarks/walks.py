@@ -2,83 +2,99 @@
 
 10 million papers and 100 million edges in communities, with a heavy tail of citations. Commands are whole: from the
 tables of edges to the links, and from the links to the table of neighbours. The rival is what one writes by hand: the
-graph as a sparse matrix of scipy in memory, and power iteration from each query (`walks_by_iteration.py`).
+graph as a sparse matrix of scipy in memory, and power iteration from each query, a query after the other,
+until less than a thousandth of its walks has not stopped.
 """
 
-import argparse
-import json
-import shutil
-import subprocess
-import sys
+import time
 from pathlib import Path
+from typing import Any
 
-from tests.benchmarks.measuring import Command, run, run_and_read, say
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from tests.benchmarks.made_graphs import write_cited
+from tests.benchmarks.measuring import answer, cocite, python, run, run_and_read, say
+
+from cocite.core.tables.files import read_table
 
 PAPERS, EDGES, QUERIES, BY_HAND = 10_000_000, 100_000_000, 2000, 2
-K, THREADS = 1000, 2
 TOLERANCES = (1e-5, 1e-6)
-COCITE = Path(sys.executable).with_name("cocite")
+RESTART, K, THREADS = 0.15, 1000, 2
+LEFT = 1e-3
 
 
-def main(chosen: argparse.Namespace) -> None:
+def main(
+    folder: Path,
+    papers: int = PAPERS,
+    edges: int = EDGES,
+    queries: int = QUERIES,
+    by_hand: int = BY_HAND,
+    memory_mb: tuple[int, ...] = (1000, 3000),
+) -> None:
     """Print time and memory of each step, and how many of the rival's neighbours are found."""
-    folder = chosen.folder / "walks"
-    shutil.rmtree(folder, ignore_errors=True)
-    sizes = map(str, (chosen.papers, chosen.edges, chosen.queries))
-    made = run([sys.executable, "-m", "tests.benchmarks.made_citations", folder, *sizes])
-    say(f"{chosen.papers:,} papers, about {chosen.edges:,} edges, made in {made.wall:.0f} s")
-    for memory_mb in chosen.memory_mb:
-        laid, told = run_and_read(_adjacency(folder, memory_mb))
-        size = told.splitlines()[0]
-        say(
-            f"Links with {memory_mb:,} MB: {laid.wall:.1f} s, {laid.cpu:.1f} s of processor time, peak memory "
-            f"{laid.peak_mb:,.0f} MB ({size})"
-        )
+    made, links = run(python(write_cited, folder, papers, edges, queries)), folder / "links"
+    say(f"{papers:,} papers, about {edges:,} edges, made in {made.wall:.0f} s")
+    tables = sorted((folder / "edges").glob("*.parquet"))
+    for limit in memory_mb:
+        laying = cocite("neighbours", "adjacency", *tables, settings={}, memory_mb=limit, output=links)
+        laid, told = run_and_read(laying)
+        say(f"Links with {limit:,} MB: {laid} ({told.splitlines()[0]})")
+    files = {"adjacency": links, "queries": folder / "queries.parquet", "state": folder / "state"}
+    limits = {"shard": (0, 1), "memory_mb": memory_mb[-1], "threads": THREADS}
     for tolerance in TOLERANCES:
-        walked = run(_walk(folder, tolerance, chosen.memory_mb[-1]))
+        written = {"output": _neighbours(folder, tolerance), "omissions": folder / "omissions.parquet"}
+        settings = {"k": K, "tolerance": tolerance}
+        walked = run(cocite("neighbours", "walk", settings=settings, **files, **limits, **written))
         say(
-            f"Walks from {chosen.queries:,} queries, tolerance {tolerance:g}, {THREADS} threads: {walked.wall:.1f} s, "
-            f"{1000 * walked.cpu / chosen.queries:.0f} ms of processor time a query, "
-            f"peak memory {walked.peak_mb:,.0f} MB"
+            f"Walks from {queries:,} queries, tolerance {tolerance:g}, {THREADS} threads: {walked}, "
+            f"{1000 * walked.cpu / queries:.0f} ms of processors a query"
         )
-    by_hand = [sys.executable, "-m", "tests.benchmarks.walks_by_iteration", folder / "links", str(chosen.by_hand)]
-    command = list(map(str, [*by_hand, *(_neighbours(folder, tolerance) for tolerance in TOLERANCES)]))
-    told = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    seconds, *shares = map(float, told.split())
+    found = (_neighbours(folder, tolerance) for tolerance in TOLERANCES)
+    _, (seconds, shares) = answer(iterate, links, by_hand, *found)
     of_each = ", ".join(f"{share:.1%} at {at:g}" for share, at in zip(shares, TOLERANCES, strict=True))
     say(
         f"Power iteration: {seconds:.1f} s of processor time a query; among our neighbours are of its {K:,} best "
         f"{of_each}"
     )
-    shutil.rmtree(folder)
 
 
-def _adjacency(folder: Path, memory_mb: int) -> Command:
-    return [
-        *(COCITE, "neighbours", "adjacency", *sorted((folder / "edges").glob("*.parquet")), "--settings", "{}"),
-        *("--memory-mb", str(memory_mb), "--output", folder / "links"),
-    ]
+def iterate(folder: Path, queries: int, *neighbours: Path) -> tuple[float, list[float]]:
+    """The seconds of processor time that a query takes by power iteration, without reading the graph, and for each of
+    our tables of neighbours the share of the best papers of the iteration that are in it."""
+    from scipy.sparse import csr_array
 
+    from cocite.neighbours.adjacency import open_adjacency
 
-def _walk(folder: Path, tolerance: float, memory_mb: int) -> Command:
-    return [
-        *(COCITE, "neighbours", "walk", "--adjacency", folder / "links", "--queries", folder / "queries.parquet"),
-        *("--settings", json.dumps({"k": K, "tolerance": tolerance}), "--shard", "0", "--shards", "1"),
-        *("--memory-mb", str(memory_mb), "--threads", str(THREADS), "--state", folder / "state"),
-        *("--output", _neighbours(folder, tolerance), "--omissions", folder / "omissions.parquet"),
-    ]
+    graph = open_adjacency(folder)
+    ids, degrees = np.array(graph.ids), np.array(graph.degrees)
+    links = csr_array((np.ones(len(graph.others), dtype=np.float32), np.array(graph.others), np.array(graph.starts)))
+    tables = [read_table(table, "neighbours", ["query", "neighbour"]) for table in neighbours]
+    asked = np.unique(tables[0]["query"].to_numpy())[:queries]
+    start = time.process_time()
+    best = [best_papers(links, degrees, int(np.searchsorted(ids, query))) for query in asked]
+    seconds = (time.process_time() - start) / len(asked)
+    shares = []
+    for table in tables:
+        found = [table.filter(pc.equal(table["query"], query))["neighbour"].to_numpy() for query in asked]
+        of_queries = [np.isin(ids[places], own).mean() for places, own in zip(best, found, strict=True)]
+        shares.append(float(np.mean(of_queries)))
+    return seconds, shares
 
 
 def _neighbours(folder: Path, tolerance: float) -> Path:
     return folder / f"neighbours-{tolerance:g}.parquet"
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--papers", type=int, default=PAPERS)
-    parser.add_argument("--edges", type=int, default=EDGES)
-    parser.add_argument("--queries", type=int, default=QUERIES)
-    parser.add_argument("--by-hand", type=int, default=BY_HAND)
-    parser.add_argument("--memory-mb", type=int, nargs="+", default=[1000, 3000])
-    main(parser.parse_args())
+def best_papers(links: Any, degrees: NDArray[np.float64], query: int) -> NDArray[np.int64]:
+    """The places of the papers with the best symmetric scores."""
+    walks = np.zeros(len(degrees), dtype=np.float32)
+    walks[query] = 1
+    stopped, left = RESTART * walks, 1 - RESTART
+    while left > LEFT:
+        walks = (1 - RESTART) * (links @ (walks / degrees).astype(np.float32))
+        stopped += RESTART * walks
+        left *= 1 - RESTART
+    score = stopped / np.sqrt(degrees)
+    score[query] = 0
+    return np.argpartition(-score, K)[:K]

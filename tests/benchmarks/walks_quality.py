@@ -1,6 +1,6 @@
 """Neighbours by walks on real corpora, beside those of the engines of graph embeddings (`engine_quality.py`).
 
-    python -m tests.benchmarks.walks_quality .bench hci
+    python -m tests.benchmarks walks_quality .bench hci
 
 The graphs are those that the engine fastrp is given there, made by the pipeline for each seed. An engine never sees the
 edges that are held out, so walks go along the others too: the rows *walks* and *fastrp* are those to compare. The rows
@@ -10,15 +10,15 @@ edges of queries whose other end is among the first 100 or 1,000 neighbours that
 `make bench` leaves it out, because few have the corpora.
 """
 
-import argparse
-import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from tests.benchmarks.engine_quality import BANDS, band, make
-from tests.benchmarks.engines import mean_and_deviation
+from tests.benchmarks.engine_quality import BANDS, GRAPHS, KEPT, SEEDS, band, make
+from tests.benchmarks.engines import CORES, mean_and_deviation
 from tests.benchmarks.measuring import say
 
 from cocite.config.walks import Links, WalkSettings
@@ -50,22 +50,35 @@ FOUND = """
 """
 
 
-def main(chosen: argparse.Namespace) -> None:
+def main(
+    folder: Path,
+    *corpora: str,
+    graphs: tuple[str, ...] = GRAPHS,
+    restart: float = 0.15,
+    tolerance: float = 1e-6,
+    score: str = "symmetric",
+    weighted: bool = False,
+    seeds: tuple[int, ...] = SEEDS,
+    cores: int = CORES,
+    memory_mb: int = 8000,
+) -> None:
     """Print a row for each graph and way: mean ± deviation over the seeds."""
-    folder = (chosen.folder / "engine_quality").resolve()
-    for corpus in chosen.corpora:
-        for seed in chosen.seeds:
-            make(folder / corpus / f"seed-{seed}", corpus, seed, chosen)
+    settings = WalkSettings(restart=restart, tolerance=tolerance, score=score, k=2000)
+    for corpus in corpora:
+        made = {seed: (folder / KEPT / corpus / f"seed-{seed}").resolve() for seed in seeds}
+        for seed, of_seed in made.items():
+            make(of_seed, corpus, seed, graphs, ["fastrp"], cores, memory_mb)
         names = [f"ranks {first}–{last}" for first, last in BANDS] + [f"found within {within:,}" for within in WITHIN]
         say(f"\n| {corpus} | | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
-        for graph in chosen.graphs:
+        for graph in graphs:
             for way in WAYS:
-                rows = [quality(folder / corpus / f"seed-{seed}", graph, seed, way, chosen) for seed in chosen.seeds]
+                walk = partial(walked, links=Links(weighted=weighted), settings=settings, threads=cores)
+                rows = [quality(of_seed, graph, seed, way, walk) for seed, of_seed in made.items()]
                 told = [mean_and_deviation(list(values)) for values in zip(*rows, strict=True)]
                 say(f"| {graph} | {way} | {' | '.join(told)} |")
 
 
-def quality(folder: Path, graph: str, seed: int, way: str, chosen: argparse.Namespace) -> list[float]:
+def quality(folder: Path, graph: str, seed: int, way: str, walk: Callable[..., Path]) -> list[float]:
     """The share of true neighbours in each band; then, where edges are held out, of those that are found."""
     results, made = folder / "results", folder / "walks"
     edges = results / "graph" / graph / "edges"
@@ -77,7 +90,7 @@ def quality(folder: Path, graph: str, seed: int, way: str, chosen: argparse.Name
     if way == "fastrp":
         neighbours = str(results / "neighbours" / f"{graph}-fastrp" / "neighbours" / "*.parquet")
     else:
-        neighbours = str(walked(made, results / "corpus" / "queries.parquet", chosen))
+        neighbours = str(walk(made, results / "corpus" / "queries.parquet"))
     whole = str(edges / "*.parquet")
     given = {"edges": whole, "shown": str(made / "edges.parquet"), "neighbours": neighbours}
     found = [duckdb.execute(FOUND, {**given, "within": within}).fetchone() for within in WITHIN]
@@ -85,35 +98,17 @@ def quality(folder: Path, graph: str, seed: int, way: str, chosen: argparse.Name
     return [band(whole, neighbours, *ranks) for ranks in BANDS] + hidden
 
 
-def walked(made: Path, queries: Path, chosen: argparse.Namespace) -> Path:
+def walked(made: Path, queries: Path, *, links: Links, settings: WalkSettings, threads: int) -> Path:
     """The neighbours by walks on the edges that are there."""
-    links = Links(weighted=chosen.weighted)
     build_adjacency([made / "edges.parquet"], links, memory_mb=MEMORY_MB, output=made / "links")
-    settings = {"restart": chosen.restart, "tolerance": chosen.tolerance, "score": chosen.score, "k": 2000}
     walk_neighbours(
         made / "links",
         queries,
-        WalkSettings(**settings),
+        settings,
         memory_mb=MEMORY_MB,
-        threads=chosen.cores,
+        threads=threads,
         state=made / "state",
         output=made / "neighbours.parquet",
         omissions=made / "omissions.parquet",
     )
     return made / "neighbours.parquet"
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("corpora", nargs="+", choices=["hci", "synergy"])
-    parser.add_argument("--graphs", nargs="+", default=["citation", "cocitation"])
-    parser.add_argument("--restart", type=float, default=0.15)
-    parser.add_argument("--tolerance", type=float, default=1e-6)
-    parser.add_argument("--score", choices=["symmetric", "walk"], default="symmetric")
-    parser.add_argument("--weighted", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--cores", type=int, default=os.cpu_count())
-    parser.add_argument("--memory-mb", type=int, default=8000)
-    parser.set_defaults(engines=["fastrp"])
-    main(parser.parse_args())

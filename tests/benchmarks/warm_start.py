@@ -3,39 +3,38 @@
 The newer release has a tenth more papers, with all their edges. Which edges are held out depends on the seed and their
 papers alone, so the older training has seen none of those that both trainings of the newer release are measured on.
 
-    python -m tests.benchmarks.warm_start .bench --papers 5000 --edges 40000 --dimension 32 --epochs 3   # to try it
+    python -m tests.benchmarks warm_start .bench --papers 5000 --edges 40000 --dimension 32 --epochs 3   # to try it
 """
 
-import argparse
-import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.engine_training import import_graph, settings_of, train
-from tests.benchmarks.measuring import run, say
+from tests.benchmarks.engines import CORES
+from tests.benchmarks.made_graphs import write_communities
+from tests.benchmarks.measuring import python, run, say
 
 
-def main(chosen: argparse.Namespace) -> None:
+def main(
+    folder: Path,
+    papers: int = 200_000,
+    edges: int = 1_950_000,
+    dimension: int = 128,
+    epochs: int = 10,
+    cores: int = CORES,
+) -> None:
     """Print the MRR after each epoch of either start, and the epochs to the same MRR."""
-    folder = chosen.folder / "warm_start"
-    shutil.rmtree(folder, ignore_errors=True)
-    sizes = list(map(str, (chosen.papers, chosen.edges)))
-    for release, more in {"older": ["--older"], "newer": []}.items():
-        edges = folder / f"{release}.parquet"
-        run([sys.executable, "-m", "tests.benchmarks.made_communities", edges, *sizes, *more])
-        import_graph(edges, folder / release)
-    settings: dict[str, Any] = settings_of(
-        "torch", cores=chosen.cores, dimension=chosen.dimension, epochs=chosen.epochs
-    )
+    for release, more in {"older": {"older": True}, "newer": {}}.items():
+        table = folder / f"{release}.parquet"
+        run(python(write_communities, table, papers, edges, **more))
+        import_graph(table, folder / release)
+    settings: dict[str, Any] = settings_of("torch", cores=cores, dimension=dimension, epochs=epochs)
     train(folder / "older", settings, seed=1, output=folder / "before")
     warm_settings = {**settings, "start": str(folder / "before" / "vectors")}
     cold, warm = (
         train(folder / "newer", either, seed=1, output=folder / "trained").mrr for either in (settings, warm_settings)
     )
     tell(cold, warm)
-    shutil.rmtree(folder)
 
 
 def tell(cold: list[float], warm: list[float]) -> None:
@@ -47,14 +46,3 @@ def tell(cold: list[float], warm: list[float]) -> None:
     reached = next((epoch for epoch, mrr in enumerate(warm, start=1) if mrr >= best), None)
     told = f"after epoch {reached}" if reached else "not within as many epochs"
     say(f"\nThe best MRR from drawn vectors, {best:.4f}, comes after epoch {cold.index(best) + 1}; warm, {told}.")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--papers", type=int, default=200_000)
-    parser.add_argument("--edges", type=int, default=1_950_000)
-    parser.add_argument("--dimension", type=int, default=128)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--cores", type=int, default=os.cpu_count())
-    main(parser.parse_args())

@@ -1,55 +1,116 @@
 """Reading OpenAlex's works beside igzip, pandas and DuckDB, and putting abstracts together beside a loop in Python."""
 
 import json
-import sys
+import statistics
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.benchmarks.ingest import igzip
 from tests.benchmarks.made_works import json_lines, parquet
-from tests.benchmarks.measuring import Command, compare, run, run_and_read, say
+from tests.benchmarks.measuring import Command, answer, cocite, compare, python, run, say
 
 BUCKETS = 64
 """As many as a whole copy needs: one for each 40 million citations."""
+COLUMNS = """
+    id, doi, title, display_name, publication_year, cited_by_count, is_retracted, is_paratext, referenced_works,
+    abstract_inverted_index, primary_location.source.display_name, primary_topic.field.display_name,
+    list_transform(topics, lambda topic: topic.field.display_name)
+"""
+ROUNDS = 5
+KEPT = True
 
 
 def main(folder: Path) -> None:
     """Print each ratio that docs/speed.md states of works."""
-    # In a process of its own, which holds more than what is measured.
-    run([sys.executable, "-m", "tests.benchmarks.made_works", folder / "works"])
-    packed = json_lines(folder / "works")
-    ours = _ingest(folder, packed)
+    works = folder / "works"
+    for make in (json_lines, parquet):
+        run(python(make, works))  # in a process of its own, which holds more than what is measured
+    packed, columns = json_lines(works), parquet(works)
     title = "Ingest of a file of works in JSON Lines to igzip -dc of it"
-    cost, _ = compare(title, lambda: run(ours), lambda: run(igzip(packed)), "wall")
+    cost, _ = compare(title, _ingest(folder, packed), igzip(packed), "wall")
     say(f"Its peak memory: {cost.peak_mb:.0f} MB.")
 
-    columns = parquet(folder / "works")
     ours = _ingest(folder, columns)
-    duckdb = [sys.executable, "-m", "tests.benchmarks.works_by_others", "duckdb", columns]
     title = "Ingest of a file of works in Parquet to DuckDB's reading of its columns"
-    cost, _ = compare(title, lambda: run(ours), lambda: run(duckdb), "wall")
+    cost, _ = compare(title, ours, python(read_with_duckdb, columns), "wall")
     say(f"Its peak memory: {cost.peak_mb:.0f} MB.")
-    pandas = [sys.executable, "-m", "tests.benchmarks.works_by_others", "pandas", columns, folder / "works"]
     title = "Ingest of a file of works in Parquet to pandas"
-    compare(title, lambda: run(ours), lambda: run(pandas), "wall", rounds=1)
+    compare(title, ours, python(convert_with_pandas, columns, works), "wall", rounds=1)
 
     for program in ("kernel", "loop"):
-        alone = [sys.executable, "-m", "tests.benchmarks.abstracts_alone", program, columns]
-        say(f"Abstracts on one core, {program}: {run_and_read(alone)[1].strip()}")
+        say(f"Abstracts on one core, {program}: {answer(put_together_by, program, columns)[1]:.0f} MB/s")
 
 
 def _ingest(folder: Path, file: Path) -> Command:
     manifest = folder / f"{file.name}.json"
     listed = [{"name": file.name, "bytes": file.stat().st_size}]
     manifest.write_text(json.dumps({"release": "2026-06-24", "datasets": {"works": {"shards": listed, "readme": ""}}}))
-    outputs = [(f"--{name}", folder / f"works-{name}.parquet") for name in ("papers", "abstracts", "citations")]
-    return [
-        *(Path(sys.executable).with_name("cocite"), "corpus", "ingest-works", "--settings", "{}"),
-        *("--manifest", manifest, "--shards", file.parent, "--part", "0", "--parts", "1"),
-        *("--buckets", str(BUCKETS), "--memory-mb", "1000", "--threads", "2"),
-        *(part for output in outputs for part in output),
-        *("--report", folder / "works-report.parquet"),
-    ]
+    outputs = {name: folder / f"works-{name}.parquet" for name in ("papers", "abstracts", "citations", "report")}
+    limits = {"part": 0, "parts": 1, "buckets": BUCKETS, "memory_mb": 1000, "threads": 2}
+    options = {"settings": {}, "manifest": manifest, "shards": file.parent, **limits}
+    return cocite("corpus", "ingest-works", **options, **outputs)
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def put_together_by(program: str, path: Path) -> float:
+    """MB of inverted indexes that become abstracts in a second of processor time, the median of five: by our kernel, or
+    by a loop in Python."""
+    from cocite.corpus.works.json_texts import abstracts_of
+    from cocite.corpus.works.parquet import words_of
+
+    column = pq.ParquetFile(path).read_row_group(0, columns=["abstract_inverted_index"]).column(0)
+    indexes = pa.concat_arrays(column.chunks)
+    megabytes = int(pa.compute.sum(pa.compute.binary_length(indexes)).as_py()) / 1e6
+    words, bounds = words_of(indexes)
+    texts = indexes.drop_null().to_pylist()
+    work: dict[str, Callable[[], object]] = {
+        "kernel": lambda: abstracts_of(words, (bounds[:-1], bounds[1:])),
+        "loop": lambda: [put_together(text) for text in texts],
+    }
+    work[program]()
+    took = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        work[program]()
+        took.append(time.process_time() - start)
+    return megabytes / statistics.median(took)
+
+
+def read_with_duckdb(path: Path) -> None:
+    """Read the columns that a corpus needs on two threads, and do nothing with them."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 2}) as connection:
+        for _ in connection.sql(f"SELECT {COLUMNS} FROM '{path}'").to_arrow_reader(100_000):
+            pass
+
+
+def convert_with_pandas(path: Path, folder: Path) -> None:
+    """Write papers, abstracts and citations."""
+    import pandas as pd
+
+    names = ["id", "doi", "title", "publication_year", "cited_by_count", "is_retracted", "is_paratext", "topics"]
+    names += ["referenced_works", "abstract_inverted_index", "primary_location", "primary_topic"]
+    works = pd.read_parquet(path, columns=names)
+    works = works[~works.is_retracted & ~works.is_paratext]
+    works["corpusid"] = works.id.str.removeprefix("https://openalex.org/W").astype("int64")
+    works["doi"] = works.doi.str.removeprefix("https://doi.org/")
+    works["venue"] = works.primary_location.map(lambda place: (place["source"] or {}).get("display_name"))
+    works["fields"] = works.topics.map(lambda topics: list({topic["field"]["display_name"] for topic in topics}))
+    works["reference_count"] = works.referenced_works.str.len()
+    columns = ["corpusid", "title", "publication_year", "venue", "fields", "doi", "cited_by_count", "reference_count"]
+    works[columns].to_parquet(folder / "pandas-papers.parquet", compression="zstd")
+    abstracts = works[["corpusid", "abstract_inverted_index"]].dropna()
+    abstracts["abstract"] = abstracts.abstract_inverted_index.map(put_together)
+    abstracts[["corpusid", "abstract"]].to_parquet(folder / "pandas-abstracts.parquet", compression="zstd")
+    citations = works[["corpusid", "referenced_works"]].explode("referenced_works").dropna()
+    citations["cited"] = citations.referenced_works.str.removeprefix("https://openalex.org/W").astype("int64")
+    citations[["corpusid", "cited"]].to_parquet(folder / "pandas-citations.parquet", compression="zstd")
+
+
+def put_together(index: str) -> str:
+    """An abstract from its inverted index."""
+    places = [(place, word) for word, places in json.loads(index).items() for place in places]
+    return " ".join(word for _, word in sorted(places))

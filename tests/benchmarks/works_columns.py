@@ -6,7 +6,6 @@ some ten references, a few authors, locations and topics.
 
 import gzip
 import json
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,12 +16,12 @@ from tests.benchmarks.measuring import say
 from tests.corpus.made_openalex import inverted
 
 from cocite.config.works import WorkFilters
-from cocite.corpus.release import columns
+from cocite.corpus.release import needed_columns
 from cocite.corpus.release.copies import FolderCopy
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.works.needed import columns_downloaded
-from cocite.corpus.works.shards import WorksSettings, ingest_files
-from cocite.corpus.works.tables import NAMES, Outputs
+from cocite.corpus.release.needed_columns import columns_downloaded
+from cocite.corpus.works.work_shards import WorksSettings, ingest_files
+from cocite.corpus.works.work_tables import NAMES
 
 GAPS = (0, 1 << 16, 1 << 20, 1 << 22)
 WORKS = 100_000
@@ -31,13 +30,13 @@ PEOPLE = ("Ada Abel", "Bo Berg", "Carla Castro", "Dai Dong", "Eva Eriksen", "Fem
 
 def main(folder: Path) -> None:
     """Print the bytes and the requests of each choice."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "works.parquet"
     write_works(path, WORKS)
     _say_columns(path)
-    columns.GAP = 0
-    footer = columns.read_footer(FolderCopy(folder), path.name, path.stat().st_size)
-    _say_tables(path, sum(map(len, columns.spans_of(footer, columns_downloaded(authors=False)))), "the needed columns")
+    needed_columns.GAP = 0
+    footer = needed_columns.read_footer(FolderCopy(folder), path.name, path.stat().st_size)
+    spans = needed_columns.spans_of(footer, columns_downloaded(authors=False))
+    _say_tables(path, sum(map(len, spans)), "the needed columns")
     packed = path.with_suffix(".gz")
     _say_tables(packed, packed.stat().st_size, "JSON Lines")
 
@@ -45,25 +44,23 @@ def main(folder: Path) -> None:
 def _say_columns(path: Path) -> None:
     folder = path.parent
     size = path.stat().st_size
-    footer = columns.read_footer(FolderCopy(folder), path.name, size)
+    footer = needed_columns.read_footer(FolderCopy(folder), path.name, size)
     say(f"{WORKS} works in one row group have {size / 1e6:.1f} MB, and a footer of {len(footer)} bytes.")
     for authors, words in ((False, "without authors"), (True, "with authors")):
         names = columns_downloaded(authors=authors)
-        for columns.GAP in GAPS:
-            spans = columns.spans_of(footer, names)
+        for needed_columns.GAP in GAPS:
+            spans = needed_columns.spans_of(footer, names)
             share = (len(footer) + sum(map(len, spans))) / size
-            say(f"{words}, gaps of up to {columns.GAP} bytes: {share:.1%} of the file in {len(spans)} requests")
+            say(f"{words}, gaps of up to {needed_columns.GAP} bytes: {share:.1%} of the file in {len(spans)} requests")
 
 
 def _say_tables(path: Path, read: int, words: str) -> None:
     """Print how large the ingested tables are, given how many bytes are read of a file."""
-    outputs = Outputs(
-        papers=path.parent / "papers", abstracts=path.parent / "abstracts", citations=path.parent / "cited"
-    )
+    outputs = {name: path.parent / f"ingested-{name}" for name in NAMES}
     settings = WorksSettings(filters=WorkFilters(), buckets=4, memory_mb=1500, threads=2)
     shard = Shard(name=path.name, bytes=path.stat().st_size)
     ingest_files(settings, path.parent, [shard], outputs, report=path.parent / "report")
-    shares = {name: getattr(outputs, name).stat().st_size / read for name in NAMES}
+    shares = {name: outputs[name].stat().st_size / read for name in NAMES}
     say(f"As tables, {', '.join(f'{name} {share:.3f}' for name, share in shares.items())} of each byte of {words}")
 
 
@@ -155,7 +152,3 @@ def _work(random: Random, words: list[str], number: int) -> dict[str, Any]:
         "updated_date": "2026-06-24T00:00:00.000000",
         "created_date": "2020-06-24",
     }
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -3,7 +3,7 @@
 import pytest
 from tests.configurations import refused
 
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure, resolve
 from cocite.config.runs import adapters_of
 
 
@@ -26,7 +26,7 @@ def adapted(written, tmp_path):
 )
 def test_a_model_has_the_adapters_of_its_encoder_where_it_trains_one(adapted, trainable, has):
     adapted["models"]["cocite"]["trainable"] = trainable
-    config = resolve(adapted)
+    config = configure(adapted)
     assert adapters_of(config, "cocite") == has
     assert adapters_of(config, "untrained_small") == {"proximity", "search"}
 

@@ -1,9 +1,9 @@
 """Benchmarks in BEIR's layout in the configuration: which datasets and tasks an entry has, and what is refused."""
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import recorded, refused
 
-from cocite.config.benchmarks import declared, suites_of, tasks_of
+from cocite.config.benchmarks import declared
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
 
@@ -25,12 +25,16 @@ def resolved(written, **entry):
     return resolve(written)["benchmarks"]["searches"]
 
 
+def typed(entry):
+    return recorded({"benchmarks": {"searches": entry}}).benchmarks["searches"]
+
+
 def test_the_datasets_of_a_folder_are_known_before_any_job(written, datasets):
     entry = resolved(written, folder=str(datasets))
     assert entry["datasets"] == {"own-papers": f"{datasets}/own_papers", "scifact": f"{datasets}/SciFact"}
     assert "folder" not in entry
-    assert [task.name for task in tasks_of(entry)] == ["beir_own_papers", "beir_scifact"]
-    assert list(suites_of(entry)) == ["small"]
+    assert [task.name for task in typed(entry).scored_tasks] == ["beir_own_papers", "beir_scifact"]
+    assert list(typed(entry).suites) == ["small"]
 
 
 def test_a_resolved_entry_is_resolved_to_itself(written, datasets):
@@ -44,12 +48,12 @@ def test_a_folder_can_be_a_dataset_itself(written, datasets):
 
 def test_datasets_can_have_any_names(written, datasets):
     entry = resolved(written, datasets={"claims-2020": f"{datasets}/SciFact"}, queries="short")
-    assert [task.name for task in tasks_of(entry)] == ["beir_claims_2020"]
+    assert [task.name for task in typed(entry).scored_tasks] == ["beir_claims_2020"]
 
 
 def test_of_the_datasets_those_are_scored_whose_tasks_are_named(written, datasets):
     entry = resolved(written, folder=str(datasets), tasks=["beir_scifact"])
-    assert [task.name for task in tasks_of(entry)] == ["beir_scifact"]
+    assert [task.name for task in typed(entry).scored_tasks] == ["beir_scifact"]
 
 
 def test_two_datasets_of_one_name_are_refused(written, datasets):

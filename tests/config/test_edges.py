@@ -6,10 +6,9 @@ from pydantic import TypeAdapter
 
 from cocite.config.edges import EdgeSettings
 from cocite.config.embeddings import AnyEngine, Embedding, edge_settings
-from cocite.config.entries import as_json
 from cocite.config.settings import parse_settings, settings_of
 
-ENTRY = as_json(TypeAdapter(Embedding).validate_python({"graph": "g", "holdout": 0.1}))
+ENTRY = TypeAdapter(Embedding).validate_python({"graph": "g", "holdout": 0.1})
 OF_IMPORT = {
     "holdout": 0.1,
     "holdout_of": "pairs",
@@ -41,6 +40,6 @@ def test_an_import_is_given_the_keys_that_go_with_the_engine_and_no_others():
 
 def test_a_training_is_given_the_keys_of_its_engine_and_none_of_the_import():
     assert settings_of(ENTRY, AnyEngine) == OF_TRAINING
-    other = {**ENTRY, "holdout": 0.2, "partitions": 4, "weights": True}
+    other = ENTRY.model_copy(update={"holdout": 0.2, "partitions": 4, "weights": True})
     assert settings_of(other, AnyEngine) == OF_TRAINING
     assert edge_settings(other) == {**OF_IMPORT, "holdout": 0.2, "partitions": 4, "weights": True}

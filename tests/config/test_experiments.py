@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.published_sizes import experiments as experiments
 
-from cocite.config.benchmarks import on_hub
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure, resolve
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,19 +14,17 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "name",
     [
-        "synergy",
-        "hci",
-        "hci-graphs",
-        "hci-triplets",
-        "hci-losses",
-        "hci-objectives",
-        "hci-ablations",
-        "synergy-objectives",
-        "hci-engines",
-        "hci-signals",
-        "hci-recipe",
-        "synergy-engines",
-        "synergy-recipe",
+        *(
+            "synergy",
+            "hci",
+            "hci-graphs",
+            "hci-triplets",
+            "hci-losses",
+            "hci-objectives",
+            "hci-ablations",
+            "hci-engines",
+        ),
+        *("synergy-objectives", "hci-signals", "hci-recipe", "synergy-engines", "synergy-recipe"),
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
@@ -34,9 +32,8 @@ def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
 
 
-def test_the_experiment_at_paper_scale_is_valid(tmp_path, monkeypatch):
-    monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
-    config = resolve(yaml.safe_load((ROOT / "experiments/cocite.yaml").read_text()))
+def test_the_experiment_at_paper_scale_is_valid(experiments):
+    config = experiments("cocite")
     assert config["models"]["cocite-500-3000"]["seeds"] == [1, 2, 3]
 
 
@@ -53,10 +50,8 @@ def test_the_recipe_is_the_same_on_small_corpora_and_at_paper_scale(tmp_path, sh
     assert chosen[1:] == chosen[:1] * 2
 
 
-def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seeds(tmp_path, monkeypatch):
-    for variable in ("COCITE_SCIBERT", "COCITE_GTE"):
-        monkeypatch.setenv(variable, str(tmp_path))
-    models = resolve(yaml.safe_load((ROOT / "experiments/losses.yaml").read_text()))["models"].values()
+def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seeds(experiments):
+    models = experiments("losses")["models"].values()
     assert len({(model["loss"]["kind"], model["encoder"]) for model in models}) == len(models) == 12
     assert {tuple(model["seeds"]) for model in models} == {(1, 2, 3)}
 
@@ -70,24 +65,22 @@ def test_the_comparison_of_encoders_that_exist_trains_nothing_and_pins_what_come
         (tmp_path / "beir/scifact" / file).touch()
     for file in ("abstracts-csfcube-preds.jsonl", "test-pid2anns-csfcube-method.json"):
         (tmp_path / "csfcube" / file).touch()
-    config = resolve(yaml.safe_load((ROOT / "experiments/competitors.yaml").read_text()))
-    assert not any(config[section] for section in ("graphs", "embeddings", "triplets", "models", "maps"))
-    assert not any("build" in entry for entry in config["encoders"].values())
-    assert len(config["benchmarks"]) == 8
-    fetched = [tuple(each) for entry in config["benchmarks"].values() for each in on_hub(entry).values()]
+    config = configure(yaml.safe_load((ROOT / "experiments/competitors.yaml").read_text()))
+    assert not any(getattr(config, section) for section in ("graphs", "embeddings", "triplets", "models", "maps"))
+    assert not any(entry.build for entry in config.encoders.values())
+    assert len(config.benchmarks) == 8
+    fetched = [tuple(each) for entry in config.benchmarks.values() for each in entry.from_hub.values()]
     assert {len(revision) for _, revision, _ in fetched} == {40}
 
 
-def test_the_published_graph_embeddings_are_valid():
-    config = resolve(yaml.safe_load((ROOT / "experiments/graph-embeddings.yaml").read_text()))
+def test_the_published_graph_embeddings_are_valid(experiments):
+    config = experiments("graph-embeddings")
     settings = {(entry["comparator"], entry["dimension"]) for entry in config["embeddings"].values()}
     assert settings == {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}
 
 
-def test_the_published_models_of_aspects_are_valid(tmp_path, monkeypatch):
-    for variable in ("SCIBERT", "SCIDOCS", "MDCR"):
-        monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path))
-    config = resolve(yaml.safe_load((ROOT / "experiments/aspects.yaml").read_text()))
+def test_the_published_models_of_aspects_are_valid(experiments):
+    config = experiments("aspects")
     weights = {name: model["objectives"][0]["weight"] for name, model in config["models"].items() if "hybrid" in name}
     assert weights == {f"hybrid-{tenths}": tenths / 10 for tenths in (7, 5, 6, 8, 9)}
     temperatures = [model["loss"].get("temperature") for model in config["models"].values() if "loss" in model]
@@ -95,17 +88,15 @@ def test_the_published_models_of_aspects_are_valid(tmp_path, monkeypatch):
     assert config["corpus"]["titles_alone"]  # A quarter of the published queries have no abstract.
 
 
-def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces():
-    models = resolve(yaml.safe_load((ROOT / "experiments/planted-aspects.yaml").read_text()))["models"]
+def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces(experiments):
+    models = experiments("planted-aspects")["models"]
     assert models.pop("specter-cl")["spaces"] == []
     spaces = ["background", "methodology", "result", "concatenated"]
     assert {name: model["spaces"] for name, model in models.items()} == {"by-aspect": spaces, "hybrid": spaces}
 
 
-def test_the_published_ablations_are_valid(tmp_path, monkeypatch):
-    for variable in ("SCIBERT", "BERT", "BERT_LARGE", "BIOBERT", "SCIDOCS"):
-        monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path))
-    config = resolve(yaml.safe_load((ROOT / "experiments/ablations.yaml").read_text()))
+def test_the_published_ablations_are_valid(experiments):
+    config = experiments("ablations")
     models, encoders = config["models"], config["encoders"]
     assert models["scincl"]["seeds"] == [*range(1, 11)]
     assert (models["scincl-bitfit"]["trainable"], models["scincl-bitfit"]["lr"]) == ({"kind": "bias"}, 1e-4)

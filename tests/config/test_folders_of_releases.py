@@ -95,16 +95,11 @@ def test_a_release_json_that_is_no_object_is_named(written, release, content):
     assert "release.json" in refused(written, "corpus", {"source": "directory", "path": str(release)})
 
 
-@pytest.mark.parametrize("counts", [{"papers": -5, "citations": 9}, {"papers": True, "citations": 9}])
+@pytest.mark.parametrize(
+    "counts", [{"papers": -5}, {"papers": True, "citations": 9}, {"papers": None, "citations": "x"}]
+)
 def test_counts_that_are_none_say_nothing_about_k(written, release, counts):
     (release / "release.json").write_text(json.dumps(counts))
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    del written["benchmarks"]["scirepeval"]
-    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
-
-
-def test_a_release_json_without_counts_says_nothing_about_k(written, release):
-    (release / "release.json").write_text(json.dumps({"papers": None, "citations": "many"}))
     written["corpus"] = {"source": "directory", "path": str(release)}
     del written["benchmarks"]["scirepeval"]
     assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from tests.configurations import refused
 
-from cocite.config.benchmarks import KINDS, has_hashes, ids_of_documents
+from cocite.config.benchmarks import KINDS
 from cocite.config.configuration import resolve
 from cocite.config.id_spaces import link_between
 
@@ -46,7 +46,7 @@ def test_hashes_are_looked_for_where_ids_are_semantic_scholars(written, theirs, 
     for documents, corpus in others:
         with_hashes, without = (link_between(documents, corpus, has_match=True, has_hashes=h) for h in (True, False))
         assert with_hashes == without
-    assert {name for name in KINDS if has_hashes({"kind": name})} == {"scidocs", "scirepeval", "beir"}
+    assert {name for name in KINDS if KINDS[name].has_hashes} == {"scidocs", "scirepeval", "beir"}
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_paper_ids_that_lead_to_no_paper_are_refused(written, tmp_path, corpus, 
 def test_benchmarks_have_the_ids_of_semantic_scholar_or_of_the_corpus_or_their_own():
     assert {kind: KINDS[kind].model_fields["id_space"].default for kind in BROUGHT} == dict.fromkeys(BROUGHT, "s2")
     assert KINDS["beir"].model_fields["id_space"].default == "own"
-    assert ids_of_documents({"kind": "holdout"}) == ids_of_documents({"kind": "aspects"}) == "corpus"
-    assert ids_of_documents({"kind": "scirepeval", "folder": "demo", "id_space": "s2"}) == "corpus"
+    made = [{"kind": "holdout"}, {"kind": "aspects"}, {"kind": "scirepeval", "folder": "demo", "id_space": "s2"}]
+    assert {KINDS[entry["kind"]](**entry).document_ids for entry in made} == {"corpus"}
 
 
 def test_a_benchmark_of_other_ids_can_be_excluded_only_with_a_match(of_openalex, theirs):

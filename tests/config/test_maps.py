@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.configurations import recorded
 
 from cocite.config.configuration import resolve
-from cocite.config.maps import maps_queries
 from cocite.config.runs import mapped_runs
 from cocite.config.stale import is_configured
 from cocite.core.errors import InputError
@@ -40,12 +40,12 @@ def test_without_held_out_papers_there_is_no_map_unless_it_is_asked_for():
 
 def test_a_map_has_encoders_and_models_by_their_first_seed_or_those_that_it_names():
     config = resolved(one={"benchmark": "holdout", "models": ["hybrid_in_result", "untrained_small", "specter"]})
-    assert mapped_runs(config, config["maps"]["one"]["models"]) == [
+    assert mapped_runs(recorded(config), config["maps"]["one"]["models"]) == [
         ("hybrid_in_result", 1),
         ("untrained_small", 0),
         ("specter", 1),
     ]
-    assert mapped_runs(config) == [("untrained_small", 0), *((name, 1) for name in config["models"])]
+    assert mapped_runs(recorded(config)) == [("untrained_small", 0), *((name, 1) for name in config["models"])]
 
 
 def test_a_map_of_held_out_papers_leaves_out_their_candidates_unless_it_is_asked_for_all():
@@ -55,7 +55,7 @@ def test_a_map_of_held_out_papers_leaves_out_their_candidates_unless_it_is_asked
         others={"benchmark": "scirepeval"},
         asking={"benchmark": "scirepeval", "documents": "queries"},
     )
-    asked = {name: maps_queries(entry, config["benchmarks"]) for name, entry in config["maps"].items()}
+    asked = {name: entry.shows_queries(recorded(config)) for name, entry in recorded(config).maps.items()}
     assert asked == {"own": True, "all": False, "others": False, "asking": True}
 
 
@@ -88,7 +88,7 @@ def test_what_a_map_cannot_have_is_refused_in_one_sentence_that_names_the_key(en
 
 
 def test_files_of_a_map_that_is_gone_are_told_from_those_of_one_that_is_there():
-    config = resolved(one={"benchmark": "holdout", "models": ["specter"]})
+    config = recorded(resolved(one={"benchmark": "holdout", "models": ["specter"]}))
     assert is_configured({"map": "one"}, config)
     assert is_configured({"map": "one", "model": "specter", "seed": "1"}, config)
     assert not is_configured({"map": "one", "model": "specter", "seed": "2"}, config)

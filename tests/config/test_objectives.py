@@ -1,17 +1,15 @@
 """Objectives in the configuration: what stands for one loss, and what is refused."""
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import recorded, refused
 
-from cocite.config.benchmarks import tells_spaces_apart
-from cocite.config.configuration import resolve
-from cocite.config.lineage import encoder_under, sets_of
+from cocite.config.configuration import configure, resolve
 from cocite.config.models import TrainingSettings
 from cocite.config.runs import first_seed, model_of, runs_of
 from cocite.config.settings import parse_settings
 from cocite.config.stale import is_configured
-from cocite.config.triplets import table_of
 from cocite.core.errors import InputError
+from cocite.plan.plan import Plan
 
 CROPS = {"triplets": "crops", "loss": "mnrl"}
 SUPCON = {"kind": "supcon", "temperature": 0.05}
@@ -88,8 +86,8 @@ def with_parts(with_aspects):
 
 
 def test_a_set_that_is_made_of_others_is_of_examples_where_one_of_them_is(with_parts):
-    sets = resolve(with_parts)["triplets"] | {"one": {"sampler": "subset", "of": "cocite"}}
-    assert {name for name in sets if table_of(name, sets) == "sampled_examples"} == {
+    with_parts["triplets"]["one"] = {"sampler": "subset", "of": "cocite", "share": 0.5}
+    assert set(Plan(configure(with_parts)).triplets.sets_in("sampled_examples")) == {
         "linked",
         "aspects",
         "joined",
@@ -117,7 +115,7 @@ def test_examples_come_from_a_directed_graph_of_citations(with_aspects):
 
 def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
     with_aspects["models"]["aspects"] |= {"spaces": ["result", "concatenated"], "seeds": [1, 2]}
-    runs = runs_of(resolve(with_aspects))
+    runs = runs_of(configure(with_aspects))
     named = [f"aspects{space}-{seed}" for space in ("", "_in_result", "_in_concatenated") for seed in (1, 2)]
     assert [run for run in runs if run.startswith("aspects")] == named
     assert model_of("aspects_in_result") == model_of("aspects") == "aspects"
@@ -125,7 +123,7 @@ def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
 
 def test_a_model_is_scored_with_further_poolings_as_well(with_aspects):
     with_aspects["models"]["cocite"] |= {"poolings": ["cls"], "seeds": [1]}
-    named = [run for run in runs_of(resolve(with_aspects)) if run.startswith("cocite")]
+    named = [run for run in runs_of(configure(with_aspects)) if run.startswith("cocite")]
     assert named[:2] == ["cocite-1", "cocite_in_cls-1"]
     message = "models.cocite.poolings names 'mean', which is the encoder's own pooling"
     assert message in refused(with_aspects, "models.cocite.poolings", ["mean"])
@@ -133,7 +131,7 @@ def test_a_model_is_scored_with_further_poolings_as_well(with_aspects):
 
 def test_the_mean_of_the_weights_over_all_seeds_is_scored_once(with_aspects):
     with_aspects["models"]["aspects"] |= {"spaces": ["result"], "seeds": [1, 2], "averaged": True}
-    config = resolve(with_aspects)
+    config = configure(with_aspects)
     named = ["aspects-1", "aspects-2", "aspects_in_result-1", "aspects_in_result-2", "aspects_averaged-0"]
     assert [run for run in runs_of(config) if run.startswith("aspects")] == named
     assert model_of("aspects_averaged") == "aspects"
@@ -149,7 +147,7 @@ def test_one_training_has_no_mean(with_aspects):
 def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):
     with_aspects["models"]["aspects"]["spaces"] = ["result"]
     with_aspects["benchmarks"]["holdout"]["spaces"] = False
-    config = resolve(with_aspects)
+    config = configure(with_aspects)
     assert "aspects_in_result-1" not in runs_of(config, "holdout")
     assert {"aspects-1", "random-0"} <= set(runs_of(config, "holdout")) < set(runs_of(config))
     of_space = {"benchmark": "holdout", "model": "aspects_in_result", "seed": "1"}
@@ -158,9 +156,9 @@ def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):
 
 
 def test_the_spaces_of_models_are_told_apart_where_they_are_scored_on_one_aspect_at_a_time():
-    assert tells_spaces_apart({"kind": "aspects"})
-    assert not tells_spaces_apart({"kind": "aspects", "spaces": False})
-    assert not tells_spaces_apart({"kind": "holdout"})
+    kinds = {"a": {"kind": "aspects"}, "b": {"kind": "aspects", "spaces": False}, "c": {"kind": "holdout"}}
+    entries = recorded({"benchmarks": kinds}).benchmarks
+    assert [name for name, entry in entries.items() if entry.tells_spaces_apart] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -200,11 +198,11 @@ def with_sets(written):
 
 
 def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_encoder_under_it(with_sets):
-    models = resolve(with_sets)["models"]
-    assert sets_of(models["both"]) == [next(iter(with_sets["triplets"])), "crops"]
-    assert encoder_under("then", models) == "small"
-    assert "triplets" not in models["both"]
-    assert "encoder" not in models["then"]
+    config = configure(with_sets)
+    assert config.models["both"].learns_from == (next(iter(with_sets["triplets"])), "crops")
+    assert config.encoder_under("then") == "small"
+    assert config.models["both"].triplets is None
+    assert config.models["then"].encoder is None
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """An oracle in the configuration: what it must be called, and what it must not touch."""
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import refusals, refused
 
 from cocite.config.configuration import resolve
 
@@ -26,28 +26,21 @@ def test_the_default_configuration_has_none(written):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("triplets.oracle.benchmark", "nothing", "triplets.oracle.benchmark names 'nothing', which benchmarks"),
-        ("triplets.oracle.tasks", ["pub_year"], "tasks names 'pub_year'; tasks of scirepeval with answers are fos, "),
-        ("triplets.oracle.group", "aspects", "triplets.aspects.group (aspects) is that of an oracle"),
+        *refusals("""
+        triplets.oracle.benchmark: nothing | triplets.oracle.benchmark names 'nothing', which benchmarks
+        triplets.oracle.tasks: [pub_year] | tasks names 'pub_year'; tasks of scirepeval with answers are fos,
+        triplets.oracle.group: aspects | triplets.aspects.group (aspects) is that of an oracle
+        models.best: {triplets: oracle, encoder: small} | models.best learns from the answers of a benchmark; call it
+            best-oracle
+        models.next: {triplets: specter, from: oracle} | models.next learns from the answers of a benchmark; call it
+            next-oracle
+        triplets.part: {sampler: subset, of: oracle, share: 0.5, group: oracle} | triplets.part learns from the answers
+            of a benchmark; call it part-oracle
+        """),
         (
             "triplets.bound",
             ORACLE,
             "triplets.bound learns from the answers of a benchmark; call it bound-oracle, or anything",
-        ),
-        (
-            "models.best",
-            {"triplets": "oracle", "encoder": "small"},
-            "models.best learns from the answers of a benchmark; call it best-oracle",
-        ),
-        (
-            "models.next",
-            {"triplets": "specter", "from": "oracle"},
-            "models.next learns from the answers of a benchmark; call it next-oracle",
-        ),
-        (
-            "triplets.part",
-            {"sampler": "subset", "of": "oracle", "share": 0.5, "group": "oracle"},
-            "triplets.part learns from the answers of a benchmark; call it part-oracle",
         ),
     ],
 )

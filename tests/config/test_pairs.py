@@ -1,14 +1,15 @@
 """Brought queries and documents in the configuration: where they come from, and what is refused."""
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import refusals, refused
 from tests.hub import COMMIT
 
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure, resolve
 from cocite.config.origins import sampling_of
 from cocite.config.settings import entry_of
-from cocite.config.triplets import TripletSet, sets_with_texts, table_of
+from cocite.config.triplets import TripletSet
 from cocite.core.errors import InputError
+from cocite.plan.plan import Plan
 
 PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT, "group": "searches"}
 SCORES = {"dataset": "lab/scores", "revision": COMMIT}
@@ -30,10 +31,10 @@ def test_a_layout_may_be_named_alone_and_has_its_defaults(with_pairs):
 
 
 def test_sets_that_are_made_of_pairs_have_their_texts(with_pairs):
-    sets = resolve(with_pairs)["triplets"]
-    assert sets_with_texts("joined", sets) == sets_with_texts("searches", sets) == ["searches"]
-    assert sets_with_texts("cocite", sets) == []
-    assert table_of("joined", sets) == "sampled_examples"
+    plan = Plan(configure(with_pairs)).triplets
+    assert plan.sets_with_texts("joined") == plan.sets_with_texts("searches") == ["searches"]
+    assert plan.sets_with_texts("cocite") == []
+    assert plan.table("joined") == "sampled_examples"
 
 
 def test_only_what_comes_from_the_hub_is_fetched(with_pairs, tmp_path):
@@ -60,18 +61,17 @@ def test_a_card_names_datasets_with_their_commits_and_no_folder_of_this_machine(
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("triplets.searches.revision", "main", "a commit of 40 hexadecimal digits"),
-        ("triplets.searches.layout", "bier", "did you mean beir"),
-        ("triplets.searches.layout", {"kind": "beir", "margin": 3.0}, "margin"),
-        ("triplets.searches.layout", {"kind": "msmarco", "margin": 3.0}, "margin and .max_score need scores"),
+        *refusals("""
+        triplets.searches.revision: main | a commit of 40 hexadecimal digits
+        triplets.searches.layout: bier | did you mean beir
+        triplets.searches.layout: {kind: beir, margin: 3.0} | margin
+        triplets.searches.layout: {kind: msmarco, margin: 3.0} | margin and .max_score need scores
+        triplets.searches.layout: {kind: rows, margin: much} | margin
+        triplets.searches.layout: {kind: msmarco, scores: {dataset: lab/scores}, margin: 3} |
+            triplets.searches.layout.scores.revision is missing; what comes from the Hugging Face hub is pinned
+        triplets.searches.dataset: ./nowhere | dataset: ./nowhere is neither a folder nor a file
+        """),
         ("triplets.searches.layout", {"kind": "msmarco", "scores": SCORES}, "scores has no effect without margin"),
-        ("triplets.searches.layout", {"kind": "rows", "margin": "much"}, "margin"),
-        (
-            "triplets.searches.layout",
-            {"kind": "msmarco", "scores": {"dataset": "lab/scores"}, "margin": 3},
-            "triplets.searches.layout.scores.revision is missing; what comes from the Hugging Face hub is pinned",
-        ),
-        ("triplets.searches.dataset", "./nowhere", "dataset: ./nowhere is neither a folder nor a file"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(with_pairs, path, value, message):

@@ -3,10 +3,11 @@
 import copy
 
 import pytest
+from tests.configurations import recorded
 from tests.workflow.conftest import SMALL
 
-from cocite.config.configuration import resolve
-from cocite.config.probes import described_loss, named_sets, probe_sets
+from cocite.config.configuration import configure, resolve
+from cocite.config.probes import described_loss, named_sets
 from cocite.core.errors import InputError
 
 PROBE = {"encoder": "small", "benchmark": "holdout", "triplets": ["specter"], "losses": ["triplet"]}
@@ -32,8 +33,8 @@ def test_a_grid_is_a_set_for_each_combination_in_a_group_of_its_own():
     assert bands == [(10, 60), (10, 80), (20, 60), (20, 80)]
     assert {entry["group"] for entry in made.values()} == {"bands"}
     assert all(entry["embedding"] == "cocitation-dot" for entry in made.values())
-    assert probe_sets(config, "which") == ["specter", *made]
-    assert list(named_sets(config)) == ["cocite", "specter"]
+    assert recorded(config).probes["which"].sets == ["specter", *made]
+    assert list(named_sets(recorded(config))) == ["cocite", "specter"]
 
 
 def test_a_resolved_configuration_resolves_to_itself():
@@ -42,9 +43,8 @@ def test_a_resolved_configuration_resolves_to_itself():
 
 
 def test_a_loss_is_described_with_its_settings_whatever_their_order():
-    [loss] = resolve(configured(losses=[{"kind": "mnrl", "temperature": 10}]))["probes"]["which"]["losses"]
+    [loss] = configure(configured(losses=[{"temperature": 10, "kind": "mnrl"}])).probes["which"].losses
     assert described_loss(loss) == "mnrl temperature=10.0 sampled_negatives=true"
-    assert described_loss(dict(reversed(loss.items()))) == described_loss(loss)
 
 
 @pytest.mark.parametrize(

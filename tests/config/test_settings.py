@@ -9,10 +9,9 @@ from pydantic import TypeAdapter
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.configuration import Configuration
 from cocite.config.edges import EdgeSettings
-from cocite.config.embeddings import AnyEngine, Embedding, IndexSettings, SearchSettings
+from cocite.config.embeddings import AnyEngine, Embedding, IndexSettings, Neighbours, SearchSettings
 from cocite.config.encoders import EncoderSettings
-from cocite.config.entries import Entry, as_json, fields_of
-from cocite.config.explained import variants
+from cocite.config.entries import Entry, as_json, fields_of, variants
 from cocite.config.graphs import Combination, Counting
 from cocite.config.models import Model, TrainingSettings
 from cocite.config.plugins import plugins
@@ -146,19 +145,15 @@ def test_a_step_is_given_the_keys_that_it_uses_and_no_others(
     settings: type[Entry], section: Any, written: dict[str, Any]
 ) -> None:
     entry = TypeAdapter(section).validate_python(written)
-    given = settings_of(as_json(entry), settings)
+    given = settings_of(entry, settings)
     assert as_json(parse_settings(settings, json.dumps(given))) == given
     used = set(fields_of(settings))
     assert set(given) <= used
 
 
 def test_building_an_index_is_not_given_how_it_is_searched() -> None:
-    neighbours = {
-        "metric": "l2",
-        "k": 9,
-        "among": "texts",
-        "index": {"kind": "ivf", "nlist": 8, "nprobe": 2, "sample": 5},
-    }
+    index = {"kind": "ivf", "nlist": 8, "nprobe": 2, "sample": 5}
+    neighbours = Neighbours.model_validate({"metric": "l2", "k": 9, "among": "texts", "index": index})
     assert settings_of(neighbours, IndexSettings) == {"metric": "l2", "index": {"kind": "ivf", "nlist": 8}}
     assert settings_of(neighbours, SearchSettings) == {"metric": "l2", "k": 9, "index": {"kind": "ivf", "nprobe": 2}}
 

@@ -1,12 +1,12 @@
 """Walks are configured beside embeddings, and a sampler may name either."""
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import refusals, refused
 
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure, resolve
 from cocite.config.origins import graph_of, settings_of_origin
 from cocite.config.stale import is_configured
-from cocite.config.walks import ranking_of, rankings
+from cocite.plan.plan import Plan
 
 
 @pytest.fixture
@@ -37,33 +37,21 @@ def test_a_configuration_without_walks_has_none(written):
 
 @pytest.mark.parametrize(
     ("path", "value", "said"),
-    [
-        (
-            "walks.near.graph",
-            "citations",
-            "key walks.near.graph names 'citations', which graphs does not declare (decl",
-        ),
-        ("walks.near.restart", 0, "key walks.near.restart is 0; it must be more than 0"),
-        ("walks.near.restart", 1.0, "key walks.near.restart is 1.0; it must be less than 1"),
-        ("walks.near.tolerance", 0.0, "key walks.near.tolerance is 0.0; it must be at least 1e-12"),
-        (
-            "walks.near.k",
-            3000,
-            "key walks.near.k (3000) must be smaller than 2999: the release has at most 3000 papers",
-        ),
-        ("walks.near.k", 299, "key triplets.walked.k_negative (300) must not exceed walks.near.k (299)"),
-        ("walks.near.dimension", 64, "key walks.near.dimension is not known"),
-        (
-            "triplets.walked.embedding",
-            "far",
-            "key triplets.walked.embedding names 'far', which neither embeddings nor walks declares (declared: ",
-        ),
-        (
-            "triplets.walked.easy_negatives",
-            "k-means",
-            "key triplets.walked.easy_negatives (k-means) needs the vectors of a graph embedding, and walks.near",
-        ),
-    ],
+    refusals(
+        """
+        walks.near.graph: citations | key walks.near.graph names 'citations', which graphs does not declare (decl
+        walks.near.restart: 0 | key walks.near.restart is 0; it must be more than 0
+        walks.near.restart: 1.0 | key walks.near.restart is 1.0; it must be less than 1
+        walks.near.tolerance: 0.0 | key walks.near.tolerance is 0.0; it must be at least 1e-12
+        walks.near.k: 3000 | key walks.near.k (3000) must be smaller than 2999: the release has at most 3000 papers
+        walks.near.k: 299 | key triplets.walked.k_negative (300) must not exceed walks.near.k (299)
+        walks.near.dimension: 64 | key walks.near.dimension is not known
+        triplets.walked.embedding: far | key triplets.walked.embedding names 'far', which neither embeddings nor walks
+            declares (declared:
+        triplets.walked.easy_negatives: k-means | key triplets.walked.easy_negatives (k-means) needs the vectors of a
+            graph embedding, and walks.near
+        """
+    ),
 )
 def test_walks_that_cannot_be_made_are_refused(with_walks, path, value, said):
     assert said in refused(with_walks, path, value)
@@ -81,19 +69,18 @@ def test_a_loss_that_learns_from_vectors_takes_no_walks(with_walks):
 
 
 def test_what_ranks_neighbours_is_found_by_its_name(with_walks):
-    config = resolve(with_walks)
-    assert rankings(config) == [*config["embeddings"], "near"]
-    assert ranking_of("near", config) == ("walks.near", config["walks"]["near"])
-    key, entry = ranking_of("citation-dot", config)
-    assert (key, entry["metric"]) == ("embeddings.citation-dot.neighbours", "cosine")
+    plan = Plan(configure(with_walks)).neighbours
+    assert list(plan.rankings) == [*with_walks["embeddings"], "near"]
+    assert plan.rankings["near"] == configure(with_walks).walks["near"]
+    assert plan.rankings["citation-dot"].metric == "cosine"
 
 
 def test_files_of_walks_are_stale_once_no_walks_have_their_name(with_walks):
-    config = resolve(with_walks)
+    config = configure(with_walks)
     of_walks = {"stage": "neighbours", "step": "near_0"}
     assert is_configured({"embedding": "near"}, config)
     assert is_configured(of_walks, config)
-    del config["walks"]["near"]
+    config = config.model_copy(update={"walks": {}})
     assert not is_configured({"embedding": "near"}, config)
     assert not is_configured(of_walks, config)
 

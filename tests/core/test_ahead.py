@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from cocite.core.ahead import ahead
+from cocite.core.progress import ahead
 
 
 def test_the_next_item_is_made_in_a_thread_while_one_is_worked_on():

@@ -11,6 +11,7 @@ import pytest
 from tests.spoiling import SPOILS, change, files_of
 
 from cocite.core import checkpoints
+from cocite.core.atomic import is_whole
 from cocite.core.checkpoints import (
     OWNER,
     fingerprint_of,
@@ -20,7 +21,6 @@ from cocite.core.checkpoints import (
     sampled_fingerprint,
     write_checked_json,
 )
-from cocite.core.checksums import is_whole
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 
@@ -28,9 +28,7 @@ FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
 Fingerprint = Callable[[list[Path]], str]
 
 
-def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(tmp_path, capsys):
     state = tmp_path / "state"
     assert not open_state(state, {"k": 1, "seed": 1}, work="search")
     write(state / "groups/0", b"keys")
@@ -42,7 +40,7 @@ def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(
     assert "k, metric changed since the search that was killed; starting afresh" in capsys.readouterr().err
 
 
-def test_what_belongs_to_no_work_is_removed(tmp_path: Path) -> None:
+def test_what_belongs_to_no_work_is_removed(tmp_path):
     (tmp_path / "groups").mkdir()
     assert not open_state(tmp_path, {"k": 1}, work="search")
     assert not (tmp_path / "groups").exists()
@@ -54,7 +52,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Path:
+def state(tmp_path):
     """The state of a search with two files, one of which was written twice."""
     state = tmp_path / "state"
     open_state(state, {"k": 1}, work="search")
@@ -66,9 +64,7 @@ def state(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", [OWNER, "pools", "scores/[1].json"])
 @pytest.mark.parametrize("spoil", SPOILS)
-def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(
-    state: Path, capsys: pytest.CaptureFixture[str], name: str, spoil: str
-) -> None:
+def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(state, capsys, name, spoil):
     SPOILS[spoil](state / name)
     spoilt = (state / name).read_bytes() if (state / name).exists() else None
     assert not open_state(state, {"k": 1}, work="search")
@@ -86,16 +82,14 @@ def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
-def test_work_with_independent_files_resumes_without_the_spoilt_ones(state: Path, spoil: str) -> None:
+def test_work_with_independent_files_resumes_without_the_spoilt_ones(state, spoil):
     SPOILS[spoil](state / "pools")
     assert open_state(state, {"k": 1}, work="search", independent=True)
     assert files_of(state) == [state / OWNER, state / "scores/[1].json"]
     assert open_state(state, {"k": 1}, work="search")
 
 
-def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(
-    state: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(state, capsys):
     lost = ["half", "scores/2.json"]
     explained = ["scores/.2.json.17.tmp", ".edges.17.tmp/0-0.edges", "new.1b2c3d4e.crc32-new", "curves/events.1"]
     for name in ("vectors.bin", *lost, *explained):
@@ -113,9 +107,7 @@ def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(
 
 
 @pytest.mark.parametrize("lost", ["mark", "file and mark"])
-def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(
-    state: Path, capsys: pytest.CaptureFixture[str], lost: str
-) -> None:
+def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(state, capsys, lost):
     for mark in state.glob("pools.*"):
         mark.unlink()
     if lost == "file and mark":
@@ -138,7 +130,7 @@ def link_to_a_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [Path.touch, link_to_nowhere, link_to_a_folder])
-def test_what_lies_where_the_state_goes_is_removed(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_what_lies_where_the_state_goes_is_removed(tmp_path, make):
     make(tmp_path / "state")
     assert not open_state(tmp_path / "state", {"k": 1}, work="search")
     assert [path.name for path in files_of(tmp_path / "state")] == [OWNER]
@@ -152,7 +144,7 @@ def test_what_lies_where_the_state_goes_is_removed(tmp_path: Path, make: Callabl
 
 @pytest.mark.parametrize("place", ["state.spoilt", "state.spoilt/scores", "state.spoilt/scores/[1].json"])
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, link_to_nowhere])
-def test_a_spoilt_file_is_set_aside_whatever_lies_there(state: Path, place: str, make: Callable[[Path], None]) -> None:
+def test_a_spoilt_file_is_set_aside_whatever_lies_there(state, place, make):
     where = state.parent / place
     where.parent.mkdir(parents=True, exist_ok=True)
     make(where)
@@ -165,7 +157,7 @@ def test_a_spoilt_file_is_set_aside_whatever_lies_there(state: Path, place: str,
 
 
 @pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"\xff{}", b"{", b""])
-def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state: Path, content: bytes) -> None:
+def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state, content):
     write(state / OWNER, content)
     assert not open_state(state, {"k": 1}, work="search")
     assert files_of(state) == [state / OWNER]
@@ -173,7 +165,7 @@ def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state: Path, content
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, link_to_nowhere])
-def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state: Path, make: Callable[[Path], None]) -> None:
+def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state, make):
     """Also where the work checks the file itself."""
     for name in ("pools", "vectors.bin"):
         (state / name).unlink(missing_ok=True)
@@ -184,16 +176,14 @@ def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state: Path, make
         assert os.path.lexists(state.with_name("state.spoilt") / name)
 
 
-def test_state_of_other_work_that_cannot_be_removed_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_of_other_work_that_cannot_be_removed_is_refused(state, monkeypatch):
     monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
     with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
         open_state(state, {"k": 2}, work="search")
     assert not (state / OWNER).exists()
 
 
-def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch):
     """Each change of a name of a file is a moment to die before."""
     found = set()
     for kept in (True, False):
@@ -228,7 +218,7 @@ def dying(change: Callable[..., object], left: list[int]) -> Callable[..., objec
     return call
 
 
-def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path, monkeypatch):
     open_state(tmp_path, {"k": 1}, work="search")
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
@@ -236,7 +226,7 @@ def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path: Path, monke
     assert not open_state(tmp_path, {"k": 1}, work="search")
 
 
-def test_a_file_of_the_state_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_a_file_of_the_state_is_whole_or_not_there(tmp_path):
     with suppress(ValueError), open_whole(tmp_path / "pools") as file:
         file.write(b"half")
         raise ValueError
@@ -247,7 +237,7 @@ def test_a_file_of_the_state_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fingerprint", FINGERPRINTS)
-def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path: Path, fingerprint: Fingerprint) -> None:
+def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path, fingerprint):
     def made(name: str, **contents: str) -> Path:
         folder = tmp_path / name
         folder.mkdir()
@@ -271,9 +261,7 @@ def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path: P
 
 
 @pytest.mark.parametrize("size", [10_000, 10_001, 63 * 1000 + 7, 1_000_000])
-def test_of_a_large_file_size_and_blocks_all_over_it_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_of_a_large_file_size_and_blocks_all_over_it_count(tmp_path, monkeypatch, size):
     """With 64 blocks of 100 bytes, a change of every byte in a 32nd of the file, wherever, is within one of them."""
     monkeypatch.setattr(checkpoints, "READ_WHOLE", 5000)
     monkeypatch.setattr(checkpoints, "BLOCK", 100)
@@ -292,7 +280,7 @@ def test_of_a_large_file_size_and_blocks_all_over_it_count(
         assert fingerprint(changed) != before
 
 
-def test_of_a_large_table_the_footer_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_large_table_the_footer_counts(tmp_path, monkeypatch):
     """The largest weight is in the footer, wherever in the file its row is."""
     monkeypatch.setattr(checkpoints, "READ_WHOLE", 0)
     monkeypatch.setattr(checkpoints, "BLOCK", 1)

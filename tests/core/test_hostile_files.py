@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cocite.baselines.brought import read_vectors
+from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.rows import read_items, read_members, read_rows
-from cocite.triplets.brought import _read as read_triplet_ids
-from cocite.triplets.brought_pairs.msmarco import read_msmarco
-from cocite.triplets.brought_pairs.scores import Bounds, deal_out_scores, scores_of_part
-from cocite.triplets.brought_pairs.specter import read_specter
-from cocite.triplets.brought_pairs.text_rows import read_text_rows
+from cocite.triplets.mined_pairs import deal_out_scores, read_msmarco, scores_of_part
+from cocite.triplets.pair_layouts import read_specter, read_text_rows
+from cocite.triplets.pair_texts import Bounds
+from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 
 IDS, VECTORS = ["a", "b", "c"], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 LONG, DEEP = "9" * 5_000, "[" * 100_000 + "]" * 100_000
@@ -83,7 +82,7 @@ def test_a_hostile_value_in_json_lines_of_vectors_is_named_by_its_line(tmp_path,
 
 
 @pytest.mark.parametrize("key", ["query", "positives", "negatives", "negative_scores"])
-@pytest.mark.parametrize("value", [*HOSTILE.keys() - {"an object", "a control character"}])
+@pytest.mark.parametrize("value", [name for name in HOSTILE if name not in ("an object", "a control character")])
 def test_a_hostile_value_in_rows_of_texts_is_named_by_its_line(tmp_path, key, value):
     row = {"query": "q", "positives": ["p"], "negatives": ["n"], "positive_scores": [1.0], "negative_scores": [0.5]}
     (tmp_path / "r.jsonl").write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, HOSTILE[value]))

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from cocite.baselines.brought import read_vectors
+from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.plain_columns import plain
 from cocite.core.rows import read_rows
-from cocite.triplets.brought import _read as read_triplet_ids
+from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 
 NAMES, NUMBERS, VECTORS = pa.array(["11", "12", "13"]), pa.array([11, 12, 13]), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 FIXED = pa.array(VECTORS, pa.list_(pa.float32(), 2))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cocite.core.words import about, byte_size, clock_time
+from cocite.core.usage import about, byte_size, clock_time
 
 
 def test_days_are_written_as_hours():

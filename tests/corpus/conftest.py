@@ -19,12 +19,11 @@ from cocite.config.queries import QuerySettings
 from cocite.config.works import WorkFilters
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
-from cocite.corpus.ingest.shards import ingest_shards
-from cocite.corpus.queries.selection import select
-from cocite.corpus.release import rate_limit, retry
+from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.release import retry
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.works.shards import WorksSettings, ingest_files
-from cocite.corpus.works.tables import Outputs
+from cocite.corpus.selection import select
+from cocite.corpus.works.work_shards import WorksSettings, ingest_files
 
 KEY = "a-key-that-must-stay-secret"
 
@@ -36,7 +35,7 @@ Chosen = tuple[dict[str, set[int]], dict[str, int]]
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("S2_API_KEY", KEY)
-    monkeypatch.setattr(rate_limit, "DISTANCE", 0.002)
+    monkeypatch.setattr(retry, "DISTANCE", 0.002)
     monkeypatch.setattr(retry, "FIRST_PAUSE", 0.005)
     monkeypatch.setattr(retry, "RETRIES", 4)
 
@@ -124,7 +123,7 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
             shards.append(Shard(name=name, bytes=path.stat().st_size))
         given = {"authors": authors, "mag": mag}
         how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
-        outputs = Outputs(**{name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")})
+        outputs = {name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
         ingest_files(how, folder / "raw", shards, outputs, report=folder / "report")
         account(folder / "report", malformed=malformed, omissions=folder / "omissions")
         return folder

@@ -13,11 +13,11 @@ from cocite.config.settings import entry_of
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.merge import merge
+from cocite.corpus.ingest.names import list_names, number_names
+from cocite.corpus.ingest.release_shards import ingest
 from cocite.corpus.ingest.sentences import merge_contexts
-from cocite.corpus.ingest.steps import ingest
-from cocite.corpus.ingest.tables.names import list_names, number_names
-from cocite.corpus.ingest.tables.rows import ingest_tables
-from cocite.corpus.release.shards import list_shards
+from cocite.corpus.ingest.user_tables import ingest_tables
+from cocite.corpus.release.plan import list_shards
 
 Row = dict[str, Any]
 

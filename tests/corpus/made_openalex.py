@@ -193,33 +193,23 @@ def _as_text(row: Record) -> str | None:
 
 
 def _manifest(bucket: Path, layout: str, entities: Mapping[str, Mapping[Path, int]]) -> Record:
-    """What a copy says of its files: the records and bytes of each, and their sums."""
-    listed = {
-        entity: [
-            {
-                "url": f"s3://openalex/{path.relative_to(bucket)}",
-                "meta": {"content_length": path.stat().st_size, "record_count": records},
-            }
-            for path, records in files.items()
-        ]
+    """What a copy says of its files."""
+    listed = [
+        {
+            "entity": entity,
+            "files": [
+                {
+                    "url": f"s3://openalex/{path.relative_to(bucket)}",
+                    "meta": {"content_length": path.stat().st_size, "record_count": records},
+                }
+                for path, records in files.items()
+            ],
+        }
         for entity, files in entities.items()
-    }
-    sums = {
-        entity: {key: sum(file["meta"][key] for file in files) for key in ("record_count", "content_length")}
-        for entity, files in listed.items()
-    }
-    total = {key: sum(each[key] for each in sums.values()) for key in ("record_count", "content_length")}
+    ]
     if layout == "older":
-        return {"entries": [file for files in listed.values() for file in files], "meta": total}
-    return {
-        "date": DATE,
-        "format": layout,
-        "meta": total,
-        "entities": [
-            {"entity": entity, "content_length": sums[entity]["content_length"], "files": files}
-            for entity, files in listed.items()
-        ],
-    }
+        return {"entries": [file for each in listed for file in each["files"]]}
+    return {"date": DATE, "format": layout, "entities": listed}
 
 
 def _source(venue: str | None) -> Record | None:

@@ -9,7 +9,7 @@ import pytest
 from cocite.core.errors import InputError
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.changes import ingest_changes
-from cocite.corpus.ingest.shards import IngestSettings
+from cocite.corpus.ingest.release_shards import IngestSettings
 from cocite.corpus.release.manifest import DiffShard
 
 

@@ -5,12 +5,14 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from isal import igzip
 
 from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.citations import read_citations
+from cocite.corpus.ingest.navigating import U, after_value, overlapping_words
 from cocite.corpus.ingest.unpacking import unpack
 
 BITS = {"background": 1, "methodology": 2, "result": 4}
@@ -101,3 +103,30 @@ def test_a_damaged_line_is_never_read_as_another_citation(line, data):
         assert all(str(row[2]).encode() in line and str(row[3]).encode() in line for row in rows)
     else:
         assert set(rows) <= {expected}
+
+
+TEXTS = st.text('"\\{}[],: a', max_size=80)
+VALUES = st.recursive(
+    st.none() | st.integers() | TEXTS,
+    lambda values: st.lists(values, max_size=5) | st.dictionaries(TEXTS, values, max_size=4),
+    max_leaves=12,
+)
+
+
+def end_of(text, start):
+    """Where the kernel says that the value at `start` ends."""
+    words = overlapping_words(np.frombuffer(text + bytes(128), dtype=np.uint8).copy())
+    return int(after_value(words, U(start), U(len(text))))
+
+
+@given(VALUES, st.integers(0, 70), st.text(",]} \n", min_size=1, max_size=3))
+def test_what_follows_a_value_is_found_whatever_the_value_holds(value, start, rest):
+    written = json.dumps(value, separators=(",", ":")).encode()
+    assert end_of(b" " * start + written + rest.encode(), start) == start + len(written)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.integers(1, 40))
+def test_a_list_that_is_not_closed_ends_with_the_text(texts, cut):
+    written = json.dumps(texts).encode()
+    whole = written[: max(1, len(written) - cut)]
+    assert end_of(whole, 0) == len(whole)

@@ -1,9 +1,10 @@
-"""Contexts: from the lines of shards to sentences with the papers that they cite, against loops over the lines."""
+"""Contexts: from the lines of shards to sentences without markers, with the papers that they cite."""
 
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -16,10 +17,9 @@ from cocite.config.contexts import ContextSettings
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
-from cocite.corpus.ingest import contexts as gathering
 from cocite.corpus.ingest.accounting import account
-from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts
-from cocite.corpus.ingest.shards import ingest_shards
+from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
 from cocite.corpus.release.manifest import Shard
 
 WORDS = "one two three four five six"
@@ -107,16 +107,16 @@ def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_line
     damaged = (line[:place] + put + line[place + 1 :]).replace(b"\n", b" ")
     release = Release(tmp_path, write_shard)
     release.ingest([citation(1, 2), line, damaged])
-    citations, report = release.ingested("citations"), release.ingested("report")
+    kept, report = release.ingested("citations"), release.ingested("report")
     release.ingest([citation(1, 2), line, damaged], with_contexts=False)
-    assert release.ingested("citations") == citations
+    assert release.ingested("citations") == kept
     assert [row for row in report if row[0] == "citations"] == release.ingested("report")
 
 
 def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(release, monkeypatch):
     monkeypatch.setattr(citations, "LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(gathering, "BYTES_IN_STORE", 640)
-    monkeypatch.setattr(gathering, "LONGEST_TEXT", 640)
+    monkeypatch.setattr(citations, "BYTES_IN_STORE", 640)
+    monkeypatch.setattr(citations, "LONGEST_TEXT", 640)
     rows = [with_contexts(n, 100, f"{WORDS} {n} {'x' * n}") for n in range(60)]
     odd = [json.dumps(row).replace('"citing', '"\\u0063iting').encode() for row in rows[:30]]
     release.ingest(rows, odd, buckets=3)
@@ -131,7 +131,7 @@ def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(re
 )
 def test_contexts_that_are_no_list_of_texts_are_counted_and_their_citation_stays(release, contexts):
     line = b'{"citingcorpusid":1,"contexts":' + contexts + b',"citedcorpusid":2}'
-    assert release.ingest([line, with_contexts(1, 3, WORDS)]) == {"kept": 1, gathering.NO_LIST: 1}
+    assert release.ingest([line, with_contexts(1, 3, WORDS)]) == {"kept": 1, citations.NO_LIST: 1}
     assert [row[1:4] for row in release.ingested("citations")] == [(None, 1, 2), (None, 1, 3)]
     assert [row[1:3] for row in release.ingested()] == [(1, 3)]
 
@@ -139,7 +139,7 @@ def test_contexts_that_are_no_list_of_texts_are_counted_and_their_citation_stays
 @pytest.mark.parametrize("contexts", [b"null", b"[]", b"[ ]", b"[null]", b"[null, null]"])
 def test_a_citation_without_a_text_has_no_contexts(release, contexts):
     line = b'{"citingcorpusid":1,"citedcorpusid":2,"contexts":' + contexts + b"}"
-    assert release.ingest([line, citation(1, 3)]) == {gathering.WITHOUT: 2}
+    assert release.ingest([line, citation(1, 3)]) == {citations.WITHOUT: 2}
     assert release.merge() == []
 
 
@@ -248,3 +248,67 @@ def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path,
     rows = release.merge()
     assert len(rows) > 30
     assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))
+
+
+QUERY = f"SELECT {without_markers('text')} FROM (SELECT {with_single_blanks('$text')} AS text)"
+
+
+def clean(text: str) -> str:
+    ((cleaned,),) = duckdb.execute(QUERY, {"text": text}).fetchall()
+    return cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("Trees were studied [12].", "Trees were studied."),
+        ("Trees [3, 4–6], grass [ 47,51-54 ] and moss [7a; 8]", "Trees, grass and moss"),
+        ("We use BERT [DCLT19] and GloVe [PSM14, MCCD13].", "We use BERT and GloVe."),
+        ("Trees grow (Smith et al., 2019; Doe, 2020a, b).", "Trees grow."),
+        ("Trees grow (see, e.g., van Dyk and Lee, 2001, p. 7) fast", "Trees grow fast"),
+        ("Trees grow [Smith et al., 2019] fast", "Trees grow fast"),
+        ("Trees (Müller 1999a,b) and moss (O’Brien & Ångström, 2003; WHO, 2010).", "Trees and moss."),
+        ("Moss was seen (de Vries et al., 2002; ICA/ILO, 2005; J. B. Li, 1999).", "Moss was seen."),
+        ("Smith et al. (2019) show that trees grow.", "show that trees grow."),
+        ("According to Smith and Doe (2019), trees grow.", "According to, trees grow."),
+        ("as van der Berg, Lee and colleagues (1998a, 2001) say", "as say"),
+        ("the study of Njoroge et al, (2013) where", "the study of where"),
+        ("Trees (see [12]) and moss (see also [3] and [4]).", "Trees and moss."),
+        ("Trees [1], [2], [3].", "Trees."),
+        ("[12] Trees grow", "Trees grow"),
+        ("[12]", ""),
+        ("(Doe, 2020)", ""),
+    ],
+)
+def test_a_marker_of_any_style_goes_with_its_names_and_its_brackets(text, cleaned):
+    assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Values in [0, 1] and [0.5, 2] were taken.",
+        "As in equation (3) and Table (2), trees (n = 2000) grow.",
+        "In 2019, Smith grew trees (and moss) in the USA (Fig. 2).",
+        "The token [CLS] and the set {1, 2} stay.",
+        "It holds for x(1999) and for Smith 2019.",
+        "Trees, which grow; moss: it does not. Does it?",
+    ],
+)
+def test_what_is_no_marker_stays(text):
+    assert clean(text) == text
+
+
+def test_white_space_and_what_cannot_be_seen_become_single_blanks():
+    assert clean(" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0") == "one two three four five"
+
+
+MARKERS = ["[12]", "[3, 4–6]", "(Smith et al., 2019)", "(Doe, 2020a; Roe and Poe, 1999)", "[BCV13]", "(see Doe, 1999)"]
+PLAIN_WORDS = st.lists(st.from_regex(r"[a-zäß]{1,8}", fullmatch=True), min_size=1, max_size=8)
+
+
+@given(PLAIN_WORDS, st.sampled_from(MARKERS), st.data())
+def test_a_marker_between_any_words_leaves_just_these(words, marker, data):
+    place = data.draw(st.integers(0, len(words)))
+    assert clean(" ".join([*words[:place], marker, *words[place:]])) == " ".join(words)
+    assert clean(" ".join(words)) == " ".join(words)

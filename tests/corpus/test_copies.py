@@ -13,10 +13,10 @@ from tests.releases.faults import Fault, Faults
 from tests.releases.server import Arrival, serve_copy
 
 from cocite.core.errors import InputError
-from cocite.corpus.release import columns, retry
+from cocite.corpus.release import needed_columns, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
+from cocite.corpus.release.needed_columns import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.sources.openalex import OpenAlex
-from cocite.corpus.works.needed import NAMES_OF_AUTHORS, columns_downloaded
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
 """Format → what the writer of copies calls it."""
@@ -43,8 +43,8 @@ def works(count: int = 240) -> list[dict]:
 
 @pytest.fixture(autouse=True)
 def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "GAP", 0)
-    monkeypatch.setattr(columns, "USUAL_FOOTER", 1000)
+    monkeypatch.setattr(needed_columns, "GAP", 0)
+    monkeypatch.setattr(needed_columns, "USUAL_FOOTER", 1000)
 
 
 @pytest.fixture

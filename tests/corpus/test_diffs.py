@@ -14,8 +14,8 @@ from cocite.config.settings import validated
 from cocite.core.errors import InputError
 from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
+from cocite.corpus.release.plan import download, list_shards
 from cocite.corpus.release.remote import list_release
-from cocite.corpus.release.shards import download, list_shards
 from cocite.demo.release import generate_release
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")

@@ -27,14 +27,15 @@ def test_ids_of_citations_are_kept_where_updates_need_them(read, shard):
     assert read("citations", path, keep_ids=False).rows == [row(1, 2), row(1, 2), row(3, 2)]
 
 
-@pytest.mark.parametrize("intents", [None, [], [None], [[], None]])
-def test_a_citation_without_an_intent_has_none(read, shard, intents):
-    assert read("citations", shard(citation(1, 2, None, intents))).rows == [row(1, 2)]
+UNKNOWN = [["other"], [["unknown"]], ["results"], ["back"], [None, ["Result"]]]
 
 
-@pytest.mark.parametrize("intents", [["other"], [["unknown"]], ["results"], ["back"], [None, ["Result"]]])
-def test_an_unknown_intent_is_none_of_the_known_ones_and_is_marked(read, shard, intents):
-    assert read("citations", shard(citation(1, 2, None, intents))).rows == [row(1, 2, "unknown")]
+@pytest.mark.parametrize(
+    ("intents", "traits"),
+    [*((one, []) for one in (None, [], [None], [[], None])), *((one, ["unknown"]) for one in UNKNOWN)],
+)
+def test_a_citation_without_a_known_intent_has_none_and_an_unknown_one_is_marked(read, shard, intents, traits):
+    assert read("citations", shard(citation(1, 2, None, intents))).rows == [row(1, 2, *traits)]
 
 
 def test_all_copies_of_a_citation_are_kept_for_the_merge(read, tmp_path, write_shard):

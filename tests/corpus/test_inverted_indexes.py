@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cocite.corpus.ingest.accounting import MalformedError
-from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
+from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.works.parquet import words_of
-from cocite.corpus.works.records import abstract_of
+from cocite.corpus.works.work_records import abstract_of
 
 
 def by_kernel(*texts):

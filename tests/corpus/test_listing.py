@@ -3,7 +3,6 @@
 import json
 import time
 from base64 import b64encode
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -82,15 +81,11 @@ def test_every_shard_belongs_to_exactly_one_part(list_release, release):
     assert sorted(shard for part in parts for shard in part) == list(manifest.datasets["papers"].shards)
 
 
-def test_without_a_key_the_error_says_how_to_get_and_set_one(list_release, release, key, monkeypatch):
-    monkeypatch.delenv("S2_API_KEY")
-    with serve(release, key=key) as origin, pytest.raises(InputError, match=r"S2_API_KEY is not set.*export"):
-        list_release(origin, RELEASE)
-
-
-def test_a_folder_needs_no_key(list_release, release, monkeypatch):
+def test_without_a_key_the_error_says_how_to_get_one_and_a_folder_needs_none(list_release, release, key, monkeypatch):
     monkeypatch.delenv("S2_API_KEY")
     assert list_release(str(release), RELEASE).release == RELEASE
+    with serve(release, key=key) as origin, pytest.raises(InputError, match=r"S2_API_KEY is not set.*export"):
+        list_release(origin, RELEASE)
 
 
 @pytest.mark.parametrize("given", ["another-key", "broken\nkey", "clé"])
@@ -122,11 +117,6 @@ def test_hidden_files_are_no_shards_of_a_folder(list_release, release):
     assert listed == [f"20260101_000000_0000{number}_papers.gz" for number in range(3)]
 
 
-def test_a_folder_that_does_not_exist_is_named(list_release, tmp_path):
-    with pytest.raises(InputError, match="nowhere does not exist"):
-        list_release(str(tmp_path / "nowhere"), RELEASE)
-
-
 def test_too_many_requests_are_waited_for_as_long_as_the_api_says(list_release, release, key):
     with serve(release, key=key, faults=Faults(too_many_requests=1, retry_after="1")) as origin:
         started = time.monotonic()
@@ -144,9 +134,11 @@ def test_an_api_that_never_recovers_is_given_up(list_release, release, key):
     assert len(requests) == 1 + retry.RETRIES
 
 
-def test_nothing_listens_at_the_origin(list_release, key):
+def test_a_place_where_nothing_is_is_named(list_release, tmp_path):
     with pytest.raises(InputError, match=r"127\.0\.0\.1:9 cannot be reached"):
         list_release("http://127.0.0.1:9/datasets/v1", RELEASE)
+    with pytest.raises(InputError, match="nowhere does not exist"):
+        list_release(str(tmp_path / "nowhere"), RELEASE)
 
 
 def test_links_that_lapse_while_sizes_are_asked_for_are_listed_again(list_release, release, key):
@@ -211,21 +203,20 @@ SUMMARIES = {
 SIGNED = "http://127.0.0.1:9/part-{}/data.gz?Signature=x"
 
 
-@pytest.mark.parametrize("answer", [{}, [], {"message": "Try later"}, {"release_id": RELEASE, "datasets": ["papers"]}])
-def test_an_answer_of_another_shape_is_reported_with_the_host_and_what_was_expected(
-    list_release, serve_handler, key, answer
+ODD_ANSWERS = [
+    *((answer, "release_id and datasets") for answer in ({}, [], {"message": "Try later"})),
+    ({"release_id": RELEASE, "datasets": ["papers"]}, "release_id and datasets"),
+    *(({"README": "", "files": files}, "README and files") for files in ([5], None, "shard", [SIGNED.format(0), 5])),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), ODD_ANSWERS)
+def test_an_answer_of_another_shape_is_reported_with_the_host_and_no_link(
+    list_release, serve_handler, key, answer, expected
 ):
-    handler = type("Odd", (Answering,), {"answers": {RELEASE: answer}})
-    message = r"127\.0\.0\.1:\d+ answers release/2026-01-06 .*expected \(release_id and datasets"
-    with serve_handler(handler) as origin, pytest.raises(InputError, match=message) as caught:
-        list_release(origin, RELEASE)
-    assert key not in str(caught.value)
-
-
-@pytest.mark.parametrize("files", [[5], None, "shard", [SIGNED.format(0), 5]])
-def test_files_that_are_no_list_of_links_are_reported_and_no_link_is_shown(list_release, serve_handler, key, files):
-    handler = type("Odd", (Answering,), {"answers": {RELEASE: SUMMARIES, "papers": {"README": "", "files": files}}})
-    message = r"answers release/2026-01-06/dataset/papers .*expected \(README and files"
+    answers = {RELEASE: SUMMARIES, "papers": answer} if "README" in answer else {RELEASE: answer}
+    handler = type("Odd", (Answering,), {"answers": answers})
+    message = rf"127\.0\.0\.1:\d+ answers release/2026-01-06.* expected \({expected}"
     with serve_handler(handler) as origin, pytest.raises(InputError, match=message) as caught:
         list_release(origin, RELEASE)
     assert "Signature" not in str(caught.value)
@@ -252,15 +243,12 @@ def test_two_shards_of_one_name_are_refused(list_release, serve_handler):
     assert "Signature" not in str(caught.value)
 
 
-def test_a_manifest_that_lacks_a_dataset_is_named_with_it(list_release, release, tmp_path):
-    listed = list_release(str(release), RELEASE)
-    without = {name: dataset for name, dataset in listed.datasets.items() if name != "abstracts"}
-    write_manifest(tmp_path / "manifest.json", Manifest(release=RELEASE, datasets=without))
-    with pytest.raises(InputError, match=r"manifest\.json: lacks the dataset abstracts"):
-        read_manifest(tmp_path / "manifest.json")
-
-
-def test_a_file_that_is_no_manifest_is_named(tmp_path: Path):
-    (tmp_path / "other.json").write_text('{"release": "2026-01-06"}')
-    with pytest.raises(InputError, match=r"other\.json: is not a manifest"):
+@pytest.mark.parametrize(
+    ("datasets", "message"),
+    [(None, "is not a manifest"), (("papers", "citations"), "lacks the dataset abstracts")],
+)
+def test_a_file_that_is_no_whole_manifest_is_named(tmp_path, datasets, message):
+    content = {} if datasets is None else {"datasets": {name: {"shards": [], "readme": ""} for name in datasets}}
+    (tmp_path / "other.json").write_text(json.dumps({"release": RELEASE, **content}))
+    with pytest.raises(InputError, match=rf"other\.json: {message}"):
         read_manifest(tmp_path / "other.json")

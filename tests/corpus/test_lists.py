@@ -12,7 +12,7 @@ from tests.corpus.made import Made, make_corpus
 
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
-from cocite.corpus.ingest import lists
+from cocite.corpus.ingest import unpacking
 from cocite.corpus.release.plan import plan_corpus
 
 RECORDS: list[dict[str, Any]] = [
@@ -57,10 +57,8 @@ def contents(made: Made) -> Any:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("bytes_at_once", [3, 1 << 20])
-def test_a_list_of_any_layout_is_read_as_lines_are(
-    layout: str, bytes_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lists, "BYTES_AT_ONCE", bytes_at_once)
+def test_a_list_of_any_layout_is_read_as_lines_are(layout, bytes_at_once, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "BYTES_AT_ONCE", bytes_at_once)
     name = "papers.json.gz" if layout == "indented" else "papers.json"
     corpus = corpus_of(tmp_path, LAYOUTS[layout](RECORDS), name)
     config = {"release": "mine", "corpus": corpus, "pathvars": {"results": str(tmp_path / "planned")}}
@@ -72,10 +70,8 @@ def test_a_list_of_any_layout_is_read_as_lines_are(
 
 
 @pytest.mark.parametrize("bytes_at_once", range(1, 12))
-def test_where_a_piece_ends_changes_nothing(
-    bytes_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lists, "BYTES_AT_ONCE", bytes_at_once)
+def test_where_a_piece_ends_changes_nothing(bytes_at_once, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "BYTES_AT_ONCE", bytes_at_once)
     items = [
         '{"a": NaN, "b": "(x)"}',
         '{"a": Infinity, "b": "I"}',
@@ -83,13 +79,13 @@ def test_where_a_piece_ends_changes_nothing(
         '{"a": 1}',
     ]
     (tmp_path / "list.json").write_text(f"[{','.join(items)}]")
-    with lists.open_lines(tmp_path / "list.json") as file:
+    with unpacking.open_lines(tmp_path / "list.json") as file:
         lines = [line.decode().split() for line in file if line.strip()]
     items[2] = '{"a":           3 , "b":         "N" }'
     assert lines == [item.split() for item in items]
 
 
-def test_a_release_in_a_folder_may_be_lists(tmp_path: Path) -> None:
+def test_a_release_in_a_folder_may_be_lists(tmp_path):
     records = {
         "papers": [{"corpusid": 1, "title": "A"}, {"corpusid": 2, "title": "B"}],
         "abstracts": [{"corpusid": 1, "abstract": "Text"}, {"corpusid": 2, "abstract": "Text"}],
@@ -119,7 +115,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
-def test_a_list_that_is_broken_is_named_with_the_item(text: str, message: str, tmp_path: Path) -> None:
+def test_a_list_that_is_broken_is_named_with_the_item(text, message, tmp_path):
     corpus = corpus_of(tmp_path, text)
     corpus["papers"]["columns"] = {"id": "id"}
     corpus["citations"] = {"files": str(tmp_path / "c.csv"), "columns": {"citing": "a", "cited": "b"}}
@@ -129,11 +125,11 @@ def test_a_list_that_is_broken_is_named_with_the_item(text: str, message: str, t
     assert message in str(raised.value)
 
 
-def test_a_long_list_is_read_in_little_memory(tmp_path: Path) -> None:
+def test_a_long_list_is_read_in_little_memory(tmp_path):
     item = json.dumps({"id": 1, "title": "x" * 1000})
     (tmp_path / "long.json").write_text("[" + ",".join([item] * 50_000) + "]")  # 51 MB on one line
     tracemalloc.start()
-    with lists.open_lines(tmp_path / "long.json") as file:
+    with unpacking.open_lines(tmp_path / "long.json") as file:
         assert sum(1 for _ in file) == 50_000
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()

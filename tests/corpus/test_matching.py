@@ -5,21 +5,27 @@ import json
 
 import pyarrow as pa
 import pytest
+from tests.corpus.small_corpus import write_documents
 from tests.papers import papers_table
 
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.matching.documents import (
+from cocite.corpus.matching import (
     COMMON_TITLE,
+    NO_KEY,
     NO_NUMBER,
     NOT_COMPARED,
+    NOT_FOUND,
     NOT_MATCHED,
+    OTHER_DOI,
     SHARED_BY,
     UNKNOWN,
+    ambiguous_by,
     find_documents,
+    match_papers,
+    matched_by,
 )
-from cocite.corpus.matching.papers import NO_KEY, NOT_FOUND, OTHER_DOI, ambiguous_by, match_papers, matched_by
 
 W = 5_000_000_000
 LIMITS = {"memory_mb": 500, "threads": 1}
@@ -129,38 +135,29 @@ def test_a_corpus_without_mag_ids_and_dois_is_refused(matched):
         matched({1: (None, None), 2: (None, None)}, [(3, "5", None)])
 
 
-@pytest.mark.parametrize("record", [{"corpusid": 1}, {"corpusid": 1, "externalids": {"MAG": None}}, {"id": 5}])
-def test_a_folder_of_papers_without_external_ids_is_refused(tmp_path, record):
-    papers = write_papers(tmp_path / "papers", {W: (1, None)})
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/0.jsonl").write_text(json.dumps(record) + "\n")
-    with pytest.raises(InputError, match=r"theirs: no record has a corpusid and externalids with a MAG id or a DOI"):
-        match_papers(tmp_path / "theirs", papers=papers, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
-    assert not (tmp_path / "o").exists()
+NO_IDS, NO_PAPERS = (
+    "no record has a corpusid and externalids with a MAG id or a DOI",
+    "cannot be read as Semantic Scholar's",
+)
 
 
-@pytest.mark.parametrize("line", ["not JSON", '{"corpusid": 1, "externalids": [1]}'])
-def test_a_folder_of_something_else_is_refused(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"corpusid": 1}', NO_IDS),
+        ('{"corpusid": 1, "externalids": {"MAG": null}}', NO_IDS),
+        ('{"id": 5}', NO_IDS),
+        ("not JSON", NO_PAPERS),
+        ('{"corpusid": 1, "externalids": [1]}', NO_PAPERS),
+    ],
+)
+def test_a_folder_of_something_else_than_papers_is_refused(tmp_path, line, said):
     papers = write_papers(tmp_path / "papers", {W: (1, None)})
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/0.jsonl").write_text(line + "\n")
-    with pytest.raises(InputError, match=r"theirs: cannot be read as Semantic Scholar's dataset papers"):
+    with pytest.raises(InputError, match=f"theirs: {said}"):
         match_papers(tmp_path / "theirs", papers=papers, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
-
-
-def write_documents(path, titles, short=()):
-    """The table documents, by name and title; those in `short` are short queries."""
-    names = sorted(titles)
-    columns = {
-        "document": pa.array(names),
-        "title": pa.array([titles[name] for name in names], pa.string()),
-        "abstract": pa.nulls(len(names), pa.string()),
-        "more": pa.array([[] for _ in names], pa.list_(pa.string())),
-        "field": pa.nulls(len(names), pa.string()),
-        "is_query": pa.array([name in short for name in names]),
-    }
-    write_table(path, "documents", pa.table(columns))
-    return path
+    assert not (tmp_path / "o").exists()
 
 
 def write_matches(path, pairs):

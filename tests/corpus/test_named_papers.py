@@ -4,15 +4,14 @@ import json
 
 import pyarrow as pa
 import pytest
-from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus
+from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus, write_documents
 from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.documents import NO_PAPER, papers_of_documents
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.matching.documents import find_documents
-from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
+from cocite.corpus.matching import find_documents
+from cocite.corpus.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
 
 
 def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):
@@ -59,11 +58,8 @@ def test_an_excluded_paper_that_is_asked_for_is_no_query_and_counted(choose, pai
 
 def test_the_documents_of_a_benchmark_are_excluded_by_their_corpus_ids(choose, tmp_path):
     names = sorted(["12", "relish:13", "search-query:q1", "MED-4", "0a1b", "14", "99999999999999999999"])
-    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
-    more = pa.array([[] for _ in names], pa.list_(pa.string()))
-    path = tmp_path / "documents.parquet"
-    write_table(path, "documents", pa.table({"document": names, **nothing, "more": more}))
-    splits, omissions = choose(exclude=[path])
+    documents = write_documents(tmp_path / "documents.parquet", dict.fromkeys(names))
+    splits, omissions = choose(exclude=[documents])
     assert splits["excluded"] == {12, 13, 14}
     assert omissions[NO_CORPUS_ID] == 4
 
@@ -128,11 +124,8 @@ def test_no_query_names_ids_that_lead_to_no_paper_as_the_first_cause(choose, pai
 
 
 def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched_with(choose, tmp_path):
-    names = ["12", "13", "MED-4"]
-    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
-    more = pa.array([[] for _ in names], pa.list_(pa.string()))
-    documents, papers = tmp_path / "scirepeval/documents.parquet", tmp_path / "papers/scirepeval.parquet"
-    write_table(documents, "documents", pa.table({"document": names, **nothing, "more": more}))
+    papers = tmp_path / "papers/scirepeval.parquet"
+    documents = write_documents(tmp_path / "scirepeval/documents.parquet", dict.fromkeys(["12", "13", "MED-4"]))
     found = pa.table({"document": ["13"], "corpusid": [40], "matched_by": ["doi"], "has_record": [True]})
     write_table(papers, "document_papers", found)
     splits, omissions = choose(exclude=[documents, papers])
@@ -144,12 +137,7 @@ def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched
     ("names", "found"), [(["MED-4", f"{7:040x}"], {}), (["7", "8"], {}), (["5000000", "6000000"], None), ([], None)]
 )
 def test_an_excluded_benchmark_that_has_no_paper_of_the_corpus_is_refused(choose, tmp_path, names, found):
-    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
-    more = pa.array([[] for _ in names], pa.list_(pa.string()))
-    files = [tmp_path / "scidocs/documents.parquet"]
-    write_table(
-        files[0], "documents", pa.table({"document": pa.array(sorted(names), pa.string()), **nothing, "more": more})
-    )
+    files = [write_documents(tmp_path / "scidocs/documents.parquet", dict.fromkeys(names))]
     if found is not None:
         files.append(tmp_path / "document_papers/scidocs.parquet")
         write_table(files[1], "document_papers", [])
@@ -161,20 +149,13 @@ def test_an_excluded_benchmark_that_has_no_paper_of_the_corpus_is_refused(choose
 
 def test_an_excluded_benchmark_whose_papers_are_only_cited_is_kept_out(choose, pairs, tmp_path):
     cited = next(paper for _, paper in pairs if paper > PAPERS)
-    nothing = {name: pa.nulls(1, pa.string()) for name in ("title", "abstract", "field")}
-    documents = pa.table({"document": [str(cited)], **nothing, "more": pa.array([[]], pa.list_(pa.string()))})
-    write_table(tmp_path / "mdcr/documents.parquet", "documents", documents)
-    assert choose(exclude=[tmp_path / "mdcr/documents.parquet"])[0]["excluded"] == {cited}
+    documents = write_documents(tmp_path / "mdcr/documents.parquet", {str(cited): None})
+    assert choose(exclude=[documents])[0]["excluded"] == {cited}
 
 
 def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(choose, corpus, pairs, tmp_path):
-    cited, others = next(paper for _, paper in pairs if paper > PAPERS), {"title": None, "abstract": None}
-    documents, found = tmp_path / "beir/documents.parquet", tmp_path / "document_papers/beir.parquet"
-    rows = [
-        {"document": name, **others, "more": [], "field": None, "is_query": False}
-        for name in sorted(["12", str(cited), "MED-4"])
-    ]
-    write_table(documents, "documents", pa.Table.from_pylist(rows, empty_schema(TABLES["documents"])))
+    cited, found = next(paper for _, paper in pairs if paper > PAPERS), tmp_path / "document_papers/beir.parquet"
+    documents = write_documents(tmp_path / "beir/documents.parquet", dict.fromkeys(["12", str(cited), "MED-4"]))
     limits = {"memory_mb": 500, "threads": 1}
     find_documents(documents, papers=corpus / "papers", output=found, omissions=tmp_path / "left", **limits)
     splits, omissions = choose(exclude=[documents, found])

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.corpus.ingest.tables.outside import check_cited, count_cited
+from cocite.corpus.ingest.outside import check_cited, count_cited
 
 Write = Callable[[dict[str, list[tuple[str, str]]]], dict[str, Any]]
 PAPERS = [f"10.1/p{number}" for number in range(200)]
@@ -57,9 +57,7 @@ def check(made: Made, outside: float = 0.999) -> dict[str, int]:
     return {row["reason"].partition("citations-")[2]: row["count"] for row in rows}
 
 
-def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(
-    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(write, tmp_path, capsys):
     outside = [("10.1/p0", f"elsewhere {number}") for number in range(30)]
     corpus = write({"a": ring(70) + outside, "b": ring(50), "c": [("nobody", "elsewhere 1"), ("nobody", "10.1/p1")]})
     found = check(make_corpus(tmp_path / "made", corpus))
@@ -83,9 +81,7 @@ FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "<{}>", "DOI {}", "{}\t"
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("both_ends", [False, True])
-def test_a_file_whose_ids_are_written_otherwise_stops_although_the_others_match(
-    form: str, both_ends: bool, write: Write, tmp_path: Path
-) -> None:
+def test_a_file_whose_ids_are_written_otherwise_stops_although_the_others_match(form, both_ends, write, tmp_path):
     odd = ring(80, form, form if both_ends else "{}")
     made = make_corpus(tmp_path / "made", write({"a": ring(80), "b": odd, "c": ring(80)}))
     with pytest.raises(InputError, match=r"citations-b\.csv: 100\.0% of 80 cited ids are no paper.*corpus\.outside: 1"):
@@ -93,12 +89,12 @@ def test_a_file_whose_ids_are_written_otherwise_stops_although_the_others_match(
     assert check(made, 1)["b.csv: 100.0% of 80 cited ids"] == 80
 
 
-def test_of_several_files_the_one_with_a_malformed_row_is_named(write: Write, tmp_path: Path) -> None:
+def test_of_several_files_the_one_with_a_malformed_row_is_named(write, tmp_path):
     with pytest.raises(InputError, match=r"80 of 240 lines are malformed.*citations-b\.csv, line 2: "):
         make_corpus(tmp_path / "made", write({"a": ring(80), "b": ring(80, "'{}'"), "c": ring(80)}))
 
 
-def test_a_corpus_none_of_whose_cited_ids_is_a_paper_stops_however_small_it_is(write: Write, tmp_path: Path) -> None:
+def test_a_corpus_none_of_whose_cited_ids_is_a_paper_stops_however_small_it_is(write, tmp_path):
     made = make_corpus(tmp_path / "made", write({"a": ring(2, "doi:{}"), "b": ring(1, "doi:{}")}))
     with pytest.raises(
         InputError, match=r"all files: 100\.0% of 3 cited ids.* A cited id is 'doi:10\.1/p1', a paper's"
@@ -106,7 +102,7 @@ def test_a_corpus_none_of_whose_cited_ids_is_a_paper_stops_however_small_it_is(w
         check(made)
 
 
-def test_few_citations_that_all_lead_outside_say_nothing_of_their_file(write: Write, tmp_path: Path) -> None:
+def test_few_citations_that_all_lead_outside_say_nothing_of_their_file(write, tmp_path):
     few = [("10.1/p1", f"elsewhere {number}") for number in range(40)]
     elsewhere = [("10.1/p1", f"far {number}") for number in range(1000)]
     # With 8% inside elsewhere, as in synergy, a paper with 40 references would have three inside.
@@ -114,14 +110,14 @@ def test_few_citations_that_all_lead_outside_say_nothing_of_their_file(write: Wr
     assert check(made)["b.csv: 100.0% of 40 cited ids"] == 40
 
 
-def test_a_table_of_all_citations_beside_the_papers_of_a_field_is_no_fault(write: Write, tmp_path: Path) -> None:
+def test_a_table_of_all_citations_beside_the_papers_of_a_field_is_no_fault(write, tmp_path):
     others = [(f"x{number}", f"x{number + 1}") for number in range(50_000)]
     made = make_corpus(tmp_path / "made", write({"a": others + ring(20), "b": others + ring(10)}))
     assert check(made)["b.csv: 100.0% of 50,010 cited ids"] == 50_000
 
 
 @pytest.mark.parametrize("table", ["ingested/papers/0", "ingested/citations/1", "names"])
-def test_a_spoilt_page_is_named(table: str, write: Write, tmp_path: Path) -> None:
+def test_a_spoilt_page_is_named(table, write, tmp_path):
     made = make_corpus(tmp_path / "made", write({"a": ring(30), "b": ring(20)}))
     path = made.results / f"corpus/{table}.parquet"
     groups = pq.ParquetFile(path).metadata.row_group(0)
@@ -135,7 +131,7 @@ def test_a_spoilt_page_is_named(table: str, write: Write, tmp_path: Path) -> Non
         check(made)
 
 
-def test_whole_numbers_are_counted_as_well(write: Write, tmp_path: Path) -> None:
+def test_whole_numbers_are_counted_as_well(write, tmp_path):
     papers = [str(number) for number in range(100)]
     corpus = write({"a": [("1", "2"), ("2", "200")], "b": [("3", "4")]}, papers) | {"ids": "integer"}
     assert check(make_corpus(tmp_path / "made", corpus))["a.csv: 50.0% of 2 cited ids"] == 1
@@ -151,7 +147,7 @@ def plan(corpus: dict[str, Any], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_a_plan_shows_the_share_of_cited_ids_that_are_no_paper(ids: str, write: Write, tmp_path: Path) -> None:
+def test_a_plan_shows_the_share_of_cited_ids_that_are_no_paper(ids, write, tmp_path):
     papers = [str(number) for number in range(200)]
     half = [(papers[at], papers[at + 1] if at % 2 else "7" * 9) for at in range(100)]
     said = plan(write({"a": half}, papers) | {"ids": ids}, tmp_path)
@@ -164,7 +160,7 @@ def test_a_plan_shows_the_share_of_cited_ids_that_are_no_paper(ids: str, write: 
     assert "citations-b.csv: 100.0% of 400" in misread
 
 
-def test_a_plan_reads_lists_and_parquet_as_the_run_does(tmp_path: Path) -> None:
+def test_a_plan_reads_lists_and_parquet_as_the_run_does(tmp_path):
     records = [{"id": number, "refs": [number + 1.0, 10.0**6]} for number in range(30)]
     (tmp_path / "papers.json").write_text(json.dumps(records, indent=1))
     pl.DataFrame(records).write_parquet(tmp_path / "papers.parquet")
@@ -181,7 +177,7 @@ SHARED = Path(os.environ.get("COCITE_SHARED", Path(__file__).parents[3] / "share
 
 
 @pytest.mark.parametrize(("release", "share"), [("hci", "56.8%"), ("synergy", "91.8%")])
-def test_real_corpora_do_not_stop(release: str, share: str, tmp_path: Path) -> None:
+def test_real_corpora_do_not_stop(release, share, tmp_path):
     folder = SHARED / release
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

@@ -12,8 +12,8 @@ from tests.hub import COMMIT, serve_hub
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.queries import published
-from cocite.corpus.queries.published import read_triplets
+from cocite.corpus import published
+from cocite.corpus.published import read_triplets
 
 
 def write_triplets(path: Path, queries: list, name: str = "corpus_id", rows_in_group: int = 2) -> None:

@@ -13,7 +13,7 @@ from tests.corpus.made import Made, make_corpus
 from tests.workflow.conftest import ROOT
 
 from cocite.core.tables.files import read_table
-from cocite.corpus.queries.named import UNKNOWN_NAMES, number_ids
+from cocite.corpus.selection import UNKNOWN_NAMES, number_ids
 
 PAGE = (ROOT / "docs/how-to/own-tables.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", PAGE, flags=re.MULTILINE))
@@ -46,7 +46,7 @@ def titles(made: Made) -> dict[str, str | None]:
     return {made.names[paper]: row["title"] for paper, row in made.papers.items()}
 
 
-def test_the_files_at_the_beginning_of_the_page_are_a_corpus(folder: Path) -> None:
+def test_the_files_at_the_beginning_of_the_page_are_a_corpus(folder):
     papers, citations = re.findall(r"```\n(\w.*?)```", PAGE.partition("\n## ")[0], flags=re.DOTALL)
     write("my-papers.csv", papers.rstrip())
     write("my-citations.csv", citations.rstrip())
@@ -60,7 +60,7 @@ def test_the_files_at_the_beginning_of_the_page_are_a_corpus(folder: Path) -> No
     assert made.named_pairs == {("10.1/c", "10.1/a"), ("10.1/c", "10.1/b"), ("10.1/a", "10.1/b")}
 
 
-def test_opencitations(folder: Path) -> None:
+def test_opencitations(folder):
     write(
         "meta/0.csv",
         '"id","title","author","pub_date","venue","volume","issue","page","type","publisher","editor"',
@@ -80,7 +80,7 @@ def test_opencitations(folder: Path) -> None:
     assert made.pairs == {(6101, 601), (6101, 602)}
 
 
-def test_lists_of_dois(folder: Path) -> None:
+def test_lists_of_dois(folder):
     dois = ["https://doi.org/10.1234/ABC", "https://doi.org/10.1234/def"]
     pl.DataFrame({"doi": dois, "title": ["A", "B"], "abstract": ["Text", None], "year": [2001, 2002]}).write_parquet(
         "papers.parquet"
@@ -93,7 +93,7 @@ def test_lists_of_dois(folder: Path) -> None:
     assert made.named_pairs == {("10.1234/def", "10.1234/abc")}
 
 
-def test_pubmed(folder: Path) -> None:
+def test_pubmed(folder):
     write(
         "icite_metadata.csv",
         "pmid,doi,title,authors,year,journal,is_research_article,citation_count,cited_by,references",
@@ -110,7 +110,7 @@ def test_pubmed(folder: Path) -> None:
     assert made.pairs == again.pairs == {(12, 11), (12, 13)}
 
 
-def test_dblp(folder: Path) -> None:
+def test_dblp(folder):
     write(
         "output_article.csv",
         '1;Jo Doe|Kim Roe;...|journals/x/B99|...;https://doi.org/10.1/a;X;journals/x/A01;2020;1-9;"One; two";u;1;2001',
@@ -124,7 +124,7 @@ def test_dblp(folder: Path) -> None:
     assert made.omitted("without a cited id") == 3
 
 
-def test_aminer(folder: Path) -> None:
+def test_aminer(folder):
     records = [
         {
             **{"id": "5390-a", "title": "A", "abstract": "Text.", "authors": ["Jo Doe"], "n_citation": 5},
@@ -154,7 +154,7 @@ def test_aminer(folder: Path) -> None:
     ]
 
 
-def test_files_of_ids_hold_names_as_well(folder: Path) -> None:
+def test_files_of_ids_hold_names_as_well(folder):
     write("papers.csv", "id", "b", "a", "c", "7")
     write("citations.csv", "from,to", "a,b")
     papers = {"files": "papers.csv", "columns": {"id": "id"}}

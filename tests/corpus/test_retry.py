@@ -1,7 +1,14 @@
-"""Failures that may pass are retried, with growing pauses; others are reported."""
+"""Failures that may pass are retried, with growing pauses; the API is asked once in so many seconds, whoever asks."""
 
+import errno
+import itertools
+import signal
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 from tests.corpus.handlers import QuietHandler
@@ -10,7 +17,7 @@ from tests.releases.server import Arrival, serve
 
 from cocite.core.errors import InputError
 from cocite.corpus.release import retry
-from cocite.corpus.release.client import DatasetsApi
+from cocite.corpus.release.client import DatasetsApi, Storage
 
 
 @pytest.fixture
@@ -18,7 +25,7 @@ def pauses(monkeypatch) -> list[float]:
     """The pauses between retries, of a second and more, which are not slept."""
     slept: list[float] = []
     monkeypatch.setattr(retry, "FIRST_PAUSE", 1.0)
-    monkeypatch.setattr("cocite.corpus.release.rate_limit.DISTANCE", 0)
+    monkeypatch.setattr(retry, "DISTANCE", 0)
     monkeypatch.setattr("time.sleep", slept.append)
     return slept
 
@@ -46,26 +53,24 @@ def test_pauses_double_and_each_has_a_random_part_as_long_as_itself_at_most(ask,
     assert len(set(pauses)) == 6
 
 
-def test_a_number_of_seconds_in_retry_after_is_waited_for(ask):
-    _, pauses = ask(too_many_requests=1, retry_after="40")
-    assert 40 <= pauses[0] <= 41
+def in_seconds(seconds):
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
-def test_a_date_in_retry_after_is_waited_for(ask):
-    date = datetime.now(UTC) + timedelta(seconds=100)
-    _, pauses = ask(api_unavailable=1, retry_after=format_datetime(date, usegmt=True))
-    assert 90 <= pauses[0] <= 101
-
-
-def test_a_server_that_asks_for_a_day_is_asked_again_after_an_hour(ask):
-    _, pauses = ask(too_many_requests=1, retry_after="86400")
-    assert 3600 <= pauses[0] <= 3601
-
-
-@pytest.mark.parametrize("nonsense", ["soon", "-5", ""])
-def test_a_retry_after_that_says_nothing_is_a_pause_like_any_other(ask, nonsense):
-    _, pauses = ask(too_many_requests=1, retry_after=nonsense)
-    assert 1 <= pauses[0] <= 2
+@pytest.mark.parametrize(
+    ("retry_after", "least", "most"),
+    [
+        (lambda: "40", 40, 41),
+        (lambda: in_seconds(100), 90, 101),
+        (lambda: "86400", 3600, 3601),  # a server that asks for a day is asked again after an hour
+        (lambda: "soon", 1, 2),
+        (lambda: "-5", 1, 2),
+        (lambda: "", 1, 2),
+    ],
+)
+def test_a_pause_is_as_long_as_retry_after_asks_for(ask, retry_after, least, most):
+    _, pauses = ask(too_many_requests=1, retry_after=retry_after())
+    assert least <= pauses[0] <= most
 
 
 def test_a_key_that_is_refused_for_a_moment_is_not_given_up(ask):
@@ -121,3 +126,77 @@ def test_what_is_never_json_is_reported_after_a_few_retries(serve_handler, pause
     with serve_handler(page) as origin, pytest.raises(InputError, match="does not answer with JSON"):
         DatasetsApi(origin, tmp_path / "turns").releases()
     assert page.requests == 1 + retry.DOUBTFUL_RETRIES
+
+
+LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
+LIST += "DatasetsApi(sys.argv[1], Path(sys.argv[2])).releases()"
+HOLD = "import sys; from pathlib import Path; from cocite.corpus.release import retry; retry.DISTANCE = 60; "
+HOLD += "print(flush=True); retry.turn(Path(sys.argv[1])).__enter__()"
+
+
+def python(code: str, *arguments: str | Path, **options) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **options)
+
+
+def distances(seconds: list[float]) -> list[float]:
+    return [later - earlier for earlier, later in itertools.pairwise(sorted(seconds))]
+
+
+def test_processes_keep_more_than_a_second_between_all_their_requests_and_retries(release, key, tmp_path):
+    requests: list[Arrival] = []
+    with serve(release, key=key, faults=Faults(too_many_requests=1), requests=requests) as origin:
+        jobs = [python(LIST, origin, tmp_path / "turns") for _ in range(3)]
+        assert [job.wait(timeout=60) for job in jobs] == [0, 0, 0]
+    assert len(requests) == 4
+    assert min(distances([request.seconds for request in requests])) > 1.0
+
+
+def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monkeypatch):
+    monkeypatch.setattr(retry, "DISTANCE", 0.2)
+    seconds: list[float] = []
+
+    class Redirecting(QuietHandler):
+        def respond(self):
+            seconds.append(time.monotonic())
+            self.send(200 if self.path.endswith("/here") else 307, b"[]", {"Location": "/here"})
+
+    with serve_handler(Redirecting) as origin:
+        assert DatasetsApi(origin, tmp_path / "turns").releases() == []
+    assert len(seconds) == 2
+    assert distances(seconds)[0] >= 0.2
+
+
+def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch):
+    requests: list[Arrival] = []
+    with serve(release, key=key, requests=requests) as origin:
+        links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers")["files"]
+        monkeypatch.setattr(retry, "DISTANCE", 60)
+        storage = Storage()
+        assert [len(storage.get(link, first=0, last=9).content) for link in links] == [10, 10, 10]
+    assert len(requests) == 4
+
+
+def test_a_killed_job_delays_no_other_and_the_next_one_still_waits(tmp_path, monkeypatch):
+    monkeypatch.setattr(retry, "DISTANCE", 0.2)
+    holder = python(HOLD, tmp_path / "turns", stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"\n"
+    time.sleep(0.3)
+    assert holder.poll() is None
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    started = time.monotonic()
+    with retry.turn(tmp_path / "turns"):
+        assert 0.2 <= time.monotonic() - started < 5
+
+
+def test_a_disk_without_locks_is_named(tmp_path, monkeypatch):
+    def refuse(file, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(retry.fcntl, "flock", refuse)
+    with (
+        pytest.raises(InputError, match=f"{tmp_path}/turns cannot be locked .No locks available"),
+        retry.turn(tmp_path / "turns"),
+    ):
+        pass

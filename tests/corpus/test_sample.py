@@ -16,7 +16,7 @@ from cocite.cli import app
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.corpus.sample.release import Sample, write_sample
+from cocite.corpus.sample import Sample, write_sample
 from cocite.demo.release import generate_release
 
 EVERYTHING = 10**6
@@ -76,9 +76,7 @@ def check_consistent(sample: Made, whole: Made) -> None:
     assert sample.rows("citations") == rows
 
 
-def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_records(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]]
-) -> None:
+def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_records(whole, cut):
     described, folder = cut(whole, count=5, depth=2)
     sample = read(folder, authors=True, contexts={})
     check_consistent(sample, whole)
@@ -96,18 +94,14 @@ def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_rec
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_without_a_cap_all_papers_up_to_the_depth_are_there(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]], depth: int, tmp_path: Path
-) -> None:
+def test_without_a_cap_all_papers_up_to_the_depth_are_there(whole, cut, depth, tmp_path):
     start = {[*whole.papers][50], [*whole.papers][-1]}
     (tmp_path / "ids.txt").write_text("\n".join(map(str, start)))
     _, folder = cut(whole, ids=tmp_path / "ids.txt", depth=depth, neighbours=EVERYTHING)
     assert papers_of(read(folder, authors=True)) == around(whole.pairs, start, depth)
 
 
-def test_of_each_paper_no_more_references_and_citing_papers_are_followed_than_asked_for(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
-) -> None:
+def test_of_each_paper_no_more_references_and_citing_papers_are_followed_than_asked_for(whole, cut, tmp_path):
     pairs = whole.pairs
     ends = [Counter(pair[end] for pair in pairs) for end in (0, 1)]
     paper = max(whole.papers, key=lambda paper: min(counts[paper] for counts in ends))
@@ -121,9 +115,7 @@ def test_of_each_paper_no_more_references_and_citing_papers_are_followed_than_as
     assert followed[0] < followed[1]
 
 
-def test_the_queries_that_a_sample_starts_from_are_drawn_by_the_seed(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]]
-) -> None:
+def test_the_queries_that_a_sample_starts_from_are_drawn_by_the_seed(whole, cut):
     queries = read_table(whole.results / "corpus/queries.parquet", "queries")["corpusid"].to_pylist()
     drawn = [
         papers_of(read(cut(whole, f"{seed}-{count}", seed=seed, count=count)[1])) & {*queries}
@@ -133,9 +125,7 @@ def test_the_queries_that_a_sample_starts_from_are_drawn_by_the_seed(
     assert drawn[0] < drawn[2] < drawn[3] == {*queries}
 
 
-def test_a_sample_depends_on_neither_threads_nor_buckets(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
-) -> None:
+def test_a_sample_depends_on_neither_threads_nor_buckets(whole, cut, tmp_path):
     release = whole.results.parent / "release"
     corpus = {"source": "directory", "path": str(release), "authors": True, "buckets": 5}
     other = make_corpus(tmp_path / "other", corpus)
@@ -147,9 +137,7 @@ def test_a_sample_depends_on_neither_threads_nor_buckets(
     assert all(files == first for files in others)
 
 
-def test_the_configuration_that_is_printed_reads_the_sample(
-    whole: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_configuration_that_is_printed_reads_the_sample(whole, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["corpus", "sample", "--results", str(whole.results), "--output", "small", "--count", "4", "--depth", "1"]
     ran = CliRunner().invoke(app, words, catch_exceptions=False)
@@ -165,7 +153,7 @@ def test_the_configuration_that_is_printed_reads_the_sample(
     assert Path("small/papers/README.txt").read_text() == "Whose papers they are."
 
 
-def test_names_of_papers_come_with_the_sample(tmp_path: Path, cut: Callable[..., tuple[Sample, Path]]) -> None:
+def test_names_of_papers_come_with_the_sample(tmp_path, cut):
     (tmp_path / "papers.csv").write_text("id,abstract\na,A\nb,B\nc,C\n")
     (tmp_path / "citations.csv").write_text("from,to\na,b\nb,c\n")
     papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "id", "abstract": "abstract"}}
@@ -181,9 +169,7 @@ def test_names_of_papers_come_with_the_sample(tmp_path: Path, cut: Callable[...,
     ]
 
 
-def test_what_cannot_be_sampled_is_told_in_a_sentence(
-    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
-) -> None:
+def test_what_cannot_be_sampled_is_told_in_a_sentence(whole, cut, tmp_path):
     (tmp_path / "ids.txt").write_text(f"{min(whole.papers)}\n99999999999\n")
     with pytest.raises(InputError, match=r"1 of its papers, the first 99999999999, have no record"):
         cut(whole, ids=tmp_path / "ids.txt")
@@ -196,9 +182,7 @@ def test_what_cannot_be_sampled_is_told_in_a_sentence(
         cut(Made(tmp_path), "another")
 
 
-def test_a_sample_of_hci_has_exactly_the_citations_among_its_papers(
-    shared: Path, tmp_path: Path, cut: Callable[..., tuple[Sample, Path]]
-) -> None:
+def test_a_sample_of_hci_has_exactly_the_citations_among_its_papers(shared, tmp_path, cut):
     made = make_corpus(
         tmp_path / "hci", {"source": "directory", "path": f"{shared}/data/releases/hci"}, release="2026-01-13"
     )

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.queries.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
+from cocite.corpus.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
 
 
 def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):

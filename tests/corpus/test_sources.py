@@ -51,13 +51,13 @@ def entry() -> dict[str, object]:
     return written
 
 
-def test_importing_the_sources_takes_no_client_of_an_api() -> None:
+def test_importing_the_sources_takes_no_client_of_an_api():
     code = "import sys; import cocite.config.corpus; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"requests", "pyarrow", "numpy", "http.server"} & set(ran.stdout.split())
 
 
-def test_the_source_of_the_page_is_one_more_that_a_configuration_can_name(added: Path) -> None:
+def test_the_source_of_the_page_is_one_more_that_a_configuration_can_name(added):
     code = """
 import json, sys
 from cocite.config.configuration import resolve_or_explain
@@ -72,7 +72,7 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
     }
 
 
-def test_the_two_files_of_the_page_become_papers_abstracts_and_citations(added: Path) -> None:
+def test_the_two_files_of_the_page_become_papers_abstracts_and_citations(added):
     def step(name: str, *options: str) -> None:
         run(added, "from cocite.cli import app; app()", "corpus", name, *options)
 

@@ -16,11 +16,11 @@ from cocite.config.settings import validated
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.ingest import steps
-from cocite.corpus.ingest.changes import check_base, update
+from cocite.corpus.ingest.changes import update
 from cocite.corpus.ingest.merge import merge
-from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
-from cocite.corpus.release.shards import download, list_shards
+from cocite.corpus.ingest.release_shards import ingest as ingest_part
+from cocite.corpus.release.manifest import Dataset, Manifest, write_manifest
+from cocite.corpus.release.plan import download, list_shards
 from cocite.demo.release import generate_release
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
@@ -81,7 +81,7 @@ def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
     raw = results / "raw" / dataset / str(part)
     download(dataset, **place, **api, state=results / "state", output=raw)
     folder = results / "corpus" / ("changes" if diffs else "ingested") / dataset
-    steps.ingest(
+    ingest_part(
         dataset,
         **place,
         **COST,
@@ -145,7 +145,17 @@ def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(generat
     with pytest.raises(
         InputError, match=r"first/corpus holds the release 2026-01-06, but the diffs .* lead on from 2026-01-13"
     ):
-        check_base(first_results / "corpus", read_manifest(updated / "corpus/manifest.json"))
+        update(
+            "papers",
+            manifest=updated / "corpus/manifest.json",
+            base=first_results / "corpus",
+            changes=updated / "corpus/changes/papers",
+            bucket=0,
+            buckets=2,
+            output=tmp_path / "o",
+            omissions=tmp_path / "left",
+            **COST,
+        )
 
 
 @pytest.mark.parametrize("buckets", [1, 3, 4])

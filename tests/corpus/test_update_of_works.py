@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.core.tables.files import read_table
-from cocite.corpus.release import columns, retry
+from cocite.corpus.release import needed_columns, retry
 from cocite.corpus.release.manifest import read_manifest
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
@@ -104,43 +104,35 @@ def assert_same(updated: Path, fresh: Path) -> None:
 
 
 @pytest.mark.parametrize("format", LAYOUTS)
-def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy(copies, format, tmp_path):
+def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetches_what_is_new(copies, format, tmp_path):
     make(copies[DATE], DATE, format, tmp_path / "base")
-    make(copies[NEXT], NEXT, format, tmp_path / "updated", base=tmp_path / "base")
+    requests = make(copies[NEXT], NEXT, format, tmp_path / "updated", base=tmp_path / "base")
     make(copies[NEXT], NEXT, format, tmp_path / "fresh")
     assert_same(tmp_path / "updated", tmp_path / "fresh")
     papers = {row["corpusid"]: row for row in read_table(tmp_path / "updated/corpus/papers", "papers").to_pylist()}
     assert papers[2**31 + 12]["year"] == 2021
     assert not {2**31 + 41, 2**31 + 50} & papers.keys()
     assert len(papers) == 58
-    older, newer = (read_manifest(tmp_path / results / "corpus/manifest.json") for results in ("base", "updated"))
-    gone = {shard.path for shard in older.datasets["works"].shards} - {
-        shard.path for shard in newer.datasets["works"].shards
-    }
-    assert any(DAYS[2] in path for path in gone)
+    older, newer = (
+        read_manifest(tmp_path / results / "corpus/manifest.json").datasets["works"].shards
+        for results in ("base", "updated")
+    )
+    assert any(DAYS[2] in path for path in {shard.path for shard in older} - {shard.path for shard in newer})
+    from_base = {shard.path for shard in newer if shard.in_base}
+    assert {path.split("/")[1] for path in from_base} >= {f"updated_date={DAYS[0]}"}
+    fetched = {request.path.partition("works/")[2] for request in requests}
+    assert fetched == {shard.path.removeprefix("works/") for shard in newer if not shard.in_base} != set()
 
 
 @pytest.mark.parametrize("format", LAYOUTS)
 def test_a_server_on_a_bad_day_gives_the_same_tables(copies, format, tmp_path, monkeypatch):
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
     monkeypatch.setattr(retry, "RETRIES", 10)
-    monkeypatch.setattr(columns, "GAP", 0)
+    monkeypatch.setattr(needed_columns, "GAP", 0)
     make(copies[DATE], DATE, format, tmp_path / "good")
     requests = make(copies[DATE], DATE, format, tmp_path / "bad", faults=Faults(share=0.4, seed=3, retry_after="0"))
     assert {request.fault for request in requests} > {None}
     assert_same(tmp_path / "bad", tmp_path / "good")
-
-
-@pytest.mark.parametrize("format", LAYOUTS)
-def test_files_that_both_copies_have_are_not_fetched_again(copies, format, tmp_path):
-    make(copies[DATE], DATE, format, tmp_path / "base")
-    requests = make(copies[NEXT], NEXT, format, tmp_path / "updated", base=tmp_path / "base")
-    shards = read_manifest(tmp_path / "updated/corpus/manifest.json").datasets["works"].shards
-    from_base = {shard.path for shard in shards if shard.in_base}
-    assert {path.split("/")[1] for path in from_base} >= {f"updated_date={DAYS[0]}"}
-    fetched = {request.path.partition("works/")[2] for request in requests}
-    assert fetched == {shard.path.removeprefix("works/") for shard in shards if not shard.in_base}
-    assert fetched
 
 
 def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monkeypatch):

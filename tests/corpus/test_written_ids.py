@@ -67,7 +67,7 @@ DECIMALS = {
 
 @pytest.mark.parametrize("write", DECIMALS.values(), ids=DECIMALS)
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_whole_numbers_that_became_decimals_are_those_numbers(write: Any, ids: str, tmp_path: Path) -> None:
+def test_whole_numbers_that_became_decimals_are_those_numbers(write, ids, tmp_path):
     write(tmp_path / "citations")
     papers = tmp_path / "whole.parquet"
     pq.write_table(pa.table({"id": [1, 1000, 1001]}), papers)
@@ -121,7 +121,7 @@ LISTS = {
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "pq", "jsonl"])
 @pytest.mark.parametrize("separator", [None, ",", ";"])
-def test_lists_of_ids_that_were_written_as_text_are_read(form: str, separator: str | None, tmp_path: Path) -> None:
+def test_lists_of_ids_that_were_written_as_text_are_read(form, separator, tmp_path):
     path = tmp_path / f"citations.{form}"
     rows = [(name, text) for name, (text, items) in LISTS.items() if items is not None or separator != ";"]
     if form == "csv":
@@ -136,7 +136,7 @@ def test_lists_of_ids_that_were_written_as_text_are_read(form: str, separator: s
     assert made.named_pairs == {(name, item) for name, items in expected.items() for item in items}
 
 
-def test_lists_of_whole_numbers_that_were_written_as_text_are_read(tmp_path: Path) -> None:
+def test_lists_of_whole_numbers_that_were_written_as_text_are_read(tmp_path):
     texts = ["[1000, 1001]", "[1002.0, nan]", "[1003 1004]", "[1005. 1006.]", "(1007, 1008)", '["1009"]']
     made = made_of(tmp_path, write_rows(tmp_path / "citations.csv", [("1", text) for text in texts]), ids="integer")
     assert made.pairs == {(1, number) for number in range(1000, 1010)}
@@ -182,9 +182,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("ids", ["integer", "string"])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_what_may_not_be_read_stops_with_file_and_column(
-    text: str, message: str, form: str, ids: str, tmp_path: Path
-) -> None:
+def test_what_may_not_be_read_stops_with_file_and_column(text, message, form, ids, tmp_path):
     citing = "1" if ids == "integer" else "10.1/p1"
     path = tmp_path / f"citations.{form}"
     if form == "csv":
@@ -195,7 +193,7 @@ def test_what_may_not_be_read_stops_with_file_and_column(
         made_of(tmp_path, str(path), ids=ids)
 
 
-def test_a_list_is_the_id_of_no_paper(tmp_path: Path) -> None:
+def test_a_list_is_the_id_of_no_paper(tmp_path):
     (tmp_path / "papers.csv").write_text("id\n\"['10.1/p1000']\"\n")
     citations = write_rows(tmp_path / "citations.csv", [("10.1/p1", "10.1/p1000")])
     with pytest.raises(InputError, match=r"papers\.csv, line 2: id is .* a list that cannot be read"):
@@ -217,7 +215,7 @@ FLOATS = {
 
 @pytest.mark.parametrize("cited", FLOATS.values(), ids=FLOATS)
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_a_float_that_several_ids_can_have_become_is_refused(cited: pa.Array, ids: str, tmp_path: Path) -> None:
+def test_a_float_that_several_ids_can_have_become_is_refused(cited, ids, tmp_path):
     path = tmp_path / "citations.parquet"
     pq.write_table(pa.table({"citing": [1], "cited": cited}), path)
     within = {"column": "cited.id"} if "struct" in str(cited.type) else {}
@@ -254,14 +252,14 @@ NAMES_IN_CELLS = {
 
 
 @pytest.mark.parametrize("separator", [None, ",", ";"])
-def test_lists_of_names_that_were_written_as_text_are_read(separator: str | None, tmp_path: Path) -> None:
+def test_lists_of_names_that_were_written_as_text_are_read(separator, tmp_path):
     write_fields(tmp_path, [*NAMES_IN_CELLS])
     column = {"column": "fields", **({"separator": separator} if separator else {})}
     made = make_with_fields(tmp_path, column)
     assert [row["fields"] for row in made.papers.values()] == [*NAMES_IN_CELLS.values()]
 
 
-def test_names_with_a_comma_are_names(tmp_path: Path) -> None:
+def test_names_with_a_comma_are_names(tmp_path):
     names = ["Smith (Jr), John", "Smith, John (Jr)", "'t Hooft, Gerard", "{van der} Berg, Jan", "Lee, J. [orcid:1, x]"]
     write_fields(tmp_path, names)
     made = make_with_fields(tmp_path, "fields")
@@ -298,7 +296,7 @@ LISTS_OF_NAMES_REFUSED = [
 
 
 @pytest.mark.parametrize("text", LISTS_OF_NAMES_REFUSED)
-def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(text: str, tmp_path: Path) -> None:
+def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(text, tmp_path):
     write_fields(tmp_path, [text])
     with pytest.raises(InputError, match=r"papers\.csv, line 2: fields is a list that cannot be read"):
         make_with_fields(tmp_path, "fields")

@@ -4,10 +4,7 @@ import gzip
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from math import log
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,49 +12,47 @@ from cocite.core.errors import InputError
 from cocite.demo.benchmark import generate_benchmark
 from cocite.demo.release import generate_release
 
-Rows = list[dict[str, Any]]
-ReadRows = Callable[[Path], Rows]
 SUPERVISED = ["biomimicry", "drsm", "fos", "cite_count", "pub_year"]
 RANKING = ["same_author", "relish", "scidocs_cite", "scidocs_cocite", "search"]
 
 
 @pytest.fixture(scope="module")
-def benchmark(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def benchmark(release, tmp_path_factory):
     folder = tmp_path_factory.mktemp("benchmark") / "benchmark"
     generate_benchmark(release, folder, seed=3)
     return folder
 
 
 @pytest.fixture(scope="module")
-def papers(release: Path, read_rows: ReadRows) -> dict[str, dict[str, Any]]:
+def papers(release, read_rows):
     return {str(row["corpusid"]): row for row in read_rows(release / "papers")}
 
 
 @pytest.fixture(scope="module")
-def cited(release: Path, read_rows: ReadRows) -> dict[str, set[str]]:
+def cited(release, read_rows):
     references = defaultdict(set)
     for row in read_rows(release / "citations"):
         references[str(row["citingcorpusid"])].add(str(row["citedcorpusid"]))
     return references
 
 
-def _lines(path: Path) -> Rows:
+def _lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def _labels(benchmark: Path, task: str) -> dict[str, Any]:
+def _labels(benchmark, task):
     rows = [row for split in ("train", "test") for row in _lines(benchmark / "test" / task / f"{split}.jsonl")]
     return {row["paper_id"]: row["label"] for row in rows}
 
 
-def _judged(benchmark: Path, task: str, split: str = "test") -> dict[str, dict[str, int]]:
-    judged: dict[str, dict[str, int]] = defaultdict(dict)
+def _judged(benchmark, task, split="test"):
+    judged = defaultdict(dict)
     for row in _lines(benchmark / "test" / task / f"{split}.jsonl"):
         judged[row["query_id"]][row["cand_id"]] = row["score"]
     return judged
 
 
-def _documents(benchmark: Path, config: str) -> set[str]:
+def _documents(benchmark, config):
     rows = _lines(benchmark / "metadata" / config / "evaluation.jsonl")
     queries = {row["doc_id"] for row in rows if "doc_id" in row} | {
         row["query"]["doc_id"] for row in rows if isinstance(row.get("query"), dict)
@@ -65,7 +60,7 @@ def _documents(benchmark: Path, config: str) -> set[str]:
     return queries | {candidate["doc_id"] for row in rows for candidate in row.get("candidates", [])}
 
 
-def test_all_five_formats_are_there(benchmark: Path) -> None:
+def test_all_five_formats_are_there(benchmark):
     tasks = {*SUPERVISED, *RANKING, "paper_reviewer_matching"}
     assert {path.name for path in (benchmark / "test").iterdir()} == tasks
     texts = tasks - {"scidocs_cite", "scidocs_cocite"} | {"scidocs_view_cite_read", "reviewers"}
@@ -73,7 +68,7 @@ def test_all_five_formats_are_there(benchmark: Path) -> None:
 
 
 @pytest.mark.parametrize("task", SUPERVISED)
-def test_supervised_tasks_split_their_papers_two_to_one(benchmark: Path, task: str) -> None:
+def test_supervised_tasks_split_their_papers_two_to_one(benchmark, task):
     train, test = (_lines(benchmark / "test" / task / f"{split}.jsonl") for split in ("train", "test"))
     assert abs(len(train) - 2 * len(test)) <= 1
     assert len(train) <= 300
@@ -81,7 +76,7 @@ def test_supervised_tasks_split_their_papers_two_to_one(benchmark: Path, task: s
     assert {row["paper_id"] for row in train + test} == _documents(benchmark, task)
 
 
-def test_labels_are_what_the_records_say(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+def test_labels_are_what_the_records_say(benchmark, papers):
     fields = {paper: [field["category"] for field in row["s2fieldsofstudy"] or []] for paper, row in papers.items()}
     names = sorted({name for known in fields.values() for name in known})
     for paper, label in _labels(benchmark, "biomimicry").items():
@@ -94,7 +89,7 @@ def test_labels_are_what_the_records_say(benchmark: Path, papers: dict[str, dict
         assert label == pytest.approx(log(1 + papers[paper]["citationcount"]))
 
 
-def test_every_class_has_enough_papers_to_learn_from(benchmark: Path) -> None:
+def test_every_class_has_enough_papers_to_learn_from(benchmark):
     for task, classes in (("biomimicry", {0, 1}), ("drsm", set(range(6)))):
         counts = Counter(row["label"] for row in _lines(benchmark / "test" / task / "train.jsonl"))
         assert set(counts) == classes
@@ -104,7 +99,7 @@ def test_every_class_has_enough_papers_to_learn_from(benchmark: Path) -> None:
     assert any(sum(label) > 1 for label in multi)
 
 
-def test_a_class_of_drsm_is_one_journal(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+def test_a_class_of_drsm_is_one_journal(benchmark, papers):
     journals = defaultdict(set)
     for paper, label in _labels(benchmark, "drsm").items():
         journals[label].add(papers[paper]["venue"])
@@ -113,22 +108,23 @@ def test_a_class_of_drsm_is_one_journal(benchmark: Path, papers: dict[str, dict[
 
 
 @pytest.mark.parametrize("task", RANKING)
-def test_forty_queries_have_five_relevant_candidates_and_25_others(benchmark: Path, task: str) -> None:
+def test_forty_queries_have_five_relevant_candidates_and_25_others(benchmark, task):
     judged = _judged(benchmark, task)
     assert len(judged) == 40
     assert {(len(scores), sum(score > 0 for score in scores.values())) for scores in judged.values()} == {(30, 5)}
     assert all(query not in scores for query, scores in judged.items())
+    assert all(list(scores) == sorted(scores, key=int) for scores in judged.values())  # the order reveals no score
     texts = "scidocs_view_cite_read" if task.startswith("scidocs") else task
     assert {*judged, *(candidate for scores in judged.values() for candidate in scores)} <= _documents(benchmark, texts)
 
 
-def test_same_author_means_a_common_author(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+def test_same_author_means_a_common_author(benchmark, papers):
     authors = {paper: {author["authorId"] for author in row["authors"]} for paper, row in papers.items()}
     for query, scores in _judged(benchmark, "same_author").items():
         assert all(bool(authors[query] & authors[paper]) == bool(score) for paper, score in scores.items())
 
 
-def test_cited_and_cocited_papers_are_relevant_and_no_others(benchmark: Path, cited: dict[str, set[str]]) -> None:
+def test_cited_and_cocited_papers_are_relevant_and_no_others(benchmark, cited):
     for query, scores in _judged(benchmark, "scidocs_cite").items():
         assert {paper for paper, score in scores.items() if score} == cited[query] & set(scores)
     for query, scores in _judged(benchmark, "scidocs_cocite").items():
@@ -136,9 +132,7 @@ def test_cited_and_cocited_papers_are_relevant_and_no_others(benchmark: Path, ci
         assert all((counts[paper] >= 2) == bool(score) for paper, score in scores.items())
 
 
-def test_search_asks_with_the_title_of_a_paper_that_cites_the_best_answers(
-    benchmark: Path, papers: dict[str, dict[str, Any]], cited: dict[str, set[str]]
-) -> None:
+def test_search_asks_with_the_title_of_a_paper_that_cites_the_best_answers(benchmark, papers, cited):
     judged = _judged(benchmark, "search")
     for row in _lines(benchmark / "metadata" / "search" / "evaluation.jsonl"):
         best = {paper for paper, score in judged[row["doc_id"]].items() if score == 2}
@@ -146,12 +140,7 @@ def test_search_asks_with_the_title_of_a_paper_that_cites_the_best_answers(
         assert {candidate["doc_id"] for candidate in row["candidates"]} == set(judged[row["doc_id"]])
 
 
-def test_the_order_of_candidates_does_not_reveal_their_scores(benchmark: Path) -> None:
-    for task in RANKING:
-        assert all(list(scores) == sorted(scores, key=int) for scores in _judged(benchmark, task).values())
-
-
-def test_reviewers_are_judged_by_venue_and_by_field(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+def test_reviewers_are_judged_by_venue_and_by_field(benchmark, papers):
     rows = _lines(benchmark / "metadata" / "reviewers" / "metadata.jsonl")
     reviewers = {row["r_id"]: row["papers"] for row in rows}
     assert {paper for known in reviewers.values() for paper in known} <= _documents(
@@ -173,7 +162,7 @@ def test_reviewers_are_judged_by_venue_and_by_field(benchmark: Path, papers: dic
     )
 
 
-def test_all_documents_have_title_and_abstract_and_one_text(benchmark: Path) -> None:
+def test_all_documents_have_title_and_abstract_and_one_text(benchmark):
     texts = defaultdict(set)
     for path in (benchmark / "metadata").glob("*/evaluation.jsonl"):
         for row in _lines(path):
@@ -185,15 +174,13 @@ def test_all_documents_have_title_and_abstract_and_one_text(benchmark: Path) -> 
     assert all(len(texts_of_one) == 1 for texts_of_one in texts.values())
 
 
-def test_the_same_seed_gives_the_same_benchmark(benchmark: Path, release: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_benchmark(benchmark, release, tmp_path):
     generate_benchmark(release, tmp_path / "again", seed=3)
     for path in benchmark.rglob("*.jsonl"):
         assert (tmp_path / "again" / path.relative_to(benchmark)).read_bytes() == path.read_bytes()
 
 
-def test_what_the_records_of_a_release_do_not_hold_is_not_asked(
-    release: Path, read_rows: ReadRows, tmp_path: Path
-) -> None:
+def test_what_the_records_of_a_release_do_not_hold_is_not_asked(release, read_rows, tmp_path):
     bare = shutil.copytree(release, tmp_path / "bare")
     unknown = ({"authors": [], "s2fieldsofstudy": None}, {"authors": None, "s2fieldsofstudy": []}, {})
     for shard in (bare / "papers").glob("*.gz"):
@@ -210,9 +197,7 @@ def test_what_the_records_of_a_release_do_not_hold_is_not_asked(
     assert asked == {*SUPERVISED, *RANKING} - {"biomimicry", "fos", "same_author"}
 
 
-def test_records_whose_ids_are_none_are_passed_over_as_ingest_does(
-    release: Path, benchmark: Path, tmp_path: Path
-) -> None:
+def test_records_whose_ids_are_none_are_passed_over_as_ingest_does(release, benchmark, tmp_path):
     odd = shutil.copytree(release, tmp_path / "odd")
     for paper in (2**63, 10**43, "x", None, 1.5):
         record = {"corpusid": paper, "title": "A title", "abstract": "An abstract.", "authors": [{"authorId": "x"}]}
@@ -226,12 +211,12 @@ def test_records_whose_ids_are_none_are_passed_over_as_ingest_does(
         assert (tmp_path / "benchmark" / path.relative_to(benchmark)).read_bytes() == path.read_bytes()
 
 
-def test_a_folder_without_shards_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_shards_is_named(tmp_path):
     with pytest.raises(InputError, match="holds no shard"):
         generate_benchmark(tmp_path, tmp_path / "benchmark", seed=1)
 
 
-def test_a_release_that_is_too_sparse_for_a_task_is_refused(tmp_path: Path) -> None:
+def test_a_release_that_is_too_sparse_for_a_task_is_refused(tmp_path):
     generate_release(tmp_path / "sparse", release="2026-01-06", papers=150, topics=64, shards=1, seed=1)
     with pytest.raises(InputError, match="same_author; take more papers"):
         generate_benchmark(tmp_path / "sparse", tmp_path / "benchmark", seed=1)

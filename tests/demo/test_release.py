@@ -3,11 +3,8 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from time import process_time
-from typing import Any
 
 import pytest
 
@@ -15,12 +12,11 @@ from cocite.core.errors import InputError
 from cocite.demo.literature import FINDINGS, METHODS
 from cocite.demo.release import generate_release
 
-ReadRows = Callable[[Path], list[dict[str, Any]]]
 MARKED_TWICE = r"\[\d+[,–] ?\d+\]\.$"
 DATASETS = ["papers", "abstracts", "citations"]
 
 
-def _types(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
+def _types(rows):
     types = defaultdict(set)
     for row in rows:
         for name, value in row.items():
@@ -28,14 +24,12 @@ def _types(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
     return types
 
 
-def _citations(rows: list[dict[str, Any]]) -> set[tuple[int, int]]:
+def _citations(rows):
     return {(row["citingcorpusid"], row["citedcorpusid"]) for row in rows if row["citedcorpusid"] is not None}
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_fields_and_types_are_those_of_a_real_release(
-    dataset: str, release: Path, shared: Path, read_rows: ReadRows
-) -> None:
+def test_fields_and_types_are_those_of_a_real_release(dataset, release, shared, read_rows):
     real = read_rows(shared / "data" / "releases" / "synergy" / dataset)
     sample = read_rows(shared / "data" / "s2ag-samples" / dataset)
     generated = read_rows(release / dataset)
@@ -52,7 +46,7 @@ def test_fields_and_types_are_those_of_a_real_release(
         assert types <= allowed[name] | also[name] | flaws.get(name, set()), name
 
 
-def test_identifiers_are_keyed_as_in_a_real_release(release: Path, shared: Path, read_rows: ReadRows) -> None:
+def test_identifiers_are_keyed_as_in_a_real_release(release, shared, read_rows):
     real, generated = (read_rows(folder / "papers")[0] for folder in (shared / "data/releases/synergy", release))
     assert list(generated["externalids"]) == list(real["externalids"])
     real, generated = (read_rows(folder / "abstracts")[0] for folder in (shared / "data/releases/synergy", release))
@@ -60,13 +54,13 @@ def test_identifiers_are_keyed_as_in_a_real_release(release: Path, shared: Path,
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_shards_are_named_as_in_a_real_release(dataset: str, release: Path) -> None:
+def test_shards_are_named_as_in_a_real_release(dataset, release):
     names = sorted(path.name for path in (release / dataset).glob("*.gz"))
     assert names == [f"20260106_000000_0000{shard}_{dataset}.gz" for shard in range(3)]
     assert "generated data" in (release / dataset / "README.txt").read_text()
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     for name, seed in (("first", 1), ("second", 1), ("third", 2)):
         generate_release(tmp_path / name, release="2026-01-06", papers=200, topics=6, shards=2, seed=seed)
     files = {
@@ -77,7 +71,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
     assert all(files["first"][path] != files["third"][path] for path in files["first"] if path.endswith(".gz"))
 
 
-def test_the_number_of_shards_changes_no_row(tmp_path: Path, read_rows: ReadRows) -> None:
+def test_the_number_of_shards_changes_no_row(tmp_path, read_rows):
     for shards in (1, 4):
         generate_release(tmp_path / str(shards), release="2026-01-06", papers=200, topics=6, shards=shards, seed=1)
     for dataset in DATASETS:
@@ -85,7 +79,7 @@ def test_the_number_of_shards_changes_no_row(tmp_path: Path, read_rows: ReadRows
         assert one == four
 
 
-def test_the_counts_of_release_json_are_true(release: Path, read_rows: ReadRows) -> None:
+def test_the_counts_of_release_json_are_true(release, read_rows):
     assert json.loads((release / "release.json").read_text()) == {
         "release_id": "2026-01-06",
         "datasets": DATASETS,
@@ -95,7 +89,7 @@ def test_the_counts_of_release_json_are_true(release: Path, read_rows: ReadRows)
     }
 
 
-def test_the_counts_of_each_paper_are_true(release: Path, read_rows: ReadRows) -> None:
+def test_the_counts_of_each_paper_are_true(release, read_rows):
     rows = read_rows(release / "citations")
     references = Counter(citing for citing, _ in _citations(rows))
     citations = Counter(cited for _, cited in _citations(rows))
@@ -105,18 +99,18 @@ def test_the_counts_of_each_paper_are_true(release: Path, read_rows: ReadRows) -
         assert counts == tuple(counter[paper["corpusid"]] for counter in (references, citations, influences))
 
 
-def test_papers_have_about_thirteen_references(release: Path, read_rows: ReadRows) -> None:
+def test_papers_have_about_thirteen_references(release, read_rows):
     assert 12 <= len(_citations(read_rows(release / "citations"))) / 1200 <= 15
 
 
-def test_a_paper_never_cites_itself_or_a_later_one(release: Path, read_rows: ReadRows) -> None:
+def test_a_paper_never_cites_itself_or_a_later_one(release, read_rows):
     years = {row["corpusid"]: row["year"] for row in read_rows(release / "papers") if row["year"] is not None}
     for citing, cited in _citations(read_rows(release / "citations")):
         assert citing != cited
         assert years.get(cited, 0) <= years.get(citing, 9999)
 
 
-def test_citations_stay_within_fields_and_journals_more_often_than_chance(release: Path, read_rows: ReadRows) -> None:
+def test_citations_stay_within_fields_and_journals_more_often_than_chance(release, read_rows):
     papers = {row["corpusid"]: row for row in read_rows(release / "papers")}
     main = {key: row["s2fieldsofstudy"][0]["category"] for key, row in papers.items() if row["s2fieldsofstudy"]}
     journal = {key: row["venue"] for key, row in papers.items() if row["venue"].startswith("Journal of ")}
@@ -128,9 +122,7 @@ def test_citations_stay_within_fields_and_journals_more_often_than_chance(releas
         assert within > 2 * chance
 
 
-def test_most_papers_with_five_references_are_cocited_twice_with_five_others(
-    release: Path, read_rows: ReadRows
-) -> None:
+def test_most_papers_with_five_references_are_cocited_twice_with_five_others(release, read_rows):
     papers = {row["corpusid"] for row in read_rows(release / "papers")}
     cited = defaultdict(set)
     for citing, other in _citations(read_rows(release / "citations")):
@@ -141,7 +133,7 @@ def test_most_papers_with_five_references_are_cocited_twice_with_five_others(
     assert sum(partners[query] >= 5 for query in queries) > len(queries) / 2
 
 
-def test_a_release_has_the_flaws_of_real_ones(release: Path, read_rows: ReadRows) -> None:
+def test_a_release_has_the_flaws_of_real_ones(release, read_rows):
     papers, citations = read_rows(release / "papers"), read_rows(release / "citations")
     ids = {row["corpusid"] for row in papers}
     assert 0.03 < 1 - len(read_rows(release / "abstracts")) / len(papers) < 0.09
@@ -154,7 +146,7 @@ def test_a_release_has_the_flaws_of_real_ones(release: Path, read_rows: ReadRows
     assert len({row["citationid"] for row in citations}) == len(citations)
 
 
-def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release: Path, read_rows: ReadRows) -> None:
+def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release, read_rows):
     shards, influence = defaultdict(set), defaultdict(set)
     for path in sorted((release / "citations").glob("*.gz")):
         for row in read_rows(path):
@@ -165,7 +157,7 @@ def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release: Path
     assert any(len(influence[pair]) == 2 for pair in repeated)
 
 
-def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(release: Path, read_rows: ReadRows) -> None:
+def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(release, read_rows):
     rows = read_rows(release / "citations")
     with_contexts = [row for row in rows if row["contexts"] is not None]
     assert len(rows) / 2 < len(with_contexts) < 0.75 * len(rows)
@@ -176,10 +168,8 @@ def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(release: 
     assert {word for intent in intents if intent for word in intent} == {"background", "methodology", "result"}
 
 
-def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_of_each(
-    release: Path, read_rows: ReadRows
-) -> None:
-    cited: dict[tuple[int, str], set[int]] = defaultdict(set)
+def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_of_each(release, read_rows):
+    cited = defaultdict(set)
     for row in read_rows(release / "citations"):
         for sentence in row["contexts"] or []:
             cited[row["citingcorpusid"], sentence].add(row["citedcorpusid"])
@@ -188,14 +178,14 @@ def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_o
     assert len(marked) > 0.9 * len(together) > 0.02 * len(cited)
 
 
-def test_no_placeholder_is_left_in_a_text(release: Path, read_rows: ReadRows) -> None:
+def test_no_placeholder_is_left_in_a_text(release, read_rows):
     texts = [row["title"] or "" for row in read_rows(release / "papers")]
     texts += [row["abstract"] for row in read_rows(release / "abstracts")]
     assert not [text for text in texts if re.search(r"[{}]|  ", text)]
     assert all(7 <= row["abstract"].count(".") <= 9 for row in read_rows(release / "abstracts"))
 
 
-def test_time_grows_with_the_papers_and_not_faster(tmp_path: Path) -> None:
+def test_time_grows_with_the_papers_and_not_faster(tmp_path):
     took = []
     for papers in (1000, 4000):
         start = process_time()
@@ -208,19 +198,19 @@ def test_time_grows_with_the_papers_and_not_faster(tmp_path: Path) -> None:
     ("wrong", "message"),
     [({"release": "January"}, "--release"), ({"topics": 67}, "--topics"), ({"papers": 0}, "--papers")],
 )
-def test_options_out_of_range_are_named(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_options_out_of_range_are_named(wrong, message, tmp_path):
     options = {"release": "2026-01-06", "papers": 50, "topics": 4, "shards": 1, "seed": 1} | wrong
     with pytest.raises(InputError, match=message):
         generate_release(tmp_path / "release", **options)
     assert not list(tmp_path.iterdir())
 
 
-def test_intents_say_which_methods_and_findings_papers_share(tmp_path: Path, read_rows: ReadRows) -> None:
+def test_intents_say_which_methods_and_findings_papers_share(tmp_path, read_rows):
     sizes = {"papers": 600, "topics": 12, "shards": 1}
     generate_release(tmp_path / "release", release="2026-01-06", **sizes, seed=3)
     abstracts = {row["corpusid"]: row["abstract"] for row in read_rows(tmp_path / "release/abstracts")}
 
-    def named(paper: int, words: tuple[tuple[str, str], ...]) -> set[int]:
+    def named(paper, words):
         return {number for number, names in enumerate(words) if any(name in abstracts[paper] for name in names)}
 
     assert all(len(named(paper, words)) == 1 for paper in abstracts for words in (METHODS, FINDINGS))

@@ -5,24 +5,21 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 
 from cocite.core.errors import InputError
-from cocite.corpus.sources.demo.catalogue import Catalogue, LinkSigner
-from cocite.corpus.sources.demo.server import serve
+from cocite.corpus.release.local_server import Catalogue, LinkSigner, serve
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A release of two shards whose bytes are known; the server looks into no shard."""
     (tmp_path / "papers").mkdir()
     (tmp_path / "release.json").write_text(json.dumps({"release_id": "2026-01-06", "datasets": ["papers"]}))
@@ -33,16 +30,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def url(folder: Path) -> Iterator[str]:
+def url(folder):
     with serve(folder, key="right") as url:
         yield url
 
 
-def _links(url: str) -> list[str]:
+def _links(url):
     return requests.get(f"{url}/release/latest/dataset/papers", headers=KEY, timeout=5).json()["files"]
 
 
-def test_releases_are_listed_to_everyone(url: str) -> None:
+def test_releases_are_listed_to_everyone(url):
     assert requests.get(f"{url}/release/", timeout=5).json() == ["2026-01-06"]
     for release in ("2026-01-06", "latest"):
         described = requests.get(f"{url}/release/{release}", timeout=5).json()
@@ -52,9 +49,9 @@ def test_releases_are_listed_to_everyone(url: str) -> None:
         ]
 
 
-def test_answers_have_the_keys_of_the_published_description(url: str, shared: Path) -> None:
+def test_answers_have_the_keys_of_the_published_description(url, shared):
     described = (shared / "data/s2-openapi/semantic-scholar-datasets-openapi.yml").read_text()
-    answers: list[dict[str, Any]] = [
+    answers = [
         requests.get(f"{url}/release/latest{path}", headers=KEY, timeout=5).json() for path in ("", "/dataset/papers")
     ]
     assert [set(answer) for answer in answers] == [
@@ -65,35 +62,35 @@ def test_answers_have_the_keys_of_the_published_description(url: str, shared: Pa
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
-def test_links_are_given_only_to_clients_that_send_the_key(url: str, headers: dict[str, str], status: int) -> None:
+def test_links_are_given_only_to_clients_that_send_the_key(url, headers, status):
     answer = requests.get(f"{url}/release/2026-01-06/dataset/papers", headers=headers, timeout=5)
     assert answer.status_code == status
     assert ("error" in answer.json()) == (status != 200)
 
 
 @pytest.mark.parametrize("path", ["release/1999-01-01", "release/latest/dataset/authors", "diffs/a/to/b/papers", "x"])
-def test_what_does_not_exist_is_404(url: str, path: str) -> None:
+def test_what_does_not_exist_is_404(url, path):
     assert requests.get(f"{url}/{path}", headers=KEY, timeout=5).status_code == 404
 
 
-def test_a_link_fetches_its_shard_without_a_key(url: str) -> None:
+def test_a_link_fetches_its_shard_without_a_key(url):
     first, second = _links(url)
     assert urlsplit(first).path == "/staging/2026-01-06/papers/20260106_000000_00000_papers.gz"
     assert requests.get(first, timeout=5).content == CONTENT
     assert requests.get(second, timeout=5).content == CONTENT[1:]
 
 
-def test_links_differ_at_every_listing_and_all_work(url: str) -> None:
+def test_links_differ_at_every_listing_and_all_work(url):
     links = _links(url) + _links(url)
     assert len(set(links)) == 4
     assert [requests.get(link, timeout=5).status_code for link in links] == [200] * 4
 
 
-def test_a_key_that_is_sent_to_the_storage_is_noticed(url: str) -> None:
+def test_a_key_that_is_sent_to_the_storage_is_noticed(url):
     assert requests.get(_links(url)[0], headers=KEY, timeout=5).status_code == 400
 
 
-def test_a_tampered_link_is_refused(url: str) -> None:
+def test_a_tampered_link_is_refused(url):
     first, second = _links(url)
     expires = re.search(r"Expires=([\d.]+)", first).group(1)
     tampered = [
@@ -106,9 +103,9 @@ def test_a_tampered_link_is_refused(url: str) -> None:
     assert [requests.get(link, timeout=5).status_code for link in tampered] == [403] * 5
 
 
-def test_a_link_lapses_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_lapses_at_its_time(monkeypatch):
     now = 1000.0
-    monkeypatch.setattr("cocite.corpus.sources.demo.catalogue.time.time", lambda: now)
+    monkeypatch.setattr("cocite.corpus.release.local_server.time.time", lambda: now)
     signer = LinkSigner()
     path, _, query = signer.sign("/staging/a.gz", 60).partition("?")
     now = 1059.9
@@ -123,19 +120,19 @@ def test_a_link_lapses_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     [("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=102300-", 102300, 102400), ("bytes=-5", 102395, 102400),
      ("bytes=102399-999999", 102399, 102400)],
 )  # fmt: skip
-def test_a_range_is_answered_with_just_its_bytes(url: str, wanted: str, first: int, stop: int) -> None:
+def test_a_range_is_answered_with_just_its_bytes(url, wanted, first, stop):
     answer = requests.get(_links(url)[0], headers={"Range": wanted}, timeout=5)
     assert answer.status_code == 206
     assert answer.content == CONTENT[first:stop]
     assert answer.headers["Content-Range"] == f"bytes {first}-{stop - 1}/102400"
 
 
-def test_a_range_beyond_the_end_is_416(url: str) -> None:
+def test_a_range_beyond_the_end_is_416(url):
     answer = requests.get(_links(url)[0], headers={"Range": "bytes=102400-"}, timeout=5)
     assert (answer.status_code, answer.headers["Content-Range"]) == (416, "bytes */102400")
 
 
-def test_a_changed_file_is_sent_whole_to_a_client_that_resumes_the_old_one(url: str, folder: Path) -> None:
+def test_a_changed_file_is_sent_whole_to_a_client_that_resumes_the_old_one(url, folder):
     link = _links(url)[0]
     tag = requests.head(link, timeout=5).headers["ETag"]
     headers = {"Range": "bytes=10-", "If-Range": tag}
@@ -145,12 +142,12 @@ def test_a_changed_file_is_sent_whole_to_a_client_that_resumes_the_old_one(url: 
     assert (answer.status_code, answer.content) == (200, b"another")
 
 
-def test_a_head_request_states_the_length_and_sends_nothing(url: str) -> None:
+def test_a_head_request_states_the_length_and_sends_nothing(url):
     answer = requests.head(_links(url)[0], timeout=5)
     assert (answer.status_code, answer.headers["Content-Length"], answer.content) == (200, "102400", b"")
 
 
-def test_the_server_listens_on_the_loopback_interface_alone(url: str) -> None:
+def test_the_server_listens_on_the_loopback_interface_alone(url):
     parts = urlsplit(url)
     assert (parts.hostname, parts.path) == ("127.0.0.1", "/datasets/v1")
     bound = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -158,7 +155,7 @@ def test_the_server_listens_on_the_loopback_interface_alone(url: str) -> None:
     assert listening == {f"0100007F:{parts.port:04X}"}
 
 
-def test_a_client_that_leaves_is_no_error(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_leaves_is_no_error(folder, capfd):
     before = set(threading.enumerate())
     with serve(folder, key="right") as url:
         client = socket.create_connection(("127.0.0.1", urlsplit(url).port))
@@ -172,14 +169,14 @@ def test_a_client_that_leaves_is_no_error(folder: Path, capfd: pytest.CaptureFix
     assert capfd.readouterr().err == ""
 
 
-def test_the_server_is_gone_afterwards(folder: Path) -> None:
+def test_the_server_is_gone_afterwards(folder):
     with serve(folder, key="right") as url:
         pass
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{url}/release/", timeout=5)
 
 
-def test_a_folder_that_is_no_release_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_release_is_named(tmp_path):
     with pytest.raises(InputError, match=r"release\.json does not exist"):
         Catalogue(tmp_path)
     (tmp_path / "release.json").write_text('{"datasets": []}')

@@ -1,6 +1,6 @@
 """Small graphs, split and imported."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +13,7 @@ from cocite.config.edge_training import RankingLoss
 from cocite.config.edges import EdgeSettings
 from cocite.core.tables.files import write_table
 from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.imported import ImportedFolder
-from cocite.embeddings.importing import import_edges
+from cocite.embeddings.imported import ImportedFolder, import_edges
 
 Pair = tuple[int, int]
 
@@ -38,13 +37,13 @@ EDGE_SETTINGS = {"holdout": 0.2, "holdout_of": "pairs", "weights": False, "max_r
 
 
 @pytest.fixture(scope="session")
-def settings() -> Callable[..., BigGraph]:
+def settings():
     """Settings of a small training, with some of them changed."""
     return lambda **changed: BigGraph(**{**SETTINGS, **changed})
 
 
 @pytest.fixture(scope="session")
-def graphs() -> SimpleNamespace:
+def graphs():
     """Graphs, and what makes files of them."""
     return SimpleNamespace(
         random=random_pairs,
@@ -114,6 +113,6 @@ def community_pairs(communities: int, papers: int) -> list[Pair]:
 
 
 @pytest.fixture(scope="session")
-def communities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def communities(tmp_path_factory):
     """60 communities of 14 papers, imported."""
     return make_imported(tmp_path_factory.mktemp("communities"), community_pairs(60, 14))

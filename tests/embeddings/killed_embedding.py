@@ -18,16 +18,15 @@ from pathlib import Path
 
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import parse_settings
-from cocite.embeddings import vectors  # noqa: F401 (imported once for all trainings)
-from cocite.embeddings.engines.torch import training
-from cocite.embeddings.training import train
+from cocite.embeddings.engines.torch import torch_training
+from cocite.embeddings.trained import train
 
 SEED = 1
 SHORTEST = 0.05
 """Part of the time of a whole training that a process gets at least before it is killed."""
 
 
-training.STRETCH = 5000  # an epoch of a small graph has several, and so several places for a checkpoint
+torch_training.STRETCH = 5000  # an epoch of a small graph has several, and so several places for a checkpoint
 
 
 def fork(imported: Path, folder: Path, settings: str, seconds: float | None = None) -> int:

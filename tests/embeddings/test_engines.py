@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,22 +51,21 @@ class Weighing(Engine):
 
 
 @pytest.fixture(scope="module")
-def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def added(tmp_path_factory):
     """A folder in which the engine of the page has been added."""
-    text = PAGE.read_text(encoding="utf-8")
-    (module,) = re.findall(r"engines/spectral\.py`:\n\n```python\n(.*?)```", text, flags=re.DOTALL)
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "added").mkdir()
-    (folder / "added/spectral.py").write_text(module, encoding="utf-8")
-    return folder
+    (module,) = re.findall(r"engines/spectral\.py`:\n\n```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    return with_engine(tmp_path_factory.mktemp("project"), "spectral", module)
 
 
 @pytest.fixture(scope="module")
-def weighing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weighing(tmp_path_factory):
     """A folder with an engine that weighs edges and reads a file."""
-    folder = tmp_path_factory.mktemp("weighing")
+    return with_engine(tmp_path_factory.mktemp("weighing"), "weighing", WEIGHING)
+
+
+def with_engine(folder: Path, name: str, module: str) -> Path:
     (folder / "added").mkdir()
-    (folder / "added/weighing.py").write_text(WEIGHING, encoding="utf-8")
+    (folder / f"added/{name}.py").write_text(module, encoding="utf-8")
     return folder
 
 
@@ -83,13 +81,13 @@ def run(folder: Path, code: str, *arguments: str) -> str:
     return ran.stdout
 
 
-def test_importing_the_engines_takes_neither_torch_nor_an_engine_of_its_own() -> None:
+def test_importing_the_engines_takes_neither_torch_nor_an_engine_of_its_own():
     code = "import sys; import cocite.config.embeddings; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "numpy", "h5py"} & set(ran.stdout.split())
 
 
-def test_the_engine_of_the_page_is_one_more_that_an_entry_can_name(added: Path) -> None:
+def test_the_engine_of_the_page_is_one_more_that_an_entry_can_name(added):
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     entry = yaml.safe_load(text)["embeddings"]["spectral"]
     config, faults = explained(added, entry)
@@ -102,14 +100,14 @@ def test_the_engine_of_the_page_is_one_more_that_an_entry_can_name(added: Path) 
 
 
 @pytest.mark.parametrize(("key", "value"), [("import", "arrow"), ("partitions", 2), ("weights", True)])
-def test_a_key_of_the_import_that_an_engine_does_not_name_is_refused(added: Path, key: str, value: Any) -> None:
+def test_a_key_of_the_import_that_an_engine_does_not_name_is_refused(added, key, value):
     entry = {"engine": "spectral", "graph": "cocitation", "neighbours": {"k": 20}, key: value}
     assert explained(added, entry)[1] == [
         f"Configuration key embeddings.spectral.{key} does not go with engine: spectral."
     ]
 
 
-def test_an_engine_that_weighs_edges_takes_their_bound_and_no_partitions(weighing: Path) -> None:
+def test_an_engine_that_weighs_edges_takes_their_bound_and_no_partitions(weighing):
     entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "weighted": True, "max_weight": 5.0}
     config, faults = explained(weighing, entry)
     resolved = config["embeddings"]["spectral"]
@@ -125,7 +123,7 @@ def test_an_engine_that_weighs_edges_takes_their_bound_and_no_partitions(weighin
     ]
 
 
-def test_a_file_that_an_engine_reads_has_to_be_there(weighing: Path, tmp_path: Path) -> None:
+def test_a_file_that_an_engine_reads_has_to_be_there(weighing, tmp_path):
     start = tmp_path / "vectors.parquet"
     entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "start": str(start)}
     assert explained(weighing, entry)[1] == [f"Configuration key embeddings.spectral: the file {start} does not exist."]
@@ -148,7 +146,7 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
     return config, faults
 
 
-def test_the_engine_of_the_page_finds_communities(added: Path, tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_the_engine_of_the_page_finds_communities(added, tmp_path, graphs):
     imported = graphs.imported(tmp_path, graphs.communities(30, 12))
     tables = {name: tmp_path / f"{name}.parquet" for name in ("vectors", "scores", "omissions")}
     options = {"settings": json.dumps({"engine": "spectral", "dimension": DIMENSION}), "seed": "1"}

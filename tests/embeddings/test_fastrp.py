@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -14,10 +13,9 @@ from cocite.config.settings import entry_of
 from cocite.core.checkpoints import open_whole
 from cocite.embeddings.edges import HOLDOUT, TRAINING
 from cocite.embeddings.engines.fastrp import FastRP, projection
-from cocite.embeddings.engines.fastrp.projection import project_walks
-from cocite.embeddings.engines.fastrp.walks import random_signs
+from cocite.embeddings.engines.fastrp.projection import project_walks, random_signs
 from cocite.embeddings.imported import ImportedFolder, partition_starts, write_edges, write_papers
-from cocite.embeddings.vectors import Trained
+from cocite.embeddings.trained import Trained
 
 SEED = 1
 
@@ -57,16 +55,14 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(("hop_weights", "beta"), [((1.0,), 0.0), ((0.0, 1.0, 0.5), -0.7), ((2.0, 0.0, 0.0, 1.0), 0.3)])
-def test_vectors_are_the_weighted_hops_of_the_definition(
-    tmp_path: Path, graphs: SimpleNamespace, directed: bool, hop_weights: tuple[float, ...], beta: float
-) -> None:
+def test_vectors_are_the_weighted_hops_of_the_definition(tmp_path, graphs, directed, hop_weights, beta):
     imported = graphs.imported(tmp_path, graphs.random(50, 90), directed=directed)
     found = vectors_of(projected(imported, tmp_path / "state", hop_weights=hop_weights, beta=beta))
     expected = by_definition(imported, hop_weights, beta, 24)
     assert np.abs(found - expected).max() < 1e-5
 
 
-def test_a_step_leads_to_the_neighbours_by_their_weights(tmp_path: Path) -> None:
+def test_a_step_leads_to_the_neighbours_by_their_weights(tmp_path):
     """From paper 1, with an edge of weight 3 to paper 0 and of 1 to paper 2: ¾ of one and ¼ of the other."""
     imported = made_by_hand(tmp_path, 4, training=[(1, 0), (1, 2), (3, 2)], holdout=[(0, 3)], weights=[3, 1, 1])
     signs = random_signs(4, range(24), SEED)
@@ -75,7 +71,7 @@ def test_a_step_leads_to_the_neighbours_by_their_weights(tmp_path: Path) -> None
     assert found[2] == pytest.approx(unit((0.5 * signs[1] + 0.5 * signs[3])[None])[0], abs=1e-6)
 
 
-def test_weights_of_every_edge_enter_as_defined(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_weights_of_every_edge_enter_as_defined(tmp_path, graphs):
     imported = graphs.imported(tmp_path, graphs.random(50, 90))
     unweighted = vectors_of(projected(imported, tmp_path / "unweighted"))
     with h5py.File(imported / TRAINING / "edges_0_0.h5", "a") as file:
@@ -85,25 +81,25 @@ def test_weights_of_every_edge_enter_as_defined(tmp_path: Path, graphs: SimpleNa
     assert np.abs(weighted - unweighted).max() > 0.1
 
 
-def test_communities_are_found(communities: Path, tmp_path: Path) -> None:
+def test_communities_are_found(communities, tmp_path):
     (scores,) = projected(communities, tmp_path / "state", dimension=64).scores
     assert scores["raw"]["auc"] > 0.95
     assert scores["filtered"]["hits_at_10"] > 0.95
 
 
-def test_a_graph_without_structure_is_at_chance(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_a_graph_without_structure_is_at_chance(tmp_path, graphs):
     imported = graphs.imported(tmp_path, graphs.random(1000, 10_000))
     (scores,) = projected(imported, tmp_path / "state", dimension=64).scores
     assert abs(scores["raw"]["auc"] - 0.5) < 0.02
 
 
-def test_neither_blocks_nor_threads_change_a_bit(communities: Path, tmp_path: Path) -> None:
+def test_neither_blocks_nor_threads_change_a_bit(communities, tmp_path):
     whole = vectors_of(projected(communities, tmp_path / "0", block=24))
     for number, changed in enumerate(({"block": 1}, {"block": 7}, {"block": 5, "threads": 3}, {"threads": 2}), 1):
         assert np.array_equal(vectors_of(projected(communities, tmp_path / str(number), **changed)), whole)
 
 
-def test_another_seed_gives_other_vectors(communities: Path, tmp_path: Path) -> None:
+def test_another_seed_gives_other_vectors(communities, tmp_path):
     settings = FastRP(engine="fastrp", dimension=24)
     first, other = (
         vectors_of(project_walks(communities, settings, seed=seed, state=tmp_path / str(seed))) for seed in (1, 2)
@@ -112,9 +108,7 @@ def test_another_seed_gives_other_vectors(communities: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("files", [0, 1, 4, 7])
-def test_a_killed_projection_makes_only_its_last_block_again(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int
-) -> None:
+def test_a_killed_projection_makes_only_its_last_block_again(communities, tmp_path, monkeypatch, files):
     """Eight files are written: of four blocks the second hop and the third."""
     settings = {"dimension": 8, "block": 2, "hop_weights": (0.0, 1.0, 1.0)}
     whole = vectors_of(projected(communities, tmp_path / "whole", **settings))
@@ -149,9 +143,7 @@ def killed_after(files: int) -> Callable[[Path], Any]:
     return write
 
 
-def test_a_projection_killed_while_merging_resumes(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_projection_killed_while_merging_resumes(communities, tmp_path, monkeypatch):
     whole = vectors_of(projected(communities, tmp_path / "whole"))
     with monkeypatch.context() as killed:
         killed.setattr(projection, "of_length_1", interrupted)
@@ -168,23 +160,21 @@ def interrupted(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_the_state_of_other_settings_is_not_resumed(
-    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_state_of_other_settings_is_not_resumed(communities, tmp_path, capsys):
     projected(communities, tmp_path / "state", beta=0.5)
     found = vectors_of(projected(communities, tmp_path / "state"))
     assert np.array_equal(found, vectors_of(projected(communities, tmp_path / "whole")))
     assert "beta changed since the projection" in capsys.readouterr().err
 
 
-def test_a_paper_without_an_edge_to_train_on_has_a_vector_of_zeros(tmp_path: Path) -> None:
+def test_a_paper_without_an_edge_to_train_on_has_a_vector_of_zeros(tmp_path):
     imported = made_by_hand(tmp_path, 4, training=[(0, 1), (1, 2)], holdout=[(2, 3)])
     for beta in (0.0, -1.0, 1.0):
         vectors = vectors_of(projected(imported, tmp_path / "state", beta=beta))
         assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-6)
 
 
-def test_separate_pairs_get_vectors_of_their_own(tmp_path: Path) -> None:
+def test_separate_pairs_get_vectors_of_their_own(tmp_path):
     """A walk from a paper of a pair goes to the other and back: after 1 step and 3 to the other, after 2 to itself."""
     pairs = [(paper, paper + 1) for paper in range(0, 20, 2)]
     imported = made_by_hand(tmp_path, 20, training=pairs, holdout=[(0, 2)])
@@ -194,14 +184,14 @@ def test_separate_pairs_get_vectors_of_their_own(tmp_path: Path) -> None:
     assert np.abs(alike[::2, ::2] - np.eye(10)).max() < 0.3
 
 
-def test_a_graph_of_one_edge_takes_more_dimensions_than_papers(tmp_path: Path) -> None:
+def test_a_graph_of_one_edge_takes_more_dimensions_than_papers(tmp_path):
     imported = made_by_hand(tmp_path, 2, training=[(0, 1)], holdout=[(1, 0)])
     trained = projected(imported, tmp_path / "state", dimension=100, hop_weights=(1.0,), threads=4)
     signs = random_signs(2, range(100), SEED)
     assert vectors_of(trained) == pytest.approx(signs[::-1] / 10, abs=1e-6)
 
 
-def test_signs_are_even_and_drawn_by_column() -> None:
+def test_signs_are_even_and_drawn_by_column():
     signs = random_signs(10_000, range(8), SEED)
     assert set(np.unique(signs)) == {-1, 1}
     assert np.abs(signs.mean(0)).max() < 0.04
@@ -209,7 +199,7 @@ def test_signs_are_even_and_drawn_by_column() -> None:
     assert np.array_equal(random_signs(10_000, range(3, 5), SEED), signs[:, 3:5])
 
 
-def test_hops_without_weight_are_refused() -> None:
+def test_hops_without_weight_are_refused():
     with pytest.raises(ValueError, match="hop_weights are all 0"):
         FastRP(engine="fastrp", hop_weights=(0.0, 0.0))
 
@@ -234,7 +224,7 @@ def made_by_hand(
     return imported
 
 
-def test_the_weights_of_the_hops_come_out_of_a_resolved_configuration() -> None:
+def test_the_weights_of_the_hops_come_out_of_a_resolved_configuration():
     """As the rules read it: there a tuple is a list."""
     chosen = entry_of({"engine": "fastrp", "hop_weights": [1, 0.5], "graph": "citation"}, AnyEngine)
     assert chosen.hop_weights == (1, 0.5)

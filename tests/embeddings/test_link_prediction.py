@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from cocite.config.edge_training import RankingLoss
+from cocite.config.edge_training import LogisticLoss, RankingLoss, SoftmaxLoss
 from cocite.embeddings import link_prediction
 from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
+from cocite.embeddings.engines.biggraph.biggraph_training import loss_function, score_batch, train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
-from cocite.embeddings.link_prediction import load_held_out, measure
-from cocite.embeddings.scoring import score_batch as score_of_torch
-from cocite.embeddings.vectors import Vectors
+from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss, load_held_out, measure
+from cocite.embeddings.link_prediction import score_batch as score_of_torch
+from cocite.embeddings.trained import Vectors
 
 Settings = Callable[..., BigGraph]
 
@@ -28,7 +27,7 @@ def last_scores(imported: Path, settings: BigGraph) -> dict[str, dict[str, float
     return train_graph_embedding(imported, settings, seed=1, state=imported.parent / "state").scores[-1]
 
 
-def test_a_graph_without_structure_is_at_chance(tmp_path: Path, graphs: SimpleNamespace, settings: Settings) -> None:
+def test_a_graph_without_structure_is_at_chance(tmp_path, graphs, settings):
     scores = last_scores(graphs.imported(tmp_path, graphs.random(1000, 10_000)), settings(chunks=1))
     for kind in ("raw", "filtered"):
         assert abs(scores[kind]["auc"] - 0.5) < 0.02
@@ -36,9 +35,7 @@ def test_a_graph_without_structure_is_at_chance(tmp_path: Path, graphs: SimpleNa
     assert scores["edges"] > 2500
 
 
-def test_the_published_split_of_mirrored_edges_is_far_above_chance(
-    tmp_path: Path, graphs: SimpleNamespace, settings: Settings
-) -> None:
+def test_the_published_split_of_mirrored_edges_is_far_above_chance(tmp_path, graphs, settings):
     """The measure that says chance above does see a leak."""
     imported = graphs.imported(tmp_path, graphs.random(1000, 10_000), holdout=0.05, holdout_of="edges")
     scores = last_scores(imported, settings(chunks=1, dimension=64))
@@ -47,7 +44,7 @@ def test_the_published_split_of_mirrored_edges_is_far_above_chance(
     assert scores["filtered"]["mrr"] > 10 * CHANCE_MRR
 
 
-def test_communities_are_found(communities: Path, settings: Settings) -> None:
+def test_communities_are_found(communities, settings):
     scores = last_scores(communities, settings(chunks=1, workers=2))
     raw, filtered = scores["raw"], scores["filtered"]
     assert raw["auc"] > 0.95
@@ -59,9 +56,7 @@ def test_communities_are_found(communities: Path, settings: Settings) -> None:
 
 @pytest.mark.parametrize("comparator", ["dot", "cos"])
 @pytest.mark.parametrize("max_norm", [None, 1.5])
-def test_engines_score_the_same_vectors_alike(
-    tmp_path: Path, graphs: SimpleNamespace, settings: Settings, comparator: str, max_norm: float | None
-) -> None:
+def test_engines_score_the_same_vectors_alike(tmp_path, graphs, settings, comparator, max_norm):
     imported = graphs.imported(tmp_path, graphs.random(40, 250))
     vectors = Vectors([np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)])
     chosen = settings(comparator=comparator, max_norm=max_norm)
@@ -74,13 +69,8 @@ def test_engines_score_the_same_vectors_alike(
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
-    tmp_path: Path,
-    graphs: SimpleNamespace,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    directed: bool,
-    partitions: int,
-) -> None:
+    tmp_path, graphs, settings, monkeypatch, directed, partitions
+):
     monkeypatch.setattr(link_prediction, "NEGATIVES", 20)
     imported = graphs.imported(tmp_path, graphs.random(40, 250), directed=directed, partitions=partitions)
     vectors = np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)
@@ -124,9 +114,7 @@ def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
         assert ties < 0.01 * pairs
 
 
-def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(
-    tmp_path: Path, graphs: SimpleNamespace
-) -> None:
+def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(tmp_path, graphs):
     """Whatever the partitions and the weights, and so the rows that papers have."""
     pairs = graphs.random(60, 400)
     asked = []
@@ -141,9 +129,7 @@ def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(
     assert asked[0] == asked[1] == asked[2]
 
 
-def test_of_many_held_out_edges_a_sample_is_measured(
-    tmp_path: Path, graphs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_many_held_out_edges_a_sample_is_measured(tmp_path, graphs, monkeypatch, capsys):
     imported = graphs.imported(tmp_path, graphs.random(100, 2000), directed=True)
     held = graphs.edges(imported, "holdout")
     monkeypatch.setattr(link_prediction, "NEGATIVES", 50)
@@ -157,3 +143,38 @@ def test_of_many_held_out_edges_a_sample_is_measured(
     assert len(set(chosen)) == len(chosen) == 100
     assert set(chosen) < set(held)
     assert f"measured on 100 of {len(held)} held-out edges" in capsys.readouterr().err
+
+
+LOSSES = [RankingLoss(kind="ranking", margin=0.3), LogisticLoss(kind="logistic"), SoftmaxLoss(kind="softmax")]
+
+
+@pytest.fixture
+def scores():
+    """Of five edges, and of seven negatives each, one of which is left out."""
+    drawn = torch.Generator().manual_seed(1)
+    negatives = torch.randn(5, 7, generator=drawn)
+    negatives[2, 3] = LEFT_OUT
+    return torch.randn(5, generator=drawn), negatives
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
+def test_a_loss_and_its_gradients_are_the_published_ones(loss, scores):
+    ours, theirs = ([part.clone().requires_grad_() for part in scores] for _ in range(2))
+    of_edges = edge_loss(loss)(*ours)
+    expected = loss_function(BigGraph(loss=loss))(*theirs)
+    assert of_edges.shape == (5,)
+    torch.testing.assert_close(of_edges.sum(), expected)
+    of_edges.sum().backward()
+    expected.backward()
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
+def test_what_is_left_out_moves_nothing(loss, scores):
+    edges, negatives = scores
+    negatives.requires_grad_()
+    edge_loss(loss)(edges, negatives).sum().backward()
+    assert negatives.grad is not None
+    assert negatives.grad[2, 3] == 0
+    assert torch.count_nonzero(negatives.grad) > 0

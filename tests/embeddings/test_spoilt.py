@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from tests.spoiling import SPOILS, files_of
 from cocite.config.embeddings import AnyEngine
 from cocite.config.engine import Engine
 from cocite.config.settings import entry_of
-from cocite.core.checksums import SUFFIX, checked_path, remove_checked
-from cocite.embeddings.engines.biggraph import checkpoints
+from cocite.core.atomic import SUFFIX, checked_path, remove_checked
+from cocite.embeddings.engines.biggraph.biggraph_training import TrainingState
 from cocite.embeddings.engines.fastrp import projection
-from cocite.embeddings.engines.torch import training as torch_training
+from cocite.embeddings.engines.torch import torch_training
 from cocite.embeddings.imported import ImportedFolder
 
 ENGINES: dict[str, dict[str, Any]] = {
@@ -48,7 +47,7 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+def imported(tmp_path_factory, graphs):
     folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(20, 10))
     return folder
 
@@ -58,7 +57,9 @@ def vectors_after(imported: Path, engine: Engine, state: Path) -> np.ndarray:
     return engine.train(imported, seed=1, state=state).vectors.of(np.arange(papers))
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name == "biggraph" else ()) for name in ENGINES]
+)
 def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(
     imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -75,9 +76,7 @@ def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(
 
 
 @pytest.mark.parametrize("spoil", ["changed", "cut", "gone"])
-def test_of_a_projection_only_the_spoilt_block_is_made_again(
-    imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
-) -> None:
+def test_of_a_projection_only_the_spoilt_block_is_made_again(imported, tmp_path, monkeypatch, spoil):
     engine, state = entry_of(ENGINES["fastrp"], AnyEngine), tmp_path / "state"
     whole = vectors_after(imported, engine, tmp_path / "whole")
     with monkeypatch.context() as killed:
@@ -96,28 +95,9 @@ def test_of_a_projection_only_the_spoilt_block_is_made_again(
     assert drawn == [range(4, 8)]
 
 
-@pytest.mark.parametrize("spoil", ["changed", "cut", "emptied"])
-def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_partition(
-    imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
-) -> None:
-    monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
-    engine, state = entry_of(ENGINES["torch"], AnyEngine), tmp_path / "state"
-    whole = vectors_after(imported, engine, tmp_path / "whole")
-    with monkeypatch.context() as killed:
-        killed.setattr(
-            torch_training.Training, "_train_stretch", interrupted_after(12, torch_training.Training._train_stretch)
-        )
-        with pytest.raises(KeyboardInterrupt):
-            vectors_after(imported, engine, state)
-    SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
-    assert np.array_equal(vectors_after(imported, engine, state), whole)
-
-
 @pytest.mark.parametrize("lost", [None, *FILES["biggraph"]])
-def test_biggraph_starts_afresh_where_a_file_of_its_version_is_gone_with_its_mark(
-    tmp_path: Path, lost: str | None
-) -> None:
-    kept, state = checkpoints.TrainingState(tmp_path), {"seed": 1}
+def test_biggraph_starts_afresh_where_a_file_of_its_version_is_gone_with_its_mark(tmp_path, lost):
+    kept, state = TrainingState(tmp_path), {"seed": 1}
     assert kept.open(state, partitions=1, chunks=2) == 0
     for name in FILES["biggraph"]:
         if name != "fingerprint.json":
@@ -144,7 +124,7 @@ GONE = [
 
 
 @pytest.fixture(scope="module")
-def stopped(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+def stopped(imported, tmp_path_factory):
     """The state of a training in partitions that was killed in its second epoch, and the vectors of a whole one."""
     folder, engine = tmp_path_factory.mktemp("stopped"), entry_of(ENGINES["torch"], AnyEngine)
     with pytest.MonkeyPatch.context() as patch:
@@ -157,17 +137,21 @@ def stopped(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "state", whole
 
 
+@pytest.mark.parametrize("spoil", ["changed", "cut", "emptied"])
+def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_partition(
+    imported, stopped, tmp_path, monkeypatch, spoil
+):
+    monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
+    state = shutil.copytree(stopped[0], tmp_path / "state")
+    SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
+    assert np.array_equal(vectors_after(imported, entry_of(ENGINES["torch"], AnyEngine), state), stopped[1])
+
+
 @pytest.mark.parametrize("lost", ["mark", "file and mark"])
 @pytest.mark.parametrize("pattern", GONE)
 def test_a_training_starts_afresh_where_a_file_that_its_progress_implies_is_gone(
-    imported: Path,
-    stopped: tuple[Path, np.ndarray],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    pattern: str,
-    lost: str,
-) -> None:
+    imported, stopped, tmp_path, monkeypatch, capsys, pattern, lost
+):
     monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
     state = shutil.copytree(stopped[0], tmp_path / "state")
     found = list(state.glob(pattern))

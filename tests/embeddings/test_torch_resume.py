@@ -4,15 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from cocite.core.tables.files import read_json
+from cocite.core.atomic import read_json
 from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.devices import plan_partitions
+from cocite.embeddings.engines.torch.torch_training import plan_partitions
 
 pytestmark = pytest.mark.long
 
@@ -30,14 +29,14 @@ MEMORY_MB = 702
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+def imported(tmp_path_factory, graphs):
     """200 communities of 20 papers."""
     folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(200, 20))
     return folder
 
 
 @pytest.fixture(scope="module")
-def earlier(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+def earlier(tmp_path_factory, graphs):
     """Vectors of the first 150 of the communities."""
     folder = tmp_path_factory.mktemp("earlier")
     older = graphs.imported(folder, graphs.communities(150, 20))
@@ -61,21 +60,19 @@ def end_alike(imported: Path, folder: Path, **changed: Any) -> None:
         assert not (folder / f"killed-{number}" / "state").exists()
 
 
-def test_twenty_random_kills_leave_no_trace(imported: Path, tmp_path: Path) -> None:
+def test_twenty_random_kills_leave_no_trace(imported, tmp_path):
     end_alike(imported, tmp_path)
 
 
-def test_twenty_random_kills_leave_no_trace_in_three_partitions(imported: Path, tmp_path: Path) -> None:
+def test_twenty_random_kills_leave_no_trace_in_three_partitions(imported, tmp_path):
     bounded = Torch(**SETTINGS, memory_mb=MEMORY_MB)
     assert plan_partitions(bounded, 4000, [torch.device("cpu")]) == 3
     end_alike(imported, tmp_path, memory_mb=MEMORY_MB)
 
 
-def test_twenty_random_kills_leave_no_trace_with_vectors_of_two_bytes(imported: Path, tmp_path: Path) -> None:
+def test_twenty_random_kills_leave_no_trace_with_vectors_of_two_bytes(imported, tmp_path):
     end_alike(imported, tmp_path, storage="bfloat16")
 
 
-def test_twenty_random_kills_leave_no_trace_of_a_training_from_earlier_vectors(
-    imported: Path, earlier: Path, tmp_path: Path
-) -> None:
+def test_twenty_random_kills_leave_no_trace_of_a_training_from_earlier_vectors(imported, earlier, tmp_path):
     end_alike(imported, tmp_path, start=str(earlier))

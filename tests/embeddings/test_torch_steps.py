@@ -13,9 +13,8 @@ from torchbiggraph.row_adagrad import RowAdagrad
 
 from cocite.config.edge_training import RankingLoss
 from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.batches import Batch, Side, make_batches
-from cocite.embeddings.engines.torch.cpu_steps import CpuStep
-from cocite.embeddings.engines.torch.steps import Step
+from cocite.embeddings.engines.torch.compiled_step import CpuStep
+from cocite.embeddings.engines.torch.training_step import Batch, Side, Step, make_batches
 
 PAPERS, EDGES, DIMENSION = 40, 53, 6
 STEPS = [Step, CpuStep]
@@ -110,7 +109,7 @@ def published(chosen: Torch) -> tuple[Tensor, list[float]]:
 
 @pytest.mark.parametrize("changed", VARIANTS, ids=str)
 @pytest.mark.parametrize("kind", STEPS)
-def test_steps_are_those_of_pytorch_biggraph(kind: Callable[..., Step], changed: dict[str, Any]) -> None:
+def test_steps_are_those_of_pytorch_biggraph(kind, changed):
     chosen = settings(**changed)
     expected, expected_losses = published(chosen)
     vectors, losses = train(kind, chosen)
@@ -121,7 +120,7 @@ def test_steps_are_those_of_pytorch_biggraph(kind: Callable[..., Step], changed:
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_an_edge_of_weight_two_counts_as_two_in_the_loss(kind: Callable[..., Step]) -> None:
+def test_an_edge_of_weight_two_counts_as_two_in_the_loss(kind):
     chosen = settings(uniform_negatives=0, batch_negatives=10)
     (batch, *_) = batches(chosen)
     losses = []
@@ -133,7 +132,7 @@ def test_an_edge_of_weight_two_counts_as_two_in_the_loss(kind: Callable[..., Ste
 
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("loss", ["ranking", "logistic"])
-def test_an_edge_without_weight_pulls_at_nothing(kind: Callable[..., Step], loss: str) -> None:
+def test_an_edge_without_weight_pulls_at_nothing(kind, loss):
     """One chunk of two edges: the papers of the one that counts move, and the other's only as its negatives."""
     rows = torch.tensor([[[0, 1]], [[2, 3]]], dtype=torch.int32)
     chosen = settings(batch_negatives=2, batch_size=2, uniform_negatives=0, loss=loss, max_norm=None)
@@ -149,7 +148,7 @@ def test_an_edge_without_weight_pulls_at_nothing(kind: Callable[..., Step], loss
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind: Callable[..., Step]) -> None:
+def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind):
     exact, _ = train(kind, settings())
     rounded, losses = train(kind, settings(), torch.bfloat16)
     assert np.isfinite(losses).all()
@@ -157,7 +156,7 @@ def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind: Callable[..
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_vectors_stored_in_bfloat16_are_right_on_average(kind: Callable[..., Step]) -> None:
+def test_vectors_stored_in_bfloat16_are_right_on_average(kind):
     """A step of a fourth of what bfloat16 can tell apart, taken 40 times from 1, each time by chance or not at all."""
     chosen = settings(dimension=2, max_norm=None, batch_negatives=2, batch_size=2, uniform_negatives=0, lr=2**-10)
     vectors, squares = torch.ones(PAPERS + 1, 2, dtype=torch.bfloat16), torch.full((PAPERS + 1,), 0.0)
@@ -176,7 +175,7 @@ def test_vectors_stored_in_bfloat16_are_right_on_average(kind: Callable[..., Ste
 
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 3e38])
-def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind: Callable[..., Step], bad: float) -> None:
+def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind, bad):
     chosen = settings(max_norm=None, loss="logistic")
     (batch, *_) = batches(chosen)
     vectors = first_vectors()
@@ -187,7 +186,7 @@ def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind: Callable[..., Ste
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_a_vector_of_zeros_can_be_compared_by_cosine(kind: Callable[..., Step]) -> None:
+def test_a_vector_of_zeros_can_be_compared_by_cosine(kind):
     chosen = settings(comparator="cos", loss={"kind": "ranking", "margin": 0.5})
     (batch, *_) = batches(chosen)
     vectors = first_vectors()
@@ -198,16 +197,16 @@ def test_a_vector_of_zeros_can_be_compared_by_cosine(kind: Callable[..., Step]) 
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_a_step_too_long_to_be_scaled_back_shows_in_the_loss(kind: Callable[..., Step]) -> None:
+def test_a_step_too_long_to_be_scaled_back_shows_in_the_loss(kind):
     assert np.isnan(train(kind, settings(lr=1e25))[1]).any()
 
 
-def test_both_forms_of_a_step_round_to_the_same_vectors() -> None:
+def test_both_forms_of_a_step_round_to_the_same_vectors():
     one, other = (train(kind, settings(comparator="cos", loss={"kind": "ranking", "margin": 0.5}))[0] for kind in STEPS)
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_batches_hold_each_edge_once_in_its_order() -> None:
+def test_batches_hold_each_edge_once_in_its_order():
     chosen = settings()
     made = batches(chosen)
     drawn = torch.Generator().manual_seed(1)
@@ -218,7 +217,7 @@ def test_batches_hold_each_edge_once_in_its_order() -> None:
     assert all(batch.rows.shape[2] == batch.edges + 5 for batch in made)
 
 
-def test_negatives_are_drawn_from_the_side_whose_end_they_replace() -> None:
+def test_negatives_are_drawn_from_the_side_whose_end_they_replace():
     chosen = settings(uniform_negatives=30)
     edges = torch.zeros(2, 20, dtype=torch.int32)
     sides = Side(first=0, papers=7), Side(first=100, papers=3)

@@ -13,11 +13,11 @@ import torch
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
-from cocite.embeddings.engines.torch import Torch, training
+from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines.torch import torch_training as training
 from cocite.embeddings.engines.torch.buckets import deal_into_buckets
-from cocite.embeddings.imported import ImportedFolder, partition_starts
-from cocite.embeddings.importing import import_edges
-from cocite.embeddings.vectors import Trained
+from cocite.embeddings.imported import ImportedFolder, import_edges, partition_starts
+from cocite.embeddings.trained import Trained
 
 SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}
 CPU = torch.device("cpu")
@@ -36,7 +36,7 @@ def vectors_of(imported: Path, trained: Trained) -> np.ndarray[Any, Any]:
 
 
 @pytest.fixture
-def in_three(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_three(monkeypatch):
     """Have every training take three partitions, and stretches of some batches."""
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 3)
     monkeypatch.setattr(training, "STRETCH", 1000)
@@ -56,7 +56,7 @@ def in_three(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_communities_are_found(communities: Path, tmp_path: Path, changed: dict[str, Any], least: float) -> None:
+def test_communities_are_found(communities, tmp_path, changed, least):
     trained = train(communities, tmp_path / "state", settings(**changed))
     assert len(trained.scores) == 3
     assert trained.scores[-1]["raw"]["auc"] > least
@@ -64,16 +64,14 @@ def test_communities_are_found(communities: Path, tmp_path: Path, changed: dict[
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_partitions_learn_what_one_learns(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int
-) -> None:
+def test_partitions_learn_what_one_learns(communities, tmp_path, monkeypatch, devices):
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 5)
     trained = train(communities, tmp_path / "state", settings(), devices)
     assert trained.scores[-1]["raw"]["auc"] > 0.98
     assert len(trained.vectors.parts) == 5
 
 
-def test_the_seed_alone_decides_what_is_learned(communities: Path, tmp_path: Path) -> None:
+def test_the_seed_alone_decides_what_is_learned(communities, tmp_path):
     one, again, other = (
         vectors_of(communities, train(communities, tmp_path / str(number), settings(), seed=seed))
         for number, seed in enumerate((1, 1, 2))
@@ -83,15 +81,11 @@ def test_the_seed_alone_decides_what_is_learned(communities: Path, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("in_three")
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize("changed", [{}, {"storage": "bfloat16"}], ids=str)
 def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
-    communities: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    devices: int,
-    changed: dict[str, Any],
-) -> None:
+    communities, tmp_path, monkeypatch, devices, changed
+):
     """It stops at every fifth stretch, with a checkpoint before each stretch, and once more than it had come."""
     chosen = settings(checkpoint_minutes=1e-9, **changed)
     whole = train(communities, tmp_path / "whole", chosen, devices)
@@ -118,9 +112,7 @@ def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_training_that_stops_while_it_is_measured_goes_on(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int
-) -> None:
+def test_a_training_that_stops_while_it_is_measured_goes_on(communities, tmp_path, monkeypatch, devices):
     whole = train(communities, tmp_path / "whole", settings(), devices)
 
     def stop(*_: Any) -> None:
@@ -136,9 +128,7 @@ def test_a_training_that_stops_while_it_is_measured_goes_on(
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_partitions_without_an_edge_keep_the_vectors_they_begin_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graphs: SimpleNamespace, devices: int
-) -> None:
+def test_partitions_without_an_edge_keep_the_vectors_they_begin_with(tmp_path, monkeypatch, graphs, devices):
     """Twelve pairs of papers, and a partition for each paper: those of held-out pairs are never trained."""
     imported = graphs.imported(tmp_path, [(paper, paper + 1) for paper in range(0, 24, 2)], holdout=0.3)
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: papers)
@@ -149,9 +139,7 @@ def test_partitions_without_an_edge_keep_the_vectors_they_begin_with(
     assert 0 < (lengths < 0.1).sum() < 24
 
 
-def test_files_do_not_pile_up_between_checkpoints(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_do_not_pile_up_between_checkpoints(communities, tmp_path, monkeypatch):
     """Of each of 16 partitions the version of the last checkpoint and the newest one."""
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 16)
     train_stretch, found = training.Training._train_stretch, set()
@@ -165,9 +153,7 @@ def test_files_do_not_pile_up_between_checkpoints(
     assert 16 < max(found) <= 32
 
 
-def test_a_training_with_other_settings_starts_afresh(
-    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_training_with_other_settings_starts_afresh(communities, tmp_path, capsys):
     train(communities, tmp_path / "state", settings(epochs=1))
     trained = train(communities, tmp_path / "state", settings(epochs=1, lr=0.2))
     assert "lr changed since the training that was killed; starting afresh" in capsys.readouterr().err
@@ -184,9 +170,7 @@ def write_vectors(path: Path, papers: Sequence[int], vectors: np.ndarray[Any, An
     return path
 
 
-def test_papers_of_an_older_release_begin_with_their_vectors(
-    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_papers_of_an_older_release_begin_with_their_vectors(communities, tmp_path, capsys):
     """With a learning rate of next to nothing they also end with them; the others are drawn, near 0."""
     papers = ImportedFolder(communities).papers()
     older = np.random.default_rng(1).normal(size=(500, 16)).astype(np.float32)
@@ -210,7 +194,7 @@ def weighted_graph(folder: Path, graphs: SimpleNamespace, *, weighted: bool, spr
     return folder / str(weighted)
 
 
-def test_equal_weights_change_nothing_and_others_do(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_equal_weights_change_nothing_and_others_do(tmp_path, graphs):
     def vectors(spread: float, *, weighted: bool) -> np.ndarray[Any, Any]:
         imported = weighted_graph(tmp_path, graphs, weighted=weighted, spread=spread)
         return vectors_of(imported, train(imported, tmp_path / "state", settings(epochs=1)))
@@ -220,7 +204,7 @@ def test_equal_weights_change_nothing_and_others_do(tmp_path: Path, graphs: Simp
     assert not np.allclose(vectors(3, weighted=True), plain, atol=0.01)
 
 
-def test_buckets_hold_each_edge_with_its_weight(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_buckets_hold_each_edge_with_its_weight(tmp_path, graphs):
     imported = ImportedFolder(weighted_graph(tmp_path, graphs, weighted=True, spread=3))
     papers = len(imported.papers())
     starts = partition_starts(papers, 3)
@@ -237,25 +221,21 @@ def test_buckets_hold_each_edge_with_its_weight(tmp_path: Path, graphs: SimpleNa
     assert buckets.edges == len(found)
 
 
-def test_older_vectors_of_another_dimension_are_refused(communities: Path, tmp_path: Path) -> None:
+def test_older_vectors_of_another_dimension_are_refused(communities, tmp_path):
     start = write_vectors(tmp_path / "older.parquet", [1, 2], np.ones((2, 8), dtype=np.float32))
     with pytest.raises(InputError, match=r"whose vectors have 8 dimensions; dimension is 16"):
         train(communities, tmp_path / "state", settings(start=str(start)))
 
 
 @pytest.mark.parametrize("changed", [{"lr": 1e30}, {"lr": 1e30, "max_norm": None}], ids=str)
-def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(
-    communities: Path, tmp_path: Path, changed: dict[str, Any]
-) -> None:
+def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(communities, tmp_path, changed):
     with pytest.raises(
         InputError, match=r"epoch 1, batch \d+ after edge 0 of bucket \(0, 0\): a gradient is not finite"
     ):
         train(communities, tmp_path / "state", settings(**changed))
 
 
-def test_a_full_device_names_the_settings_that_help(
-    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_device_names_the_settings_that_help(communities, tmp_path, monkeypatch):
     def full(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.")
 

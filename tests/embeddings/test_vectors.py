@@ -1,18 +1,15 @@
 """Vectors come out under the right papers."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import h5py
 import numpy as np
 import pytest
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vectors_of
-from cocite.embeddings.engines.biggraph.checkpoints import map_vectors
+from cocite.embeddings.engines.biggraph.biggraph_training import map_vectors
 from cocite.embeddings.engines.fastrp import FastRP
 from cocite.embeddings.imported import ImportedFolder
-from cocite.embeddings.vectors import Vectors, write_vectors
+from cocite.embeddings.trained import Vectors, write_vectors
 
 PAPERS = 300
 DRAWN = np.random.default_rng(1).normal(size=(PAPERS, 8)).astype(np.float32)
@@ -44,15 +41,13 @@ DISTINCT = {
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> ImportedFolder:
+def graph(tmp_path_factory, graphs):
     """A graph in which all papers have different neighbours."""
     return ImportedFolder(graphs.imported(tmp_path_factory.mktemp("graph"), graphs.random(PAPERS, 3000)))
 
 
 @pytest.mark.parametrize("vectors", EQUAL.values(), ids=EQUAL)
-def test_vectors_that_collapsed_are_refused_with_what_to_change(
-    tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray
-) -> None:
+def test_vectors_that_collapsed_are_refused_with_what_to_change(tmp_path, graph, vectors):
     with pytest.raises(
         InputError, match=r"has collapsed: of 300 papers, \d+ have the vector of another.*; lower lr\.$"
     ):
@@ -61,18 +56,18 @@ def test_vectors_that_collapsed_are_refused_with_what_to_change(
 
 
 @pytest.mark.parametrize("vectors", NOT_FINITE.values(), ids=NOT_FINITE)
-def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray) -> None:
+def test_vectors_that_are_not_finite_are_refused(tmp_path, graph, vectors):
     with pytest.raises(InputError, match=r"vectors that are not finite; lower lr\.$"):
         write_vectors(tmp_path / "vectors", graph, Vectors([vectors]), "lower lr")
     assert not (tmp_path / "vectors").exists()
 
 
 @pytest.mark.parametrize("vectors", DISTINCT.values(), ids=DISTINCT)
-def test_vectors_that_differ_are_written(tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray) -> None:
+def test_vectors_that_differ_are_written(tmp_path, graph, vectors):
     write_vectors(tmp_path / "vectors", graph, Vectors([vectors.astype(np.float32)]), "lower lr")
 
 
-def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path, graphs):
     """Three hubs that are neighbours, each of 30 papers with no other; as `fastrp` has them, these are equal."""
     leaves = [(hub, 100 * (hub + 1) + leaf) for hub in range(3) for leaf in range(30)]
     imported = graphs.imported(tmp_path, [(0, 1), (1, 2), (0, 2), *leaves])
@@ -83,7 +78,7 @@ def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path: 
     assert len(np.unique(vectors_of(table), axis=0)) < len(table) / 4
 
 
-def test_equal_vectors_of_papers_that_are_all_neighbours_are_written(tmp_path: Path, graphs: SimpleNamespace) -> None:
+def test_equal_vectors_of_papers_that_are_all_neighbours_are_written(tmp_path, graphs):
     """Thirty communities, each with a vector; nearly all of their edges are there to train on."""
     imported = graphs.imported(tmp_path, graphs.communities(30, 10), holdout=0.001)
     communities = ImportedFolder(imported).papers() // 10
@@ -91,9 +86,7 @@ def test_equal_vectors_of_papers_that_are_all_neighbours_are_written(tmp_path: P
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_papers_that_no_training_edge_moved_have_no_vector(
-    tmp_path: Path, graphs: SimpleNamespace, partitions: int
-) -> None:
+def test_papers_that_no_training_edge_moved_have_no_vector(tmp_path, graphs, partitions):
     """Each paper has one edge, so exactly the papers of held-out pairs are untrained."""
     imported = graphs.imported(tmp_path, [(2 * pair, 2 * pair + 1) for pair in range(100)], partitions=partitions)
     held_out = {paper for edge in graphs.edges(imported, "holdout") for paper in edge}

@@ -39,6 +39,11 @@ def replaced(name, text):
     return lambda folder: (folder / name).write_text(text)
 
 
+def without(*names):
+    """A folder that lacks some files."""
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
 def reweighed(change, name=WEIGHTS):
     """A change of weights by a function."""
 

@@ -4,56 +4,17 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
+from tests.encoder.building import built, paper_texts, trained, write_papers, write_queries
 from tests.encoder.published import as_sentence_transformer, dense, published
 from tests.examples import HYBRID, files_in, written_aspects, written_crops, written_examples
-from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
-from cocite.config.models import TrainingSettings
-from cocite.core.tables.files import read_json, write_table
-from cocite.encoder.build import build_encoder
-from cocite.encoder.examples import ExampleFiles
-from cocite.encoder.results import Outputs
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.core.atomic import read_json
+from cocite.encoder.data import ExampleFiles
+from cocite.encoder.trainer import Inputs
 
-TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
 KEPT_OUT_WORD = "zyzzyva"
-
-
-def _paper_texts(count: int = 24) -> dict[int, tuple[str, str]]:
-    """Title and abstract of papers 0, 1, …: words of the topic that the number's parity names, in some order."""
-    random = np.random.default_rng(5)
-    texts = {}
-    for paper in range(count):
-        words = TOPICS[paper % 2].split()
-        texts[paper] = tuple(" ".join(random.choice(words, size)) for size in (3, 12))
-    return texts
-
-
-def _write_papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
-    write_table(path, "papers", papers_table(texts))
-    return path
-
-
-def _write_queries(path: Path, splits: dict[int, str]) -> Path:
-    write_table(path, "queries", pa.table({"corpusid": sorted(splits), "split": [splits[i] for i in sorted(splits)]}))
-    return path
-
-
-def _write_documents(path: Path, texts: dict[str, tuple[str | None, ...]]) -> Path:
-    names = sorted(texts)
-    table = {
-        "document": names,
-        "title": pa.array([texts[name][0] for name in names], pa.string()),
-        "abstract": pa.array([texts[name][1] for name in names], pa.string()),
-        "more": pa.array([texts[name][2:] for name in names], pa.list_(pa.string())),
-        "field": pa.nulls(len(names), pa.string()),
-    }
-    write_table(path, "documents", pa.table(table))
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -67,19 +28,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with papers.parquet and queries.parquet; papers 24 and 25 are kept out and have a word of their own."""
     folder = tmp_path_factory.mktemp("corpus")
     texts = {
-        **_paper_texts(),
+        **paper_texts(),
         **dict.fromkeys((24, 25), (f"{KEPT_OUT_WORD} {KEPT_OUT_WORD}", f"{KEPT_OUT_WORD} ÿ ÿ ÿ")),
     }
-    _write_papers(folder / "papers.parquet", texts)
-    _write_queries(folder / "queries.parquet", {0: "train", 1: "validation", 24: "holdout", 25: "excluded"})
+    write_papers(folder / "papers.parquet", texts)
+    write_queries(folder / "queries.parquet", {0: "train", 1: "validation", 24: "holdout", 25: "excluded"})
     return folder
 
 
 @pytest.fixture(scope="session")
 def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("encoder") / "model"
-    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=small_settings, seed=1)
-    return folder
+    return built(corpus, tmp_path_factory.mktemp("encoder") / "model", small_settings)
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +68,7 @@ def examples(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     training += [(query, (query + 8) % 16, (query + 9) % 16) for query in range(4)]
     validation = [(query, query + 2 * step, 23 - 2 * step + query % 2) for query in (16, 17) for step in (1, 2, 3)]
     for name, rows in (("training", training), ("validation", validation)):
-        written_examples(folder / name, rows, _paper_texts(), encoder)
+        written_examples(folder / name, rows, paper_texts(), encoder)
     return folder
 
 
@@ -132,7 +91,7 @@ def aspects(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
             kinds = ["linked", "linked", "two-away", "easy"]
             rows.append((query, topic, [*near, (query + 5) % 16, (query + 7) % 16], "background", kinds))
             rows.append((query, near, [*topic, (query + 6) % 16, (query + 8) % 16], "result", kinds))
-        sets[name] = [written_aspects(folder / name, rows, _paper_texts(), encoder)]
+        sets[name] = [written_aspects(folder / name, rows, paper_texts(), encoder)]
     return Inputs(encoder=encoder, **sets)
 
 
@@ -141,7 +100,7 @@ def cropped_papers(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     """Inputs of trainings on spans of papers."""
     folder = tmp_path_factory.mktemp("crops")
     parts = {"training": range(12), "validation": range(16, 22)}
-    sets = {name: [written_crops(folder / name, [*of], _paper_texts(), encoder)] for name, of in parts.items()}
+    sets = {name: [written_crops(folder / name, [*of], paper_texts(), encoder)] for name, of in parts.items()}
     return Inputs(encoder=encoder, **sets)
 
 
@@ -156,17 +115,9 @@ def several(inputs: Inputs, cropped_papers: Inputs) -> Inputs:
 
 
 @pytest.fixture(scope="session")
-def train_several(several: Inputs, outputs_in, tmp_path_factory: pytest.TempPathFactory):
+def train_several(several: Inputs, tmp_path_factory: pytest.TempPathFactory):
     """A function that trains with two objectives and returns the folder of the results."""
-
-    def run(inputs: Inputs = several, **settings) -> Path:
-        folder = tmp_path_factory.mktemp("several")
-        given = TrainingSettings(**{"batch_size": 4, "lr": 3e-3, **settings})
-        where = {"threads": 1, "state": folder / "state"}
-        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
-        return folder
-
-    return run
+    return lambda inputs=several, **settings: trained(tmp_path_factory.mktemp("several"), inputs, **settings)
 
 
 @pytest.fixture(scope="session")
@@ -191,38 +142,25 @@ def command_line(inputs: Inputs):
     return words
 
 
-@pytest.fixture(scope="session")
-def outputs_in():
-    """A function that names the files a training writes into a folder."""
-
-    def outputs(folder: Path) -> Outputs:
-        return Outputs(
-            model=folder / "model",
-            curves=folder / "curves.parquet",
-            settings=folder / "settings.json",
-            events=folder / "tensorboard",
-        )
-
-    return outputs
-
-
 @pytest.fixture
-def train_hybrid(aspects, outputs_in, tmp_path):
+def train_hybrid(aspects, tmp_path):
     """A function that trains by a hybrid of two losses into a folder of this name."""
 
     def run(name, stopping=None, inputs=aspects, **settings):
-        folder = tmp_path / name
-        given = TrainingSettings(**{"objectives": HYBRID, "epochs": 3, "batch_size": 4, "lr": 3e-3, **settings})
-        where = {"threads": 1, "state": folder / "state", "stopping": stopping}
-        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
-        return folder
+        return trained(tmp_path / name, inputs, stopping, **{"objectives": HYBRID, "epochs": 3, **settings})
 
     return run
 
 
-@pytest.fixture(scope="session")
-def paper_texts():
-    return _paper_texts
+@pytest.fixture(scope="module")
+def train(inputs, tmp_path_factory):
+    """A function that trains, two epochs of six steps unless settings say otherwise, and returns the folder."""
+
+    def run(name="trained", stopping=None, inputs=inputs, folder=None, **settings):
+        given = {"epochs": 2, **settings}
+        return trained(folder or tmp_path_factory.mktemp(name), inputs, stopping, **given)
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -230,21 +168,6 @@ def write_examples(encoder):
     """A function that writes examples of some triplets of paper numbers, and their tokens, into a folder."""
 
     def write(folder: Path, rows: list[tuple[int, int, int]]) -> ExampleFiles:
-        return written_examples(folder, rows, _paper_texts(), encoder)
+        return written_examples(folder, rows, paper_texts(), encoder)
 
     return write
-
-
-@pytest.fixture(scope="session")
-def write_papers():
-    return _write_papers
-
-
-@pytest.fixture(scope="session")
-def write_queries():
-    return _write_queries
-
-
-@pytest.fixture(scope="session")
-def write_documents():
-    return _write_documents

@@ -21,14 +21,13 @@ from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once f
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
-from cocite.core import checksums
-from cocite.encoder import checkpoints, training
-from cocite.encoder.examples import ExampleFiles
+from cocite.core import atomic
+from cocite.encoder import checkpoints, trainer
+from cocite.encoder.data import ExampleFiles
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
-from cocite.encoder.processes import UNFINISHED_STATUS
+from cocite.encoder.processes import UNFINISHED_STATUS, Unfinished
 from cocite.encoder.results import Outputs
-from cocite.encoder.schedule import Unfinished
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
 BATCHES = 18
@@ -83,7 +82,7 @@ def within_the_removal_of(name, *, call=1):
 
 
 def saving_after_each_step():
-    training.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 
 
 def saving_after_each_step_until(*, batch):
@@ -113,20 +112,20 @@ def random_cuts(count):
 
 MOMENTS = {
     "first-batch": lambda: before(Objective, "__call__"),
-    "before-the-first-step": lambda: before(training, "open_state"),
+    "before-the-first-step": lambda: before(trainer, "open_state"),
     "between-two-batches-of-a-step": lambda: before(Objective, "__call__", call=10),
     "sent-sigterm": lambda: sent_sigterm(batch=9),
     "third-epoch": lambda: before(Objective, "__call__", call=15),
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
-    "while-validating": lambda: before(training, "measure", call=3),
+    "while-validating": lambda: before(trainer, "measure", call=3),
     "while-saving-a-checkpoint": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
-    "before-a-checkpoint-is-on-the-disk": lambda: before(checksums, "sync", call=5),
-    "while-the-best-weights-are-written": lambda: before(training, "save_best", call=3),
+    "before-a-checkpoint-is-on-the-disk": lambda: before(atomic, "sync", call=5),
+    "while-the-best-weights-are-written": lambda: before(trainer, "save_best", call=3),
     "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "asdict", call=3),
-    "before-the-results": lambda: before(training, "write_results"),
-    "before-the-state-is-removed": lambda: before(training, "remove_state"),
+    "before-the-results": lambda: before(trainer, "write_results"),
+    "before-the-state-is-removed": lambda: before(trainer, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),
 }
 
@@ -137,7 +136,7 @@ def train(encoder, examples, folder):
         name: [ExampleFiles(table=at / name / "examples.parquet", tokens=at / name / "tokens") for at in folders]
         for name in ("training", "validation")
     }
-    inputs = training.Inputs(encoder=encoder, **sets)
+    inputs = trainer.Inputs(encoder=encoder, **sets)
     outputs = Outputs(
         model=folder / "model",
         curves=folder / "curves.parquet",
@@ -145,7 +144,7 @@ def train(encoder, examples, folder):
         events=folder / "tensorboard",
     )
     settings = parse_settings(TrainingSettings, sys.argv[5]) if len(sys.argv) > 5 else SETTINGS
-    training.train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=folder / "state")
+    trainer.train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=folder / "state")
 
 
 def fork(prepare, *arguments):

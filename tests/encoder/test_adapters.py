@@ -1,19 +1,19 @@
 """Adapters compute what the library adapters computes, learn alone, and lie several in one folder."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.encoder.building import trained
+from tests.encoder.published import edit
 from transformers import AutoConfig, AutoModel
 
-from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.encoder.adapters import adapters_in, new_adapter, read_adapter, save_adapters, switch_on
 from cocite.encoder.model import Encoder, open_encoder
-from cocite.encoder.training import train_encoder
 
 SIZES = {
     "vocab_size": 20,
@@ -61,16 +61,13 @@ def test_the_tokens_are_those_of_the_library():
 
 
 @pytest.fixture
-def train(inputs, outputs_in, tmp_path):
+def train(inputs, tmp_path):
     """A function that trains an adapter by its name from the folder of an encoder; it returns the model's folder."""
 
     def run(name, encoder=inputs.encoder, folder=None, **settings):
-        where = tmp_path / (folder or name)
         trainable = {"kind": "adapter", "name": name, "reduction": 4} if name else "all"
-        given = TrainingSettings(epochs=1, batch_size=4, lr=3e-3, trainable=trainable, **settings)
-        options = {"seed": 1, "training_seed": 1, "threads": 1, "state": where / "state"}
-        train_encoder(replace(inputs, encoder=encoder), outputs_in(where), given, **options)
-        return where / "model"
+        started = replace(inputs, encoder=encoder)
+        return trained(tmp_path / (folder or name), started, trainable=trainable, **settings) / "model"
 
     return run
 
@@ -79,7 +76,7 @@ def weights_of(model: Path, name: str):
     return load_file(model / "adapters" / name / "adapter.safetensors")
 
 
-def test_an_adapter_learns_alone_and_the_encoder_stays_as_it_was(train, encoder):
+def test_an_adapter_learns_alone_the_encoder_stays_as_it_was_and_the_card_says_how_to_switch_it_on(train, encoder):
     model = train("search")
     before, after = (load_file(folder / "model.safetensors") for folder in (encoder, model))
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -89,10 +86,7 @@ def test_an_adapter_learns_alone_and_the_encoder_stays_as_it_was(train, encoder)
         for inner in ("adapter_down.0", "adapter_up")
         for kind in ("weight", "bias")
     }
-
-
-def test_the_card_says_how_the_adapter_is_switched_on(train):
-    card = (train("search") / "README.md").read_text()
+    card = (model / "README.md").read_text()
     assert 'model.load_adapter("this folder/adapters/search", use_safetensors=True, set_active=True)' in card
     assert "| trainable: reduction | 4 |" in card
     assert "model.encode" not in card
@@ -102,31 +96,13 @@ def test_several_lie_in_one_folder_and_one_of_the_same_name_learns_on(train):
     first = train("search")
     second = train("proximity", encoder=first)
     assert adapters_in(second) == ["proximity", "search"]
-    assert all(
-        torch.equal(weight, weights_of(second, "search")[name]) for name, weight in weights_of(first, "search").items()
-    )
+    before, kept = (weights_of(model, "search") for model in (first, second))
+    assert all(torch.equal(weight, kept[name]) for name, weight in before.items())
     third = train("search", encoder=second, folder="third", max_steps=1, warmup=0.0)
-    moved = max(
-        float((weight - weights_of(first, "search")[name]).abs().max())
-        for name, weight in weights_of(third, "search").items()
-    )
+    moved = max(float((weight - before[name]).abs().max()) for name, weight in weights_of(third, "search").items())
     assert 0 < moved < 0.01
     assert adapters_in(third) == ["proximity", "search"]
-
-
-def test_an_encoder_that_learns_itself_leaves_the_adapters_behind(train):
-    assert adapters_in(train(None, encoder=train("search"), folder="whole")) == []
-
-
-def test_a_saved_adapter_is_the_one_that_was_switched_on(encoder, tmp_path):
-    opened = open_encoder(encoder)
-    switch_on(opened, new_adapter(opened, "regression", 2))
-    save_adapters(opened, encoder, tmp_path)
-    again = read_adapter(opened, tmp_path, "regression")
-    for name, weight in opened.adapter.state_dict().items():
-        assert torch.equal(again.state_dict()[name], weight)
-    config = json.loads((tmp_path / "adapters/regression/adapter_config.json").read_text())
-    assert config["config"]["reduction_factor"] == 2
+    assert adapters_in(train(None, encoder=first, folder="whole")) == []  # an encoder that learns itself has none
 
 
 @pytest.fixture
@@ -138,36 +114,34 @@ def saved(encoder, tmp_path):
     return opened, tmp_path
 
 
-def test_an_adapter_that_is_not_there_is_refused_with_those_that_are(saved):
+def test_a_saved_adapter_is_the_one_that_was_switched_on(saved):
     opened, folder = saved
-    with pytest.raises(InputError, match="has no adapter proximity; it has search"):
-        read_adapter(opened, folder, "proximity")
+    again = read_adapter(opened, folder, "search").state_dict()
+    assert all(torch.equal(again[name], weight) for name, weight in opened.adapter.state_dict().items())
+    assert read_json(folder / CONFIG)["config"]["reduction_factor"] == 4
 
 
-def test_an_adapter_of_another_kind_is_refused(saved):
-    opened, folder = saved
-    path = folder / "adapters/search/adapter_config.json"
-    config = json.loads(path.read_text())
-    config["config"]["mh_adapter"] = True
-    path.write_text(json.dumps(config))
-    with pytest.raises(InputError, match="mh_adapter is True"):
-        read_adapter(opened, folder, "search")
+CONFIG, WEIGHTS = "adapters/search/adapter_config.json", "adapters/search/adapter.safetensors"
 
 
-def test_pickled_weights_are_refused(saved):
-    opened, folder = saved
-    weights = folder / "adapters/search/adapter.safetensors"
-    weights.rename(weights.with_name("pytorch_adapter.bin"))
-    with pytest.raises(InputError, match="pickled weights are not loaded"):
-        read_adapter(opened, folder, "search")
-
-
-def test_an_adapter_of_another_encoder_is_refused(saved):
-    opened, folder = saved
-    path = folder / "adapters/search/adapter.safetensors"
+def doubled(path):
     save_file({name: weight.repeat(2, *[1] * (weight.ndim - 1)) for name, weight in load_file(path).items()}, path)
-    with pytest.raises(InputError, match="cannot be opened as an encoder"):
-        read_adapter(opened, folder, "search")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("proximity", lambda folder: None, "has no adapter proximity; it has search"),
+        ("search", lambda folder: edit(folder / CONFIG, config={"mh_adapter": True}), "mh_adapter is True"),
+        ("search", lambda folder: (folder / WEIGHTS).rename(folder / "a.bin"), "pickled weights are not loaded"),
+        ("search", lambda folder: doubled(folder / WEIGHTS), "cannot be opened as an encoder"),
+    ],
+)
+def test_an_adapter_that_is_not_there_or_does_not_fit_is_refused(saved, name, change, message):
+    opened, folder = saved
+    change(folder)
+    with pytest.raises(InputError, match=message):
+        read_adapter(opened, folder, name)
 
 
 def test_an_encoder_without_such_layers_is_refused():

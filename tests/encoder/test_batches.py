@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.batches import Collator
-from cocite.encoder.documents import documents_of
-from cocite.encoder.dropout import Dropout, let_drop_fast
-from cocite.encoder.examples import Examples, Links, open_examples
-from cocite.encoder.learner import Learner
+from cocite.encoder.attention import Dropout, let_drop_fast
+from cocite.encoder.batch import Collator, mini_batches_of_like_length, runs_of
+from cocite.encoder.data import Examples, Links, documents_of, open_examples
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Objective
-from cocite.encoder.tokens import joined_text, mini_batches_of_like_length, runs_of
+from cocite.encoder.objective import Learner, Objective
+from cocite.encoder.tokens import filled
 
 TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
@@ -87,9 +85,9 @@ def test_each_place_of_a_pair_or_triplet_leads_to_its_document():
     batch = collated([2, 1], start=1000)
     assert len(batch.mini_batches) == 1
     tokens = batch.mini_batches[0]["input_ids"]
-    assert tokens[batch.positives, 0].tolist() == [[11, 10], [10, 13], [10, 11]]
-    assert tokens[batch.negatives, 0].tolist() == [[11, 12], [10, 14], [10, 12]]
-    assert tokens[batch.triplets, 0].tolist() == [
+    assert tokens[batch.whole.positives, 0].tolist() == [[11, 10], [10, 13], [10, 11]]
+    assert tokens[batch.whole.negatives, 0].tolist() == [[11, 12], [10, 14], [10, 12]]
+    assert tokens[batch.whole.triplets, 0].tolist() == [
         [11, 10, 12],
         [10, 13, 14],
         [10, 13, 12],
@@ -111,22 +109,22 @@ def test_processes_embed_every_document_once_and_know_the_same_pairs():
     assert shares[0].shares == shares[1].shares == (3, 2)
     for share in shares:
         for name in ("positives", "negatives", "triplets"):
-            of_one, of_share = (batch.documents[getattr(batch, name).numpy()] for batch in (one, share))
+            of_one, of_share = (batch.documents[getattr(batch.whole, name).numpy()] for batch in (one, share))
             assert of_one.tolist() == of_share.tolist()
 
 
 def test_a_batch_is_padded_to_its_longest_document():
     documents = documents_of([np.array(tokens, np.int32) for tokens in ([5, 6], [7, 8, 9], [4])])
-    ids, mask = documents.padded([2, 1], padding=0)
+    ids, mask = documents.padded([2, 1], padding=0).values()
     assert ids.tolist() == [[4, 0, 0], [7, 8, 9]]
     assert mask.tolist() == [[1, 0, 0], [1, 1, 1]]
 
 
 def test_only_the_fields_that_are_there_are_joined():
-    assert joined_text(("Title", "Abstract"), "[SEP]") == "Title[SEP]Abstract"
-    assert joined_text(("Title", None), "[SEP]") == "Title"
-    assert joined_text(("", " Abstract "), "[SEP]") == "Abstract"
-    assert joined_text((None, ""), "[SEP]") == ""
+    assert "[SEP]".join(filled(("Title", "Abstract"))) == "Title[SEP]Abstract"
+    assert "[SEP]".join(filled(("Title", None))) == "Title"
+    assert "[SEP]".join(filled(("", " Abstract "))) == "Abstract"
+    assert "[SEP]".join(filled((None, ""))) == ""
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +177,7 @@ def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
     model.zero_grad()
     vectors = []
     for document in range(len(examples.documents)):
-        ids, mask = (torch.from_numpy(array) for array in examples.documents.padded([document], 0))
-        vectors.append(model({"input_ids": ids, "attention_mask": mask}))
+        vectors.append(model(examples.documents.padded([document], 0)))
     vectors = torch.cat(vectors)
     near, far = (
         torch.cosine_similarity(vectors[examples.queries[:8]], vectors[links.documents[:8]])

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import built, paper_texts, write_papers, write_queries
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Architecture, EncoderSettings
@@ -20,8 +21,7 @@ def test_both_libraries_open_a_built_encoder(encoder):
 
 def test_the_first_token_stands_for_the_text_where_pooling_is_cls(corpus, small_settings, tmp_path):
     settings = EncoderSettings(build=small_settings.build, pooling="cls", max_length=16)
-    inputs = ([corpus / "papers.parquet"], corpus / "queries.parquet", tmp_path / "model")
-    build_encoder(*inputs, settings=settings, seed=1)
+    built(corpus, tmp_path / "model", settings)
     tokens = AutoTokenizer.from_pretrained(tmp_path / "model")("bees collect", return_tensors="pt")
     with torch.inference_mode():
         first = AutoModel.from_pretrained(tmp_path / "model").eval()(**tokens).last_hidden_state[0, 0]
@@ -42,9 +42,7 @@ def test_papers_that_are_kept_out_leave_no_trace_in_the_vocabulary(encoder):
     assert not [token for token in vocabulary if "zy" in token or "ÿ" in token]
 
 
-def test_buckets_and_runs_do_not_change_an_encoder(
-    corpus, encoder, small_settings, paper_texts, write_papers, tmp_path
-):
+def test_buckets_and_runs_do_not_change_an_encoder(corpus, encoder, small_settings, tmp_path):
     texts = paper_texts()
     even, odd = (
         write_papers(tmp_path / f"{r}.parquet", {i: t for i, t in texts.items() if i % 2 == r}) for r in (0, 1)
@@ -55,13 +53,12 @@ def test_buckets_and_runs_do_not_change_an_encoder(
 
 
 def test_another_seed_gives_other_weights(corpus, encoder, small_settings, tmp_path):
-    inputs = ([corpus / "papers.parquet"], corpus / "queries.parquet", tmp_path / "model")
-    build_encoder(*inputs, settings=small_settings, seed=2)
+    built(corpus, tmp_path / "model", small_settings, seed=2)
     assert (tmp_path / "model" / "tokenizer.json").read_bytes() == (encoder / "tokenizer.json").read_bytes()
     assert (tmp_path / "model" / "model.safetensors").read_bytes() != (encoder / "model.safetensors").read_bytes()
 
 
-def test_a_corpus_without_texts_is_refused(small_settings, write_papers, write_queries, tmp_path):
+def test_a_corpus_without_texts_is_refused(small_settings, tmp_path):
     papers = write_papers(tmp_path / "papers.parquet", {1: (None, None), 2: ("held out", None)})
     queries = write_queries(tmp_path / "queries.parquet", {2: "holdout"})
     with pytest.raises(InputError, match="no titles and abstracts"):

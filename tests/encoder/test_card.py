@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.origins import settings_of_origin
-from cocite.core.tables.files import write_json
+from cocite.core.atomic import write_json
 from cocite.encoder.card import SEPARATOR, card_of
 
 CONFIGURATION = {

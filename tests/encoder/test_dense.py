@@ -1,6 +1,7 @@
 """A linear map behind the pooling: of published encoders, of probes, in training, and in sentence-transformers."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,19 +9,19 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import trained
+from tests.encoder.published import fetched as published_fetch
+from tests.examples import HYBRID
 
 from cocite.config.encoders import EncoderSettings, LearnedMap
-from cocite.config.loss import Loss
-from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json, write_json
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.encoder.dense import Dense, read_dense, save_dense
 from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.layers import Dense, read_dense, save_dense
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.tokens import tokenise
-from cocite.encoder.training import Inputs
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 WEIGHTS = "2_Map/model.safetensors"
@@ -51,8 +52,7 @@ def published(encoder, tmp_path):
 
 
 def fetched(source, tmp_path, **settings) -> Path:
-    fetch_encoder(EncoderSettings(model=str(source), max_length=16, **settings), tmp_path / "fetched")
-    return tmp_path / "fetched"
+    return published_fetch(source, tmp_path / "fetched", max_length=16, **settings)
 
 
 def vectors(folder, **options):
@@ -99,41 +99,34 @@ def test_maps_that_cannot_be_kept_are_refused(published, tmp_path):
         fetched(pickled, tmp_path)
 
 
-def written_maps(path: Path, loss: Loss, weight: torch.Tensor) -> Path:
-    name = name_of_map(Trained(f"{loss.kind} temperature=20.0 sampled_negatives=true", 128, 1))
-    save_file({name: weight}, path)
-    return path
-
-
-def test_the_map_of_a_probe_is_put_behind_the_encoder(encoder, tmp_path):
-    loss, weight = MultipleNegativesRanking(kind="mnrl"), drawn_map(16, 16, bias=False).weight.detach()
-    maps = written_maps(tmp_path / "maps.safetensors", loss, weight)
-    learned = LearnedMap(probe="which", triplets="specter", loss=loss)
-    settings = EncoderSettings(model=str(encoder), max_length=16, map=learned)
-    fetch_encoder(settings, tmp_path / "mapped", maps=maps)
-    np.testing.assert_allclose(vectors(tmp_path / "mapped"), vectors(encoder) @ weight.numpy().T, atol=1e-5)
-    assert "the probe which learned from the triplets specter" in (tmp_path / "mapped/README.md").read_text()
-    other = settings.model_copy(update={"map": learned.model_copy(update={"seed": 2})})
-    with pytest.raises(InputError, match="holds no map"):
-        fetch_encoder(other, tmp_path / "other", maps=maps)
-
-
 @pytest.fixture
 def mapped(encoder, tmp_path):
-    """An encoder with a map of its own."""
-    loss = MultipleNegativesRanking(kind="mnrl")
-    maps = written_maps(tmp_path / "maps.safetensors", loss, drawn_map(16, 16, bias=False).weight.detach())
-    settings = EncoderSettings(
-        model=str(encoder), max_length=16, map=LearnedMap(probe="which", triplets="specter", loss=loss)
-    )
-    fetch_encoder(settings, tmp_path / "mapped", maps=maps)
-    return tmp_path / "mapped"
+    """A function that fetches the encoder with the map of a probe behind it, and that map."""
+    loss, weight = MultipleNegativesRanking(kind="mnrl"), drawn_map(16, 16, bias=False).weight.detach()
+    maps = tmp_path / "maps.safetensors"
+    save_file({name_of_map(Trained("mnrl temperature=20.0 sampled_negatives=true", 128, 1)): weight}, maps)
+
+    def fetch(seed=1):
+        learned = LearnedMap(probe="which", triplets="specter", loss=loss, seed=seed)
+        settings = EncoderSettings(model=str(encoder), max_length=16, map=learned)
+        fetch_encoder(settings, tmp_path / "mapped", maps=maps)
+        return tmp_path / "mapped", weight.numpy()
+
+    return fetch
 
 
-def test_the_map_learns_with_the_encoder_and_is_saved_with_it(mapped, aspects, train_hybrid):
-    inputs = Inputs(encoder=mapped, training=aspects.training, validation=aspects.validation)
-    model = train_hybrid("trained", inputs=inputs) / "model"
-    before, after = (read_dense(folder / "2_Map").linear.weight for folder in (mapped, model))
+def test_the_map_of_a_probe_is_put_behind_the_encoder(mapped, encoder):
+    folder, weight = mapped()
+    np.testing.assert_allclose(vectors(folder), vectors(encoder) @ weight.T, atol=1e-5)
+    assert "the probe which learned from the triplets specter" in (folder / "README.md").read_text()
+    with pytest.raises(InputError, match="holds no map"):
+        mapped(seed=2)
+
+
+def test_the_map_learns_with_the_encoder_and_is_saved_with_it(mapped, aspects, tmp_path):
+    inputs = replace(aspects, encoder=mapped()[0])
+    model = trained(tmp_path / "trained", inputs, objectives=HYBRID, epochs=1) / "model"
+    before, after = (read_dense(folder / "2_Map").linear.weight for folder in (inputs.encoder, model))
     assert not torch.equal(before, after)
     np.testing.assert_allclose(SentenceTransformer(str(model)).encode(TEXTS), vectors(model), atol=1e-5)
     in_space = SentenceTransformer(str(model / "aspects/result")).encode(TEXTS)
@@ -142,7 +135,7 @@ def test_the_map_learns_with_the_encoder_and_is_saved_with_it(mapped, aspects, t
     np.testing.assert_allclose(in_space, expected, atol=1e-5)
 
 
-def test_additions_of_low_rank_leave_the_map_as_it_is(mapped, aspects, train_hybrid):
-    inputs = Inputs(encoder=mapped, training=aspects.training, validation=aspects.validation)
-    model = train_hybrid("added", inputs=inputs, trainable=TrainingSettings(trainable="lora").trainable) / "model"
-    assert torch.equal(*(read_dense(folder / "2_Map").linear.weight for folder in (mapped, model)))
+def test_additions_of_low_rank_leave_the_map_as_it_is(mapped, inputs, tmp_path):
+    started = replace(inputs, encoder=mapped()[0])
+    model = trained(tmp_path / "added", started, trainable="lora") / "model"
+    assert torch.equal(*(read_dense(folder / "2_Map").linear.weight for folder in (started.encoder, model)))

@@ -10,15 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import write_documents
 from tests.spoiling import SPOILS
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vectors_of
-from cocite.encoder import embedding, tokens, vector_file
+from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
+from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
 from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
-from cocite.encoder.tokens import batches_of_like_length, open_tokenizer, texts_of
+from cocite.encoder.tokens import open_tokenizer, texts_of
 
 TEXTS = {
     "a": ("bees collect", "nectar from flowers in the meadow bees bees bees collect flowers nectar meadow in the"),
@@ -36,7 +38,7 @@ class KilledError(Exception):
 
 
 @pytest.fixture
-def documents(write_documents, tmp_path):
+def documents(tmp_path):
     return write_documents(tmp_path / "documents.parquet", TEXTS)
 
 
@@ -54,8 +56,10 @@ def embed(encoder, tmp_path):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    """Windows of four documents, batches of at most 12 tokens: a, b, d and f have 16, 3, 5 and 11 or more tokens."""
+    """Windows of four documents, batches of at most 12 tokens: a, b, d and f have 16, 3, 5 and 11 or more tokens. Each
+    batch is written to the disk."""
     monkeypatch.setattr(embedding, "WINDOW", 4)
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
     monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 12)
 
 
@@ -119,7 +123,6 @@ def test_an_embedding_by_adapters_that_was_killed_ends_with_the_same_bytes(
     _, folder = with_adapter
     whole = embed(documents, "whole", folder, adapters=["search", ""]).read_bytes()
     all_batches = len(batches.sizes)
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     for most in range(1, all_batches):
         batches.sizes.clear()
         batches.most = most
@@ -135,37 +138,27 @@ def test_documents_without_text_are_left_out_and_counted(documents, embed, capfd
     assert "Embedded 4 of 6 documents; 2 have no text." in capfd.readouterr().err
 
 
-def test_documents_may_all_be_without_text(write_documents, embed, encoder, tmp_path):
+def test_documents_may_all_be_without_text(embed, encoder, tmp_path):
     empty = write_documents(tmp_path / "empty.parquet", {"a": (None, None), "b": ("", " ")})
     table = read_table(embed(empty), "document_embeddings")
     assert len(table) == 0
     assert table.schema.field("vector").type.list_size == open_encoder(encoder).dimension
 
 
-def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
-    vectors = []
-    for size in (1, 2, 100):
-        monkeypatch.setattr(embedding, "WINDOW", size)
-        vectors.append(vectors_of(read_table(embed(documents), "document_embeddings")))
-    np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
-    np.testing.assert_allclose(vectors[1], vectors[2], atol=1e-6)
-
-
-def test_how_much_is_read_and_written_together_changes_no_vector(documents, embed, monkeypatch):
+def test_how_much_is_read_embedded_and_written_together_changes_nothing_but_noise(documents, embed, monkeypatch):
     whole = read_table(embed(documents), "document_embeddings")
     for size in (1, 2, 3):
-        monkeypatch.setattr(tokens, "ROWS_READ", size)
-        monkeypatch.setattr(embedding, "ROWS_WRITTEN", size)
-        assert read_table(embed(documents), "document_embeddings").equals(whole)
+        with monkeypatch.context() as patch:
+            patch.setattr(tokens, "ROWS_READ", size)
+            patch.setattr(embedding, "ROWS_WRITTEN", size)
+            assert read_table(embed(documents), "document_embeddings").equals(whole)
+        monkeypatch.setattr(embedding, "WINDOW", size)
+        vectors = vectors_of(read_table(embed(documents), "document_embeddings"))
+        monkeypatch.undo()
+        np.testing.assert_allclose(vectors, vectors_of(whole), atol=1e-6)
 
 
-def test_the_same_documents_give_the_same_bytes_again(documents, embed):
-    assert embed(documents, "first").read_bytes() == embed(documents, "second").read_bytes()
-
-
-def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
-    write_documents, documents, embed, encoder, tmp_path
-):
+def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(documents, embed, encoder, tmp_path):
     others = write_documents(tmp_path / "others.parquet", {"b": ("bees", None), "x": ("loops in programs", None)})
     alone = [embed(documents, "first").read_bytes(), embed(others, "second").read_bytes()]
     (tmp_path / "benchmark").mkdir()
@@ -176,15 +169,15 @@ def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
     assert not (tmp_path / "state").exists()
 
 
-def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
-    assert embed(documents, "one", threads=1).read_bytes() == embed(documents, "three", threads=3).read_bytes()
+def test_the_same_documents_give_the_same_bytes_again_also_by_more_threads(documents, embed, small_batches):
+    first, again, by_three = (embed(documents, str(number), threads=1 + number).read_bytes() for number in (0, 0, 2))
+    assert first == again == by_three
 
 
 @pytest.mark.parametrize("done", range(4))
 def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes(
     documents, embed, small_batches, batches, monkeypatch, tmp_path, done
 ):
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     whole = embed(documents, "whole").read_bytes()
     # The first window has a, d and b: a alone is longer than 12 tokens, d and b have 2 × 5; the second has f alone.
     assert batches.sizes == [1, 2, 1]
@@ -200,7 +193,8 @@ def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes
     assert not (tmp_path / "state").exists()
 
 
-def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_batches, batches):
+def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_batches, batches, monkeypatch):
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 20.0)
     whole = embed(documents, "whole").read_bytes()
     batches.sizes.clear()
     batches.most = 2
@@ -217,7 +211,6 @@ def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_
 def test_an_embedding_whose_state_is_spoilt_gives_the_same_bytes_and_says_so(
     documents, embed, small_batches, batches, monkeypatch, tmp_path, capfd, killed_after, name, spoil
 ):
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     whole = embed(documents, "whole").read_bytes()
     batches.sizes.clear()
     batches.most = killed_after
@@ -239,9 +232,12 @@ def raise_killed(*_):
 
 
 def test_other_documents_are_embedded_from_the_start(
-    documents, embed, small_batches, batches, monkeypatch, write_documents
+    documents,
+    embed,
+    small_batches,
+    batches,
+    monkeypatch,
 ):
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     batches.most = 2
     with pytest.raises(KilledError):
         embed(documents)
@@ -265,18 +261,14 @@ def test_a_vector_that_is_not_finite_is_reported_with_its_document(documents, em
         embed(documents)
 
 
-def test_a_folder_that_is_no_encoder_is_named(documents, embed, tmp_path):
+def test_a_folder_that_is_no_encoder_or_a_broken_one_is_named(encoder, documents, embed, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({}))
     with pytest.raises(InputError, match=r"has no modules\.json"):
         embed(documents, model=tmp_path)
-
-
-def test_weights_that_are_cut_short_are_named(encoder, documents, embed, tmp_path):
-    broken = shutil.copytree(encoder, tmp_path / "broken")
-    weights = broken / "model.safetensors"
+    weights = shutil.copytree(encoder, tmp_path / "broken") / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(InputError, match="broken: cannot be opened as an encoder"):
-        embed(documents, model=broken)
+        embed(documents, model=weights.parent)
 
 
 def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
@@ -289,7 +281,7 @@ def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatc
 
 
 @pytest.fixture
-def files(write_documents, tmp_path):
+def files(tmp_path):
     """Two files of documents, with a, b and c to g; b and f have no text."""
     names = list(WORDS)
     return [
@@ -303,25 +295,19 @@ def test_texts_come_in_the_order_of_the_files_and_may_be_empty(encoder, files):
     assert [text[:3] for text in texts] == [(name, text or "", False) for name, text in WORDS.items()]
 
 
-def test_a_window_counts_documents_with_a_text_and_without(encoder, files):
-    found = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=3))
-    assert [window.names for window in found] == [["a", "c"], ["d", "e"], ["g"]]
-    assert [window.rows.tolist() for window in found] == [[0, 2], [3, 4], [6]]
-    # Each word is a token; [CLS] and [SEP] are two more.
-    assert [window.tokens.lengths.tolist() for window in found] == [[3, 4], [5, 3], [3]]
-
-
-def test_windows_may_start_later(encoder, files):
-    found = list(tokenised_windows(files, open_tokenizer(encoder), start=1, size=3))
-    assert [window.names for window in found] == [["d", "e"], ["g"]]
-    assert [window.rows.tolist() for window in found] == [[3, 4], [6]]
-    assert list(tokenised_windows(files, open_tokenizer(encoder), start=3, size=3)) == []
-
-
-def test_a_window_may_have_no_text_at_all(encoder, files):
-    second = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=1))[1]
-    assert second.names == []
-    assert len(second.tokens) == 0
+@pytest.mark.parametrize(
+    ("start", "size", "expected"),
+    [
+        # Each word is a token; [CLS] and [SEP] are two more.
+        (0, 3, [(["a", "c"], [0, 2], [3, 4]), (["d", "e"], [3, 4], [5, 3]), (["g"], [6], [3])]),
+        (1, 3, [(["d", "e"], [3, 4], [5, 3]), (["g"], [6], [3])]),
+        (3, 3, []),
+        (5, 1, [([], [], []), (["g"], [6], [3])]),
+    ],
+)
+def test_a_window_counts_documents_with_a_text_and_without(encoder, files, start, size, expected):
+    windows = tokenised_windows(files, open_tokenizer(encoder), start=start, size=size)
+    assert [(each.names, each.rows.tolist(), each.tokens.lengths.tolist()) for each in windows] == expected
 
 
 @given(lengths=st.lists(st.integers(1, 40), max_size=60), tokens=st.integers(1, 200))

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tests.encoder.published import edit
+from tests.encoder.published import fetched as published_fetch
 from tests.hub import COMMIT, serve_hub
 from transformers import AutoConfig, AutoModelForMaskedLM
 
@@ -18,6 +20,10 @@ from cocite.core.errors import InputError
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder, readable
+
+
+def fetched(source, output, **settings):
+    return published_fetch(source, output, **{"max_length": 16, **settings})
 
 
 def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):
@@ -32,7 +38,7 @@ def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):
 
 
 def test_a_fetched_folder_has_our_pooling_and_length(encoder, tmp_path):
-    fetch_encoder(EncoderSettings(model=str(encoder), pooling="cls", max_length=10), tmp_path / "model")
+    fetched(encoder, tmp_path / "model", pooling="cls", max_length=10)
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert (model[1].pooling_mode, model.max_seq_length) == ("cls", 10)
 
@@ -42,8 +48,8 @@ def test_a_plain_hugging_face_folder_will_do(encoder, tmp_path):
     plain.mkdir()
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(encoder / name, plain)
-    fetch_encoder(EncoderSettings(model=str(plain), max_length=16), tmp_path / "model")
-    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in (encoder, tmp_path / "model"))
+    folders = (encoder, fetched(plain, tmp_path / "model"))
+    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in folders)
     assert next(same) == pytest.approx(next(same))
 
 
@@ -53,36 +59,12 @@ def test_adapters_are_fetched_with_their_encoder_and_must_fit_it(encoder, tmp_pa
         switch_on(opened, new_adapter(opened, name, 4))
         save_adapters(opened, encoder, tmp_path / name)
     adapters = {name: {"model": str(tmp_path / name / "adapters" / name)} for name in ("search", "proximity")}
-    fetch_encoder(EncoderSettings(model=str(encoder), max_length=16, adapters=adapters), tmp_path / "model")
+    fetched(encoder, tmp_path / "model", adapters=adapters)
     assert adapters_in(tmp_path / "model") == ["proximity", "search"]
     config = tmp_path / "search/adapters/search/adapter_config.json"
     config.write_text(config.read_text().replace('"relu"', '"swish"'))
     with pytest.raises(InputError, match="non_linearity is 'swish'"):
-        fetch_encoder(EncoderSettings(model=str(encoder), max_length=16, adapters=adapters), tmp_path / "other")
-
-
-def test_pickled_weights_are_refused(encoder, tmp_path):
-    pickled = shutil.copytree(encoder, tmp_path / "pickled")
-    (pickled / "model.safetensors").unlink()
-    torch.save({"weights": torch.zeros(2)}, pickled / "pytorch_model.bin")
-    with pytest.raises(InputError, match="no safetensors; pickled weights are not loaded"):
-        fetch_encoder(EncoderSettings(model=str(pickled), max_length=16), tmp_path / "model")
-    assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("missing", "message"),
-    [
-        (["tokenizer.json", "tokenizer_config.json"], "broken: holds no vocabulary"),
-        (["config.json"], r"broken/config\.json does not exist"),
-    ],
-)
-def test_a_folder_that_lacks_a_part_is_refused(encoder, tmp_path, missing, message):
-    broken = shutil.copytree(encoder, tmp_path / "broken")
-    for name in missing:
-        (broken / name).unlink()
-    with pytest.raises(InputError, match=message):
-        fetch_encoder(EncoderSettings(model=str(broken), max_length=16), tmp_path / "model")
+        fetched(encoder, tmp_path / "other", adapters=adapters)
 
 
 @pytest.fixture
@@ -90,63 +72,36 @@ def with_code(encoder, tmp_path):
     """An encoder beside whose weights code lies that says when it is run."""
     folder = shutil.copytree(encoder, tmp_path / "with_code")
     (folder / "own.py").write_text(f"from pathlib import Path\nPath({str(tmp_path / 'run')!r}).touch()\n")
-    config = json.loads((folder / "config.json").read_text())
-    config["auto_map"] = {"AutoConfig": "own.Settings", "AutoModel": "own.Model"}
-    (folder / "config.json").write_text(json.dumps(config))
+    edit(folder / "config.json", auto_map={"AutoConfig": "own.Settings", "AutoModel": "own.Model"})
     return folder
 
 
-def test_an_architecture_that_is_code_beside_the_weights_is_refused_and_nobody_is_asked(
-    with_code, tmp_path, monkeypatch
-):
-    config = json.loads((with_code / "config.json").read_text()) | {"model_type": "own-bert"}
-    (with_code / "config.json").write_text(json.dumps(config))
+def test_code_beside_weights_is_not_run_and_nobody_is_asked(with_code, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda *_: "y")
-    with pytest.raises(InputError, match=r"its architecture own-bert is code of its own .* which is not run; take an"):
-        fetch_encoder(EncoderSettings(model=str(with_code), max_length=16), tmp_path / "model")
-    assert not (tmp_path / "run").exists()
-    assert not (tmp_path / "model").exists()
-
-
-def test_code_beside_weights_of_a_known_architecture_is_not_run(with_code, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("builtins.input", lambda *_: "y")
-    fetch_encoder(EncoderSettings(model=str(with_code), max_length=16), tmp_path / "model")
-    assert not (tmp_path / "run").exists()
-    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in (encoder, tmp_path / "model"))
+    same = (
+        SentenceTransformer(str(fetched(folder, tmp_path / "model")), device="cpu").encode("bees")
+        for folder in (encoder, with_code)
+    )
     assert next(same) == pytest.approx(next(same))
+    edit(with_code / "config.json", model_type="own-bert")
+    with pytest.raises(InputError, match=r"its architecture own-bert is code of its own .* which is not run; take an"):
+        fetched(with_code, tmp_path / "own")
+    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "own").exists()
 
 
-def test_weights_that_are_not_all_there_are_refused(encoder, tmp_path):
-    deeper = shutil.copytree(encoder, tmp_path / "deeper")
-    config = json.loads((deeper / "config.json").read_text())
-    (deeper / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 2}))
-    # A layer of BERT has six dense and two normalising parts, each with weights and biases.
-    with pytest.raises(InputError, match=r"lack 16 weights of the transformer, as encoder\.layer\.1\."):
-        fetch_encoder(EncoderSettings(model=str(deeper), max_length=16), tmp_path / "model")
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=f"{tmp_path}/none is no folder here"):
-        fetch_encoder(EncoderSettings(model=f"{tmp_path}/none"), tmp_path / "model")
-
-
-def test_a_module_that_would_be_lost_is_refused(encoder, tmp_path):
-    deeper = shutil.copytree(encoder, tmp_path / "deeper")
-    modules = json.loads((deeper / "modules.json").read_text())
-    modules.append({"idx": 2, "name": "2", "path": "2_LayerNorm", "type": "sentence_transformers.models.LayerNorm"})
-    (deeper / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(InputError, match="has a module LayerNorm"):
-        fetch_encoder(EncoderSettings(model=str(deeper), max_length=16), tmp_path / "model")
-
-
-def test_texts_longer_than_the_encoder_reads_are_refused(encoder, tmp_path):
-    with pytest.raises(InputError, match="max_length is 17; the encoder reads at most 16 tokens"):
-        fetch_encoder(EncoderSettings(model=str(encoder), max_length=17), tmp_path / "model")
-
-
-def test_a_package_that_is_not_installed_is_named(tmp_path):
-    with pytest.raises(InputError, match="'no_such_package' is not installed"):
-        fetch_encoder(EncoderSettings(package="no_such_package"), tmp_path / "model")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "no/such/folder"}, "no/such/folder is no folder here"),
+        ({"package": "no_such_package"}, "'no_such_package' is not installed"),
+        ({"model": "{encoder}", "max_length": 17}, "max_length is 17; the encoder reads at most 16 tokens"),
+    ],
+)
+def test_what_cannot_be_fetched_as_the_settings_say_is_named(settings, message, encoder, tmp_path):
+    given = {key: value.format(encoder=encoder) if isinstance(value, str) else value for key, value in settings.items()}
+    with pytest.raises(InputError, match=message):
+        fetch_encoder(EncoderSettings(**given), tmp_path / "model")
 
 
 @pytest.fixture
@@ -190,7 +145,7 @@ def test_a_full_disk_and_missing_memory_are_no_faults_of_the_encoder(error, tmp_
 
 
 @pytest.mark.parametrize(
-    "writer", ["transformers.PreTrainedTokenizerFast.save_pretrained", "cocite.encoder.prediction.save_file"]
+    "writer", ["transformers.PreTrainedTokenizerFast.save_pretrained", "cocite.encoder.masking.save_file"]
 )
 def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encoder, tmp_path, monkeypatch):
     def refuse(*_, **__):
@@ -201,4 +156,4 @@ def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encod
     model.save_pretrained(source)
     monkeypatch.setattr(writer, refuse)
     with pytest.raises(Exception, match=r"^Disk quota exceeded"):
-        fetch_encoder(EncoderSettings(model=str(source), max_length=16), tmp_path / "model")
+        fetched(source, tmp_path / "model")

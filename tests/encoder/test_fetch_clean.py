@@ -21,8 +21,8 @@ from tests.encoder.changes import (
 )
 from tests.encoder.published import as_sentence_transformer, edit, fetched, published
 
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.model import open_encoder
 

@@ -29,6 +29,7 @@ from tests.encoder.changes import (
     sharing_an_id,
     spoilt,
     starting_with,
+    without,
     without_unknown,
     written,
 )
@@ -75,7 +76,10 @@ REFUSED = {
         written("config.json", num_hidden_layers=1),
         "have 16 weights that the transformer of config.json",
     ),
-    "more layers": (written("config.json", num_hidden_layers=3), "lack 16 weights of the transformer"),
+    "more layers": (
+        written("config.json", num_hidden_layers=3),
+        r"lack 16 weights of the transformer, as encoder\.layer\.2\.",
+    ),
     "prompts left out": (written(POOLING, include_prompt=False), "leaves out the tokens of prompts"),
     "task": (written(TEXTS, transformer_task="fill-mask"), "transformer_task is 'fill-mask', and only"),
     "another output": (written(TEXTS, module_output_name="logits"), "module_output_name is 'logits', and only"),
@@ -98,6 +102,17 @@ REFUSED = {
     "split special tokens": (
         written("tokenizer_config.json", split_special_tokens=True),
         r"its special tokens are split in texts \(split_special_tokens\)",
+    ),
+    # Parts that are missing, or would be lost.
+    "no vocabulary": (without(TOKENIZER, "tokenizer_config.json"), "layered: holds no vocabulary"),
+    "no settings": (without("config.json"), r"layered/config\.json does not exist"),
+    "a pickle alone": (
+        lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
+        "holds no safetensors; pickled weights are not loaded",
+    ),
+    "a further module": (
+        changed("modules.json", lambda modules: [*modules, {**modules[1], "type": modules[1]["type"] + "2"}]),
+        "has a module Pooling2 behind its transformer, which would be lost",
     ),
     # Weights that are read from elsewhere, or not as safetensors.
     "a pickle in the index": (indexed("w.bin"), "names 'w.bin'; weights must be safetensors in the same folder"),
@@ -205,7 +220,7 @@ REFUSED = {
         reweighed(lambda weights: weights.update({"weight": weights["linear.weight"] * 2}), "2_Dense/" + WEIGHTS),
         r"2_Dense/model.safetensors: holds a weight twice, with and without linear\. before its name",
     ),
-    "a map without settings": (lambda folder: (folder / DENSE).unlink(), r"2_Dense/config\.json does not exist"),
+    "a map without settings": (without(DENSE), r"2_Dense/config\.json does not exist"),
     # The vocabulary.
     "a token too many": (
         changed(TOKENIZER, lambda content: content | {"added_tokens": [*content["added_tokens"], added("[NEW]", 900)]}),

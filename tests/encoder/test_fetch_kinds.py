@@ -1,6 +1,5 @@
 """Encoders of the kinds that are published keep their vectors, and open without a network."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -28,18 +27,21 @@ def vectors(folder):
     return embed(opened, tokenise(TEXTS, opened.tokenizer))
 
 
+def assert_same_vectors(source, folder, **settings):
+    """Fetch an encoder; both libraries give it the vectors that sentence-transformers gives its source."""
+    own = SentenceTransformer(str(source), device="cpu")
+    own.max_seq_length = 32
+    expected = own.encode(TEXTS)
+    np.testing.assert_allclose(vectors(fetched(source, folder, **settings)), expected, atol=1e-5)
+    np.testing.assert_allclose(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_encoder_keeps_its_vectors(kind, tmp_path):
     plain = published(tmp_path / "plain", kind)
     layered = as_sentence_transformer(plain, tmp_path / "layered", dense(), Normalize())
     for source, normalise in ((plain, None), (layered, True)):
-        own = SentenceTransformer(str(source), device="cpu")
-        own.max_seq_length = 32
-        folder = fetched(source, tmp_path / f"{source.name}-fetched", normalise=normalise)
-        np.testing.assert_allclose(vectors(folder), own.encode(TEXTS), atol=1e-5)
-        np.testing.assert_allclose(
-            SentenceTransformer(str(folder), device="cpu").encode(TEXTS), own.encode(TEXTS), atol=1e-5
-        )
+        assert_same_vectors(source, tmp_path / f"{source.name}-fetched", normalise=normalise)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +57,7 @@ def test_an_encoder_keeps_its_vectors(kind, tmp_path):
 def test_settings_that_the_architecture_does_not_declare_are_kept(kind, file, settings, tmp_path):
     source = as_sentence_transformer(published(tmp_path / "plain", kind, vocab_size=200), tmp_path / "source")
     edit(source / file, **settings)
-    own = SentenceTransformer(str(source), device="cpu")
-    own.max_seq_length = 32
-    folder = fetched(source, tmp_path / "fetched")
-    np.testing.assert_allclose(vectors(folder), own.encode(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(
-        SentenceTransformer(str(folder), device="cpu").encode(TEXTS), own.encode(TEXTS), atol=1e-5
-    )
+    assert_same_vectors(source, tmp_path / "fetched")
 
 
 def test_a_real_encoder_keeps_its_vectors(tmp_path):
@@ -106,8 +102,8 @@ assert SentenceTransformer(folder, device="cpu").encode("bees").any()
 @pytest.mark.parametrize("kind", ["bert", pytest.param("xlm-roberta", marks=pytest.mark.long)])
 def test_a_fetched_folder_opens_without_its_source_and_without_a_network(kind, tmp_path):
     source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source", dense())
-    for file, settings in (("config.json", FETCHING), ("tokenizer_config.json", FETCHING_TOKENIZER)):
-        (source / file).write_text(json.dumps(json.loads((source / file).read_text()) | settings))
+    edit(source / "config.json", **FETCHING)
+    edit(source / "tokenizer_config.json", **FETCHING_TOKENIZER)
     folder = fetched(source, tmp_path / "model")
     shutil.rmtree(source)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}

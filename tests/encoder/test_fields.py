@@ -1,26 +1,27 @@
 """A document is read as the fields that its encoder names, wherever its tokens are made."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.encoder.building import built, embedded, trained
 from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vectors_of, write_table
-from cocite.encoder import fields
-from cocite.encoder.build import build_encoder
-from cocite.encoder.embedding import embed_tables
+from cocite.core.tables.files import write_table
+from cocite.encoder import tokens
+from cocite.encoder.data import open_tokens
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.fields import FurtherFields
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers
-from cocite.encoder.tokens import open_tokenizer, open_tokens, tokenise, tokenise_table
+from cocite.encoder.tokens import FurtherFields, open_tokenizer, texts_of, tokenise, tokenise_table
 
 ALL = ["title", "abstract", "venue", "authors", "year"]
 PAPERS = {
@@ -58,8 +59,6 @@ def reading(encoder, tmp_path):
 
 
 def texts_by(folder, file, table, papers=()):
-    from cocite.encoder.tokens import texts_of
-
     tokenizer = open_tokenizer(folder)
     return [text.text.replace(tokenizer.separator, "|") for text in texts_of([file], tokenizer, table, papers)]
 
@@ -87,7 +86,7 @@ def test_papers_are_read_as_the_fields_in_their_order_without_those_they_lack(re
 
 
 def test_an_encoder_that_says_nothing_of_fields_has_no_file_of_them(encoder, papers):
-    assert not (encoder / fields.FILE).exists()
+    assert not (encoder / tokens.FIELDS).exists()
     expected = ["Bees|They collect nectar.", "Loops", "Flowers|In the meadow."]
     assert texts_by(encoder, papers / "0.parquet", "papers") == expected
 
@@ -118,8 +117,7 @@ def test_a_document_of_a_training_has_the_tokens_with_which_it_is_embedded(readi
     documents_of({1: PAPERS[1][:2]}, tmp_path / "documents" / "0.parquet")
     buckets = [papers / "0.parquet"]
     tokenise_table(tmp_path / "documents", buckets, encoder=folder, threads=1, output=tmp_path / "tokens")
-    embed_tables(folder, buckets, tmp_path, "papers", threads=1, state=tmp_path / "state", precision="float32")
-    of_paper = vectors_of(read_table(tmp_path / "0.parquet", "paper_embeddings"))[0]
+    of_paper = embedded(folder, buckets[0], tmp_path, "papers")[0]
     of_training = embed(open_encoder(folder), open_tokens(tmp_path / "tokens")[1])[0]
     np.testing.assert_allclose(of_paper, of_training, atol=1e-6)
     names = ", ".join(PAPERS[1][3])
@@ -180,10 +178,9 @@ def test_short_queries_are_read_as_they_are_and_prompts_stay(reading, tmp_path):
 def test_sentences_are_those_of_the_abstract_alone(corpus, small_settings, tmp_path):
     given = small_settings.model_dump(exclude_none=True) | {"pooling": "sentences", "text": ALL}
     settings = EncoderSettings.model_validate(given)
-    write_table(tmp_path / "papers.parquet", "papers", papers_of())
-    build_encoder(
-        [tmp_path / "papers.parquet"], corpus / "queries.parquet", tmp_path / "model", settings=settings, seed=1
-    )
+    copied = shutil.copytree(corpus, tmp_path / "corpus")
+    write_table(copied / "papers.parquet", "papers", papers_of())
+    built(copied, tmp_path / "model", settings)
     tokenizer = open_tokenizer(tmp_path / "model")
     found = tokenizer.parts_of({"title": "A. B.", "abstract": "One here. Two here.", "venue": "J. Inf. Sci."})
     assert [part.strip() for part in found] == ["A. B.", "One here.", "Two here.", "J. Inf. Sci."]
@@ -193,26 +190,20 @@ def test_the_vocabulary_of_a_built_encoder_comes_from_the_fields_that_it_reads(c
     rows = {
         paper: (title, abstract, "Zymurgy", ["Xu Quux"] * 3, 1999) for paper, (title, abstract, *_) in PAPERS.items()
     }
-    write_table(tmp_path / "papers.parquet", "papers", papers_of(rows))
+    copied = shutil.copytree(corpus, tmp_path / "corpus")
+    write_table(copied / "papers.parquet", "papers", papers_of(rows))
     knows = {}
     for text in (["title", "abstract"], ["title", "venue", "authors"]):
         given = small_settings.model_dump(exclude_none=True) | {"text": text}
         settings, folder = EncoderSettings.model_validate(given), tmp_path / "-".join(text)
-        build_encoder([tmp_path / "papers.parquet"], corpus / "queries.parquet", folder, settings=settings, seed=1)
+        built(copied, folder, settings)
         knows[text[1]] = {"zymurgy", "quux"} <= open_tokenizer(folder).backend.get_vocab().keys()
     assert knows == {"abstract": False, "venue": True}
 
 
-def test_a_model_that_is_trained_from_the_encoder_reads_the_same(reading, inputs, outputs_in, tmp_path):
-    from dataclasses import replace
-
-    from cocite.config.models import TrainingSettings
-    from cocite.encoder.training import train_encoder
-
+def test_a_model_that_is_trained_from_the_encoder_reads_the_same(reading, inputs, tmp_path):
     folder = reading(["title", "venue"])
-    settings = TrainingSettings(batch_size=4, max_steps=2)
-    where = {"threads": 1, "state": tmp_path / "state"}
-    train_encoder(replace(inputs, encoder=folder), outputs_in(tmp_path), settings, seed=1, training_seed=1, **where)
+    trained(tmp_path, replace(inputs, encoder=folder), max_steps=2)
     assert open_tokenizer(tmp_path / "model").reading.fields == ("title", "venue")
     card = (tmp_path / "model" / "README.md").read_text()
     assert "It embeds the fields title, venue, joined" in card
@@ -237,7 +228,7 @@ def test_fields_are_found_as_by_a_dictionary_however_the_tables_are_cut(held, as
     write_table(path, "papers", table)
     ids = sorted(asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fields, "ROWS_READ", rows)
+        patch.setattr(tokens, "ROWS_LOOKED_UP", rows)
         found = FurtherFields((path, "papers"), ["venue"])
         values = [
             each["venue"]

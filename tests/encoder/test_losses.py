@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import OVER_EXAMPLES
 
-from cocite.config.models import LOSSES, TrainingSettings
+from cocite.config.models import TrainingSettings
+from cocite.config.objectives import LOSSES
 from cocite.config.plugins import plugins
 from cocite.config.settings import parse_settings
-from cocite.encoder import similarities
-from cocite.encoder.batches import Batch
-from cocite.encoder.documents import documents_of
+from cocite.encoder import losses
+from cocite.encoder.batch import Compared
 
 
 def call(name, vectors, batch, **settings):
@@ -37,11 +37,7 @@ def batch_of(*examples):
     positives = [(query, document) for query, near, _ in examples for document in near]
     negatives = [(query, document) for query, _, far in examples for document in far]
     triplets = [(query, one, other) for query, near, far in examples for one in near for other in far]
-    return Batch(
-        documents=np.arange(100),
-        tokens=documents_of([]),
-        shares=(100,),
-        mini_batches=(),
+    return Compared(
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
         negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
         triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),
@@ -186,7 +182,7 @@ def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(na
     examples = [(0, [3, 4], [5]), (0, [6], [7]), (1, [4], [8, 3]), (2, [1], [0]), (5, [1, 2], [0])]
     whole, blocks = random_vectors(3), random_vectors(3)
     loss(whole, batch_of(*examples)).backward()
-    monkeypatch.setattr(similarities, "COMPARISONS_AT_ONCE", 20)
+    monkeypatch.setattr(losses, "COMPARISONS_AT_ONCE", 20)
     in_blocks = loss(blocks, batch_of(*examples))
     in_blocks.backward()
     assert in_blocks.item() == pytest.approx(loop(blocks.tolist(), examples), rel=1e-9)

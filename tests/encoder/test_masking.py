@@ -1,37 +1,32 @@
 """Masked language modelling: which tokens are masked, what is predicted of them, and what a training takes from it."""
 
 import shutil
-import subprocess
 import sys
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import CURVES, WEIGHTS, assert_goes_on, trained
 from tests.examples import curve_in
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer, BertForMaskedLM
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json, write_json
-from cocite.encoder import prediction
-from cocite.encoder.batches import Collator
-from cocite.encoder.documents import documents_of
-from cocite.encoder.examples import joined_examples, open_examples
+from cocite.encoder import masking as masks_and_head
+from cocite.encoder.attention import let_pack
+from cocite.encoder.batch import Collator
+from cocite.encoder.data import documents_of, joined_examples, open_examples
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.learner import new_learner
-from cocite.encoder.masking import Masking, masking_of
+from cocite.encoder.masking import HEAD, Masking, masking_of, new_head, open_head
 from cocite.encoder.measuring import predict
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Objective
-from cocite.encoder.packing import let_pack
-from cocite.encoder.prediction import HEAD, new_head, open_head
-from cocite.encoder.schedule import Stopping, Unfinished
+from cocite.encoder.objective import Objective, new_learner
 from cocite.encoder.tokens import open_tokenizer
-from cocite.encoder.training import train_encoder
 
 ADDED = {"objectives": [{"loss": "triplet"}, {"loss": {"kind": "mlm", "share": 0.3}, "weight": 0.5}]}
 ALONE = {"loss": "mlm"}
@@ -200,7 +195,7 @@ def test_packing_leaves_the_gradients_as_they_are(encoder, inputs, size):
 def test_mini_batches_and_blocks_of_logits_leave_the_gradients_as_they_are(encoder, inputs, monkeypatch):
     learner, given = learner_of(encoder)
     whole = gradients(learner, given, collated(learner, given, inputs))
-    monkeypatch.setattr(prediction, "LOGITS_AT_ONCE", 600)
+    monkeypatch.setattr(masks_and_head, "LOGITS_AT_ONCE", 600)
     learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": 40})
     batch = collated(learner, given, inputs, mini_batch_tokens=40)
     assert len(batch.masked) > 3
@@ -229,7 +224,7 @@ def test_a_head_gives_the_logits_of_the_whole_model(architecture):
         expected = whole(tokens, attention_mask=torch.ones_like(tokens)).logits[0]
         transformer = getattr(whole, whole.base_model_prefix)
         hidden = transformer(tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state[0]
-        head = prediction.PredictionHead(whole, transformer.get_input_embeddings().weight).eval()
+        head = masks_and_head.PredictionHead(whole, transformer.get_input_embeddings().weight).eval()
         torch.testing.assert_close(head(hidden), expected)
 
 
@@ -275,16 +270,11 @@ def test_a_head_that_does_not_fit_is_refused(encoder, tmp_path):
 
 
 @pytest.fixture
-def train(inputs, outputs_in, tmp_path):
+def train(inputs, tmp_path):
     """A function that trains with masks into a folder of this name."""
 
-    def run(name, settings=ADDED, stopping=None, encoder=inputs.encoder, inputs=inputs, precision="float32", **more):
-        folder = tmp_path / name
-        given = TrainingSettings(**{"epochs": 3, "batch_size": 4, "lr": 3e-3, **settings, **more})
-        where = {"threads": 1, "state": folder / "state", "stopping": stopping, "precision": precision}
-        started = type(inputs)(**{**vars(inputs), "encoder": encoder})
-        train_encoder(started, outputs_in(folder), given, seed=1, training_seed=1, **where)
-        return folder
+    def run(name, settings=ADDED, encoder=inputs.encoder, inputs=inputs, **more):
+        return trained(tmp_path / name, replace(inputs, encoder=encoder), **{"epochs": 3, **settings, **more})
 
     return run
 
@@ -325,28 +315,9 @@ def test_a_model_is_saved_as_one_without_masks_is(train):
     assert SentenceTransformer(str(masked / "model"), device="cpu").encode("bees").shape == (16,)
 
 
-class AfterSteps(Stopping):
-    """Stops a training once."""
-
-    def __init__(self, steps):
-        super().__init__()
-        self.left = steps
-
-    def reason(self):
-        """After so many steps."""
-        self.left -= 1
-        return None if self.left else "a test"
-
-
-def test_a_training_with_masks_goes_on_from_where_it_was_stopped(train, with_dropout):
-    how = {"encoder": with_dropout, "mini_batch_tokens": 60}
-    whole = train("whole", **how)
-    for steps in (3, 5):
-        with pytest.raises(Unfinished):
-            train("stopped", stopping=AfterSteps(steps), **how)
-    again = train("stopped", **how)
-    for file in ("model/model.safetensors", "curves.parquet", "settings.json"):
-        assert (again / file).read_bytes() == (whole / file).read_bytes()
+def test_a_training_with_masks_goes_on_from_where_it_was_stopped(inputs, with_dropout, tmp_path):
+    how = {"files": (WEIGHTS, CURVES, "settings.json"), "epochs": 3, "mini_batch_tokens": 60, **ADDED}
+    assert_goes_on(tmp_path, replace(inputs, encoder=with_dropout), 3, 5, **how)
 
 
 @pytest.mark.parametrize("trainable", ["bias", "lora", "adapter"])
@@ -381,15 +352,3 @@ def test_of_several_sets_only_the_documents_are_masked_that_the_loss_is_for(enco
     assert topics.masked is None
     masked = sum(len(some.features["input_ids"]) for some in both.masked)
     assert 0 < masked < len(both.documents)
-
-
-@pytest.mark.long
-def test_two_processes_learn_what_one_learns_with_masks(command_line, tmp_path):
-    cocite = Path(sys.executable).with_name("cocite")
-    settings = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "evaluations": 2, "batch_size": 8, **ADDED}
-    for number, folder in enumerate(("one", "two"), 1):
-        command = [cocite, *command_line(tmp_path / folder, **settings), "--processes", str(number)]
-        subprocess.run(command, check=True)
-    for name in ("training_loss", "validation_loss", "validation_loss of mlm"):
-        one, two = (list(curve_in(tmp_path / folder, name).values()) for folder in ("one", "two"))
-        assert two == pytest.approx(one, rel=1e-3)

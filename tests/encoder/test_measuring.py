@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import spearmanr
+from tests.encoder.building import AfterSteps, trained
 
-from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
 from cocite.encoder import schedule
-from cocite.encoder.batches import arranged
-from cocite.encoder.documents import documents_of
-from cocite.encoder.examples import Examples, Links
+from cocite.encoder.batch import arranged
+from cocite.encoder.data import Examples, Links, documents_of
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.objective import Objective
-from cocite.encoder.schedule import Stopping
-from cocite.encoder.training import train_encoder
 
 
 @pytest.fixture
@@ -36,19 +33,13 @@ def checked(value, batch, vectors, step):
     return read_losses([unread(torch.tensor(value), batch[0], vectors, step)], batch[1])
 
 
-def test_the_documents_without_finite_vectors_are_named(batch):
+def test_what_spoilt_a_loss_is_named(batch):
     vectors = torch.tensor([[0.0, 1.0], [float("nan"), 0.0], [1.0, 1.0], [0.0, float("inf")]])
     with pytest.raises(InputError, match=r"nan at step 7 \(2 of the 4 documents .* not finite: 101, 103\)"):
         checked(float("nan"), batch, vectors, step=7)
-
-
-def test_the_queries_are_named_where_the_loss_itself_overflows(batch):
     with pytest.raises(InputError, match=r"inf at step 2 \(all vectors are finite; the queries .* are 100, 101\)"):
         checked(float("inf"), batch, torch.ones(4, 2), step=2)
-
-
-def test_a_loss_that_is_a_number_passes(batch):
-    assert checked(0.5, batch, torch.full((4, 2), float("nan")), step=1) == [0.5]
+    assert checked(0.5, batch, vectors, step=1) == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -80,27 +71,19 @@ def test_other_errors_are_left_as_they_are(batch):
         raise RuntimeError("shapes do not match")
 
 
-def test_a_training_that_runs_out_of_memory_says_so(inputs, outputs_in, tmp_path, monkeypatch):
+def test_a_training_that_runs_out_of_memory_says_so(inputs, tmp_path, monkeypatch):
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(Objective, "_passed", fail)
-    where = {"threads": 1, "state": tmp_path / "state", "stopping": Stopping()}
     with pytest.raises(InputError, match="Memory ran out over a batch of"):
-        train_encoder(inputs, outputs_in(tmp_path), TrainingSettings(), seed=1, training_seed=1, **where)
+        trained(tmp_path, inputs)
 
 
-@pytest.mark.parametrize("stops_after", [4, None])
+@pytest.mark.parametrize("stops_after", [4, 99])
 def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logged_or_saved(
-    inputs, outputs_in, tmp_path, monkeypatch, stops_after
+    inputs, tmp_path, monkeypatch, stops_after
 ):
-    class After(Stopping):
-        steps = 0
-
-        def reason(self):
-            self.steps += 1
-            return "a test" if self.steps == stops_after else None
-
     calls = []
 
     def spoilt(objective, batch):
@@ -111,10 +94,8 @@ def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logg
     computed = Objective.__call__
     monkeypatch.setattr(Objective, "__call__", spoilt)
     monkeypatch.setattr(schedule, "LOGS", 1)  # one log, after the last of six steps
-    where = {"threads": 1, "state": tmp_path / "state", "stopping": After()}
-    settings = TrainingSettings(batch_size=4, evaluations=1)
     with pytest.raises(InputError, match="nan at step 3 "):
-        train_encoder(inputs, outputs_in(tmp_path), settings, seed=1, training_seed=1, **where)
+        trained(tmp_path, inputs, AfterSteps(stops_after), evaluations=1)
     assert not (tmp_path / "state/checkpoint.safetensors").exists()
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from tests.examples import curve_in, written_pairs
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.batches import Compared
+from cocite.encoder.batch import Compared
 from cocite.encoder.measuring import against_the_next
-from cocite.encoder.mixing import Mixture, round_order
-from cocite.encoder.schedule import Schedule
+from cocite.encoder.schedule import Mixture, Schedule, round_order
 
 SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
 

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import built, trained
 
-from cocite.config.models import TrainingSettings
-from cocite.encoder.build import build_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.tokens import tokenise
-from cocite.encoder.training import train_encoder
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", ""]
 
@@ -21,7 +19,7 @@ def folders(tmp_path_factory, corpus, small_settings):
     folder = tmp_path_factory.mktemp("normalise")
     for name, normalise in (("scaled", True), ("plain", None)):
         settings = small_settings.model_copy(update={"normalise": normalise})
-        build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder / name, settings=settings, seed=1)
+        built(corpus, folder / name, settings)
     return folder
 
 
@@ -42,12 +40,10 @@ def test_sentence_transformers_gives_the_same_vectors(folders):
     assert np.allclose(model.encode(TEXTS), vectors(folders / "scaled"), atol=1e-5)
 
 
-def test_a_model_that_is_trained_from_it_scales_its_vectors_as_well(folders, tmp_path, inputs, outputs_in):
-    settings = TrainingSettings(loss={"kind": "mnrl"}, batch_size=8, max_steps=2, evaluations=1)
+def test_a_model_that_is_trained_from_it_scales_its_vectors_as_well(folders, tmp_path, inputs):
     from_it = replace(inputs, encoder=folders / "scaled")
-    where = {"threads": 1, "state": tmp_path / "state"}
-    train_encoder(from_it, outputs_in(tmp_path), settings, seed=1, training_seed=1, **where)
-    trained = vectors(tmp_path / "model")
-    assert np.allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
-    assert not np.allclose(trained, vectors(folders / "scaled"))
-    assert np.allclose(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(TEXTS), trained, atol=1e-5)
+    trained(tmp_path, from_it, loss={"kind": "mnrl"}, batch_size=8, max_steps=2, evaluations=1)
+    learned = vectors(tmp_path / "model")
+    assert np.allclose(np.linalg.norm(learned, axis=1), 1, atol=1e-6)
+    assert not np.allclose(learned, vectors(folders / "scaled"))
+    assert np.allclose(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(TEXTS), learned, atol=1e-5)

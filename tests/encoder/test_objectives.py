@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from tests.encoder.building import CURVES, WEIGHTS, assert_goes_on
 from tests.examples import HYBRID, Row, curve_in
 from torch import nn
 
 from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
-from cocite.encoder.batches import arranged
-from cocite.encoder.documents import documents_of
-from cocite.encoder.examples import Examples, Links, open_examples
-from cocite.encoder.learner import Learner
-from cocite.encoder.objective import Objective
-from cocite.encoder.schedule import Stopping, Unfinished
+from cocite.encoder.batch import arranged
+from cocite.encoder.data import Examples, Links, documents_of, open_examples
+from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.spaces import read_space
 
 # Papers 0 to 7 are documents 0 to 7.
@@ -146,7 +144,7 @@ def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss
     vectors, learner = drawn_vectors(), learner_with()
     batch = arranged(small_examples(rows), np.arange(3))
     usual = TrainingSettings(loss=loss)
-    expected = usual.loss(vectors[batch.documents], batch)
+    expected = usual.loss(vectors[batch.documents], batch.whole)
     assert torch.equal(loss_of([{"loss": loss}], vectors, learner, rows), expected)
 
 
@@ -155,9 +153,9 @@ def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
     batch = arranged(small_examples(), np.arange(4), comparisons=TrainingSettings(loss="supcon").comparisons)
     [[background, result]] = batch.parts
     assert (background.aspect, background.share, result.aspect, result.share) == ("background", 0.5, "result", 0.5)
-    assert batch.documents[background.compared.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
-    assert batch.documents[result.compared.negatives].tolist() == [[0, 1], [0, 6], [2, 0], [2, 1]]
-    assert batch.documents[background.compared.triplets][:, 0].tolist() == [0] * 6 + [1] * 2
+    assert batch.documents[background.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
+    assert batch.documents[result.negatives].tolist() == [[0, 1], [0, 6], [2, 0], [2, 1]]
+    assert batch.documents[background.triplets][:, 0].tolist() == [0] * 6 + [1] * 2
 
 
 def test_an_example_without_the_kinds_that_a_loss_sees_does_not_count_in_it():
@@ -201,22 +199,9 @@ def test_weights_of_one_and_nought_are_the_single_objectives_bit_for_bit(train_h
         assert ("model/aspects/result/modules.json" in some) == (chosen == 0)
 
 
-class AfterThreeSteps(Stopping):
-    """Stops a training once."""
-
-    steps = 0
-
-    def reason(self):
-        """After the third step."""
-        self.steps += 1
-        return "a test" if self.steps == 3 else None
-
-
-def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(train_hybrid):
-    whole = train_hybrid("whole")
-    with pytest.raises(Unfinished):
-        train_hybrid("stopped", AfterThreeSteps())
-    assert contents(train_hybrid("stopped")) == contents(whole)
+def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(aspects, tmp_path):
+    maps = [f"model/aspects/{name}/2_Dense/model.safetensors" for name in ("background", "result", "concatenated")]
+    assert_goes_on(tmp_path, aspects, 3, files=(WEIGHTS, CURVES, *maps), objectives=HYBRID, epochs=3)
 
 
 def test_mini_batches_in_bounded_memory_learn_the_same(train_hybrid):

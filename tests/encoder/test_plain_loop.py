@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.encoder.building import trained
 from tests.examples import OVER_EXAMPLES, texts_of_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
 from cocite.core.randomness import derive_seed
-from cocite.encoder.batches import Batch
-from cocite.encoder.documents import documents_of
-from cocite.encoder.mixing import round_order
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.batch import Compared
+from cocite.encoder.schedule import round_order
+from cocite.encoder.trainer import Inputs
 
 LENGTH = 16
 SETTINGS = {
@@ -81,27 +81,19 @@ def loss_of(model, tokenizer, triplets: list[list[str]], settings: TrainingSetti
     tokens = tokenizer(distinct, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
     hidden, mask = model(**tokens).last_hidden_state, tokens["attention_mask"].unsqueeze(-1)
     vectors = (hidden * mask).sum(1) / mask.sum(1)
-    batch = Batch(
-        documents=np.arange(len(distinct)),
-        tokens=documents_of([]),
-        shares=(len(distinct),),
-        mini_batches=(),
-        positives=rows[:, [0, 1]],
-        negatives=rows[:, [0, 2]],
-        triplets=rows,
-    )
+    batch = Compared(positives=rows[:, [0, 1]], negatives=rows[:, [0, 2]], triplets=rows)
     return settings.loss(vectors, batch)
 
 
 @pytest.mark.parametrize(
     ("name", "loss"), [*(("accumulated", loss) for loss in OVER_EXAMPLES), *((n, "mnrl") for n in SETTINGS)]
 )
-def test_a_training_ends_with_the_weights_of_a_loop_written_out(name, loss, inputs, outputs_in, tmp_path):
+def test_a_training_ends_with_the_weights_of_a_loop_written_out(name, loss, inputs, tmp_path):
     given = {"loss": loss, "batch_size": BATCH, "lr": LR, **SETTINGS[name]}
     # The last weights are the best where nothing is measured before them.
-    settings = TrainingSettings(**(given if "validate_every" in given else {**given, "evaluations": 1}))
-    where = {"seed": 1, "training_seed": 1, "threads": 1, "state": tmp_path / "state"}
-    train_encoder(inputs, outputs_in(tmp_path), settings, **where)
+    given = given if "validate_every" in given else {**given, "evaluations": 1}
+    trained(tmp_path, inputs, **given)
+    settings = TrainingSettings(**given)
     ours, theirs = load_file(tmp_path / "model/model.safetensors"), loop(inputs, name, settings)
     # Distances do not change where all vectors move alike, so Adam follows nothing but rounding there.
     compared = (ours.keys() & theirs.keys()) - (

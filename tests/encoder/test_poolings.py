@@ -10,15 +10,12 @@ from types import ModuleType
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import built
 
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_json
 from cocite.encoder import poolings
-from cocite.encoder.build import build_encoder
-from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.repooling import repool
-from cocite.encoder.spaces import save_spaces, spaces_in
-from cocite.encoder.tokens import tokenise
+from cocite.encoder.model import open_encoder
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/new-encoder.md"
 # Two documents, of two tokens and of one; the second token of the second document is padding.
@@ -61,12 +58,8 @@ def test_listing_the_poolings_imports_no_torch():
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_a_pooling_makes_the_vectors_worked_out_by_hand_and_ignores_padding(name):
+def test_a_pooling_makes_the_vectors_worked_out_by_hand_of_padded_and_of_packed_tokens(name):
     assert poolings.pool(name, HIDDEN, MASK).tolist() == BY_HAND[name]
-
-
-@pytest.mark.parametrize("name", BY_HAND)
-def test_packed_tokens_make_the_same_vectors(name):
     assert poolings.pool_packed(name, PACKED, STARTS).tolist() == BY_HAND[name]
 
 
@@ -98,40 +91,8 @@ def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last"])
 def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_settings, tmp_path, last, pooling):
     settings = small_settings.model_copy(update={"pooling": pooling})
-    papers = [corpus / "papers.parquet"]
-    build_encoder(papers, corpus / "queries.parquet", tmp_path / "m", settings=settings, seed=1)
+    built(corpus, tmp_path / "m", settings)
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")
     tokens = theirs.encode("bees collect nectar", output_value="token_embeddings")[None]
     ours = poolings.pool(open_encoder(tmp_path / "m").pooling, tokens, torch.ones(tokens.shape[:2]))
     assert theirs.encode("bees collect nectar") == pytest.approx(ours[0].numpy(), abs=1e-6)
-
-
-def test_another_pooling_of_an_encoder_has_its_weights_and_other_vectors(encoder, tmp_path):
-    repool(encoder, "cls", tmp_path / "run/model_in_cls/model")
-    other = tmp_path / "run/model_in_cls/model"
-    assert poolings.pooling_in(encoder) != poolings.pooling_in(other) == "cls"
-    assert (other / "model.safetensors").samefile(encoder / "model.safetensors")
-    assert "The pooling is cls, and was mean in the training" in (other / "README.md").read_text()
-    assert "The pooling is cls" not in (encoder / "README.md").read_text()
-    texts = ["bees collect nectar"]
-    theirs = SentenceTransformer(str(other), device="cpu")
-    tokens = theirs.tokenize(texts)
-    hidden = theirs[0].auto_model(**{key: tokens[key] for key in ("input_ids", "attention_mask")}).last_hidden_state
-    opened = open_encoder(other)
-    assert torch.allclose(torch.from_numpy(embed(opened, tokenise(texts, opened.tokenizer))), hidden[:, 0], atol=1e-5)
-
-
-def test_another_pooling_leaves_out_the_spaces_that_were_learned_with_the_first(encoder, tmp_path):
-    with_spaces = shutil.copytree(encoder, tmp_path / "model")
-    save_spaces({"result": torch.nn.Linear(open_encoder(encoder).transformer.config.hidden_size, 4)}, with_spaces)
-    repool(with_spaces, "cls", tmp_path / "other")
-    assert "result" in spaces_in(with_spaces)
-    assert spaces_in(tmp_path / "other") == []
-    assert not (tmp_path / "other/aspects").exists()
-    assert "The spaces of aspects are left out" in (tmp_path / "other/README.md").read_text()
-
-
-def test_a_pooling_by_sentence_is_refused(encoder, tmp_path):
-    with pytest.raises(InputError, match="by sentence"):
-        repool(encoder, "sentences", tmp_path / "model")
-    assert not (tmp_path / "model").exists()

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.encoder.building import embedded, write_documents
 from tests.examples import curve_in
 
-from cocite.config.models import TrainingSettings
-from cocite.core.precision import computes_in
-from cocite.core.tables.files import read_json, read_table, vectors_of
-from cocite.encoder.embedding import embed_tables
+from cocite.core.atomic import read_json
+from cocite.core.gpus import computes_in
 from cocite.encoder.model import computing, open_encoder, rounded
-from cocite.encoder.training import train_encoder
 
 CPU = torch.device("cpu")
 
@@ -35,22 +33,10 @@ def test_a_precision_that_is_named_is_kept_to(monkeypatch):
     assert [computes_in(name, CPU) for name in ("float32", "bfloat16")] == [torch.float32, torch.bfloat16]
 
 
-@pytest.fixture
-def embed(encoder, write_documents, tmp_path):
-    """A function that embeds some documents in a precision."""
+def test_vectors_of_bfloat16_point_where_those_of_float32_do(encoder, tmp_path):
     texts = {f"d{number}": (f"bees collect nectar {number}", "from flowers in the meadow") for number in range(9)}
     documents = write_documents(tmp_path / "documents.parquet", texts)
-
-    def run(precision):
-        folder = tmp_path / precision
-        embed_tables(encoder, [documents], folder, threads=1, state=tmp_path / "state", precision=precision)
-        return vectors_of(read_table(folder / "documents.parquet", "document_embeddings"))
-
-    return run
-
-
-def test_vectors_of_bfloat16_point_where_those_of_float32_do(embed):
-    exact, fast = embed("float32"), embed("bfloat16")
+    exact, fast = (embedded(encoder, documents, tmp_path / name, precision=name) for name in ("float32", "bfloat16"))
     cosines = (exact * fast).sum(axis=1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(fast, axis=1)
     assert fast.dtype == np.float32
     assert 0.9999 < cosines.min() < 1 - 1e-9
@@ -64,27 +50,16 @@ def test_weights_are_held_in_bfloat16_to_embed_and_in_float32_to_learn(encoder):
     assert {weight.dtype for weight in rounded(opened).parameters()} == {torch.bfloat16}
 
 
-@pytest.fixture(scope="module")
-def train(inputs, outputs_in, tmp_path_factory):
-    """A function that trains in a precision."""
-
-    def run(precision):
-        folder = tmp_path_factory.mktemp(precision)
-        settings = TrainingSettings(loss="mnrl", epochs=4, batch_size=4, lr=3e-3)
-        where = {"threads": 1, "state": folder / "state", "precision": precision}
-        train_encoder(inputs, outputs_in(folder), settings, seed=1, training_seed=1, **where)
-        return folder
-
-    return run
+LEARNING = {"loss": "mnrl", "epochs": 4}
 
 
 @pytest.fixture(scope="module")
 def fast(train):
-    return train("bfloat16")
+    return train(precision="bfloat16", **LEARNING)
 
 
 def test_a_training_in_bfloat16_learns_as_one_in_float32(fast, train):
-    rounded_off, exact = (list(curve_in(folder, "validation_loss").values()) for folder in (fast, train("float32")))
+    rounded_off, exact = (list(curve_in(folder, "validation_loss").values()) for folder in (fast, train(**LEARNING)))
     assert rounded_off != exact
     assert rounded_off == pytest.approx(exact, rel=0.02)
 
@@ -96,5 +71,7 @@ def test_its_weights_are_float32_and_its_settings_and_card_name_its_numbers(fast
 
 
 def test_it_gives_the_same_weights_again(fast, train):
-    first, second = ((folder / "model/model.safetensors").read_bytes() for folder in (fast, train("bfloat16")))
+    first, second = (
+        (folder / "model/model.safetensors").read_bytes() for folder in (fast, train(precision="bfloat16", **LEARNING))
+    )
     assert first == second

@@ -120,21 +120,25 @@ def test_only_the_vectors_of_the_papers_in_the_set_are_held(folder: Path) -> Non
     assert all(np.array_equal(vectors[i], row) for i, row in zip(ready.examples.ids, ready.vectors, strict=True))
 
 
-def test_without_vectors_the_target_that_makes_them_is_named(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"no-vectors does not exist.*target `probe` of the workflow makes"):
-        open_ready(folder / "examples.parquet", folder / "no-vectors", None, seed=1)
-
-
-def test_a_paper_without_a_vector_is_named(folder: Path) -> None:
-    (folder / "papers/1.parquet").unlink()
-    with pytest.raises(InputError, match=r"papers: has no vector of paper \d+, nor of \d+ others of the set"):
-        open_ready(folder / "examples.parquet", folder / "papers", None, seed=1)
-
-
-def test_a_vector_that_is_not_finite_is_named(folder: Path) -> None:
+def with_a_gap(folder: Path) -> None:
     table = read_table(folder / "papers/0.parquet", "paper_embeddings")
     vectors = vectors_of(table)
     vectors[0, 2] = np.nan
     write_table(folder / "papers/0.parquet", "paper_embeddings", table.set_column(1, "vector", vector_column(vectors)))
-    with pytest.raises(InputError, match="the vector of paper 10 holds values that are not finite"):
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_a_gap, "the vector of paper 10 holds values that are not finite"),
+        (
+            lambda folder: (folder / "papers/1.parquet").unlink(),
+            r"papers: has no vector of paper \d+, nor of \d+ others",
+        ),
+        (lambda folder: (folder / "papers").rename(folder / "other"), "does not exist.*target `probe` of the workflow"),
+    ],
+)
+def test_vectors_that_are_not_there_or_not_finite_are_named(folder: Path, change, message: str) -> None:
+    change(folder)
+    with pytest.raises(InputError, match=message):
         open_ready(folder / "examples.parquet", folder / "papers", None, seed=1)

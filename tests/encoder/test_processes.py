@@ -54,21 +54,25 @@ def test_two_processes_learn_what_one_learns(start, encoder, tmp_path):
     assert curves[2] == pytest.approx(curves[0], rel=1e-3)
 
 
-@pytest.mark.long
-def test_two_processes_learn_what_one_learns_through_a_projection(start, encoder, tmp_path):
-    settings = {**SETTINGS, "projection": 8}
-    for number, folder in enumerate(("one", "two"), 1):
-        assert start(tmp_path / folder, number, **settings).wait() == 0
-    losses = [list(curve_in(tmp_path / folder, "validation_loss").values()) for folder in ("one", "two")]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+OBJECTIVES = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
+MASKED = [{"loss": "triplet"}, {"loss": {"kind": "mlm", "share": 0.3}, "weight": 0.5}]
 
 
 @pytest.mark.long
-def test_two_processes_learn_what_one_learns_from_several_objectives(start, several, tmp_path):
-    objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
+@pytest.mark.parametrize(
+    ("sets", "settings", "curves"),
+    [
+        ("inputs", {"projection": 8}, ["validation_loss"]),
+        ("several", {"objectives": OBJECTIVES}, ["training_loss", "validation_loss", "validation_loss of crops"]),
+        ("inputs", {"objectives": MASKED}, ["training_loss", "validation_loss", "validation_loss of mlm"]),
+    ],
+    ids=["a projection", "several objectives", "masks"],
+)
+def test_two_processes_have_the_curves_of_one(start, tmp_path, request, sets, settings, curves):
+    inputs = request.getfixturevalue(sets)
     for number, folder in enumerate(("one", "two"), 1):
-        assert start(tmp_path / folder, number, inputs=several, **SETTINGS, objectives=objectives).wait() == 0
-    for name in ("training_loss", "validation_loss", "validation_loss of crops"):
+        assert start(tmp_path / folder, number, inputs=inputs, **SETTINGS, **settings).wait() == 0
+    for name in curves:
         one, two = (list(curve_in(tmp_path / folder, name).values()) for folder in ("one", "two"))
         assert two == pytest.approx(one, rel=1e-3)
 

@@ -2,22 +2,25 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import built, embedded, trained, write_documents
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json, read_table, vectors_of, write_table
-from cocite.encoder.build import build_encoder
-from cocite.encoder.embedding import embed_tables
+from cocite.core.tables.files import write_table
+from cocite.encoder.data import open_tokens
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers
-from cocite.encoder.tokens import open_tokenizer, open_tokens, tokenise, tokenise_table
+from cocite.encoder.tokens import open_tokenizer, tokenise, tokenise_table
 
 PROMPTS = {"query": "bees: ", "document": "loops: "}
 QUERIES = ["nectar", "collect nectar from flowers", "registers for loops"]
@@ -35,7 +38,7 @@ def prompted(encoder, tmp_path_factory):
 
 def test_sentence_transformers_gives_the_same_vectors_by_the_names_of_the_prompts(prompted):
     model, ours = SentenceTransformer(str(prompted), device="cpu"), open_encoder(prompted)
-    texts = [ours.tokenizer.text_of(query, is_query=True) for query in QUERIES]
+    texts = [ours.tokenizer.short_query(0, query).text for query in QUERIES]
     of_queries = embed(ours, tokenise(texts, ours.tokenizer, [True] * len(texts)))
     np.testing.assert_allclose(of_queries, model.encode(QUERIES, prompt_name="query"), atol=1e-5)
     joined = [f"{title}[SEP]{abstract}" if abstract else title for title, abstract in PAPERS]
@@ -46,22 +49,19 @@ def test_sentence_transformers_gives_the_same_vectors_by_the_names_of_the_prompt
 
 def test_a_built_encoder_has_them_as_well(corpus, small_settings, tmp_path):
     given = small_settings.model_dump(exclude_none=True) | {"prompts": PROMPTS, "query_max_length": 9}
-    settings = EncoderSettings.model_validate(given)
-    build_encoder(
-        [corpus / "papers.parquet"], corpus / "queries.parquet", tmp_path / "model", settings=settings, seed=1
-    )
+    built(corpus, tmp_path / "model", EncoderSettings.model_validate(given))
     tokenizer = open_tokenizer(tmp_path / "model")
-    assert tokenizer.text_of("nectar", is_query=True) == "bees: nectar"
-    assert tokenizer.prompts.query_max_length == 9
+    assert tokenizer.short_query(0, "nectar").text == "bees: nectar"
+    assert tokenizer.reading.query_max_length == 9
 
 
 def test_an_encoder_without_prompts_has_no_file_of_them_and_adds_nothing(encoder):
     assert not (encoder / "config_sentence_transformers.json").exists()
-    assert open_tokenizer(encoder).text_of("nectar", is_query=True) == "nectar"
+    assert open_tokenizer(encoder).short_query(0, "nectar").text == "nectar"
 
 
 def test_a_text_that_is_not_there_stays_empty(prompted):
-    assert open_tokenizer(prompted).text_of(None, " ", is_query=True) == ""
+    assert open_tokenizer(prompted).short_query(0, None, " ").text == ""
 
 
 def test_short_queries_are_cut_by_their_own_length(prompted):
@@ -87,35 +87,26 @@ def test_training_documents_are_tokenised_by_what_they_are(prompted, tmp_path):
     assert [int(documents[row][1]) for row in range(3)] == [first["bees"], first["loops"], first["loops"]]
 
 
-def test_documents_of_a_benchmark_are_embedded_by_what_they_are(prompted, write_documents, tmp_path, monkeypatch):
+def test_documents_of_a_benchmark_are_embedded_by_what_they_are(prompted, tmp_path):
     path = write_documents(tmp_path / "plain.parquet", {"a": ("nectar", None), "b": ("nectar", None)})
-    where = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
-    embed_tables(prompted, [path], tmp_path / "vectors", **where)
-    as_documents = vectors_of(read_table(tmp_path / "vectors/plain.parquet", "document_embeddings"))
+    as_documents = embedded(prompted, path, tmp_path / "vectors")
     np.testing.assert_array_equal(as_documents[0], as_documents[1])
-    import pyarrow.parquet as pq
-
     marked = pq.read_table(path).append_column("is_query", pa.array([True, False]))
     pq.write_table(marked, tmp_path / "marked.parquet")
-    embed_tables(prompted, [tmp_path / "marked.parquet"], tmp_path / "vectors", **where)
-    vectors = vectors_of(read_table(tmp_path / "vectors/marked.parquet", "document_embeddings"))
+    vectors = embedded(prompted, tmp_path / "marked.parquet", tmp_path / "vectors")
     model = SentenceTransformer(str(prompted), device="cpu")
     np.testing.assert_allclose(vectors[0], model.encode("nectar", prompt_name="query"), atol=1e-5)
     np.testing.assert_array_equal(vectors[1], as_documents[1])
 
 
-def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, outputs_in, tmp_path):
-    from dataclasses import replace
-
-    from cocite.config.models import TrainingSettings
-    from cocite.encoder.training import train_encoder
-
-    settings = TrainingSettings(epochs=1, batch_size=8)
-    given = replace(inputs, encoder=prompted)
-    train_encoder(given, outputs_in(tmp_path), settings, seed=1, training_seed=1, threads=1, state=tmp_path / "state")
+def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, tmp_path):
+    trained(tmp_path, replace(inputs, encoder=prompted), batch_size=8)
     tokenizer = open_tokenizer(tmp_path / "model")
-    assert (tokenizer.prompts.query, tokenizer.prompts.document) == (PROMPTS["query"], PROMPTS["document"])
-    assert tokenizer.prompts.query_max_length == 8
+    assert (tokenizer.reading.query_prompt, tokenizer.reading.document_prompt) == (
+        PROMPTS["query"],
+        PROMPTS["document"],
+    )
+    assert tokenizer.reading.query_max_length == 8
     card = (tmp_path / "model/README.md").read_text()
     assert 'abstract], prompt_name="document")' in card
     assert "'bees: ' before short queries, 'loops: ' before documents" in card
@@ -138,5 +129,5 @@ def test_what_would_have_no_effect_is_refused(settings, message):
 def test_prompts_of_the_folder_that_is_fetched_are_not_taken_over(prompted, tmp_path):
     copied = shutil.copytree(prompted, tmp_path / "copied")
     fetch_encoder(EncoderSettings(model=str(copied), max_length=16), tmp_path / "model")
-    assert open_tokenizer(tmp_path / "model").prompts.query == ""
+    assert open_tokenizer(tmp_path / "model").reading.query_prompt == ""
     assert "prompts" in read_json(copied / "config_sentence_transformers.json")

@@ -9,14 +9,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.encoder.building import trained
 from tests.spoiling import SPOILS
 
-from cocite.config.models import TrainingSettings
-from cocite.core.checksums import remove_marks
-from cocite.core.tables.files import read_json, read_table
-from cocite.encoder import card, training
+from cocite.core.atomic import read_json, remove_marks
+from cocite.core.tables.files import read_table
+from cocite.encoder import card, trainer
 from cocite.encoder.checkpoints import BEST, CHECKPOINT
-from cocite.encoder.training import train_encoder
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
 
@@ -48,49 +47,40 @@ def test_weights_and_curves_are_bit_identical_wherever_it_was_killed(killed):
     assert_all_alike(killed)
 
 
-@pytest.mark.long
-def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, examples, tmp_path):
-    subprocess.run([sys.executable, PROGRAM, with_dropout, examples, tmp_path, "20"], check=True)
-    endings = read_json(tmp_path / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
-    assert_all_alike(tmp_path)
+def cut_at_random(folder, encoder, inputs, cuts, *more, **settings):
+    """Kill trainings at batches drawn at random, and assert that they end alike."""
+    examples = os.pathsep.join(str(files.table.parents[1]) for files in inputs.training)
+    words = [json.dumps({"epochs": 3, "batch_size": 4, "lr": 1e-3, **settings})] if settings else []
+    subprocess.run([sys.executable, PROGRAM, encoder, examples, folder, str(cuts), *words], check=True)
+    endings = read_json(folder / "endings.json")
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
+    assert_all_alike(folder, *more)
 
 
 @pytest.mark.long
+def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, inputs, tmp_path):
+    cut_at_random(tmp_path, with_dropout, inputs, 20)
+
+
 @pytest.mark.long
 def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, with_dropout, tmp_path):
     terms = [
         {"loss": "supcon", "space": space, "weight": weight} for space, weight in (("aspects", 0.3), ("encoder", 0.7))
     ]
-    settings = {"objectives": terms, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
-    arguments = [with_dropout, aspects.training[0].table.parents[1], tmp_path, "20", json.dumps(settings)]
-    subprocess.run([sys.executable, PROGRAM, *arguments], check=True)
-    endings = read_json(tmp_path / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
-    assert_all_alike(tmp_path, "model/aspects/background/2_Dense/model.safetensors")
+    more = "model/aspects/background/2_Dense/model.safetensors"
+    cut_at_random(tmp_path, with_dropout, aspects, 20, more, objectives=terms, accumulation=2)
 
 
-@pytest.mark.parametrize("mixing", ["in-batch", pytest.param("alternating", marks=pytest.mark.long)])
-def test_several_objectives_are_bit_identical_after_a_kill(mixing, several, with_dropout, tmp_path):
-    end_alike(several, with_dropout, tmp_path, mixing, cuts=2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
-@pytest.mark.long
-def test_several_objectives_are_bit_identical_after_twenty_random_cuts(mixing, several, with_dropout, tmp_path):
-    end_alike(several, with_dropout, tmp_path, mixing, cuts=20)
-
-
-def end_alike(several, encoder, folder, mixing, cuts):
+@pytest.mark.parametrize(
+    ("mixing", "cuts"),
+    [
+        ("in-batch", 2),
+        *(pytest.param(name, 20, marks=pytest.mark.long) for name in ("in-batch", "alternating")),
+    ],
+)
+def test_several_objectives_are_bit_identical_after_kills(mixing, cuts, several, with_dropout, tmp_path):
     objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
-    settings = {"objectives": objectives, "mixing": mixing, "epochs": 3, "batch_size": 4, "lr": 1e-3}
-    examples = os.pathsep.join(str(files.table.parents[1]) for files in several.training)
-    arguments = [encoder, examples, folder, str(cuts), json.dumps(settings)]
-    subprocess.run([sys.executable, PROGRAM, *arguments], check=True)
-    endings = read_json(folder / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
-    assert_all_alike(folder)
+    cut_at_random(tmp_path, with_dropout, several, cuts, objectives=objectives, mixing=mixing)
 
 
 def test_nothing_is_left_of_the_state(killed):
@@ -107,35 +97,28 @@ def test_the_curves_have_every_step_and_validation_once(killed):
     assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
 
 
-def test_dropout_was_at_work(killed, inputs, tmp_path, outputs_in):
-    outputs = outputs_in(tmp_path)
-    settings = TrainingSettings(
-        loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4
-    )
-    train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=tmp_path / "state")
+def test_dropout_was_at_work(killed, inputs, tmp_path):
+    settings = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "evaluations": 4}
+    trained(tmp_path, inputs, training_seed=2, **settings)
     assert (tmp_path / "curves.parquet").read_bytes() != (killed / "whole" / "curves.parquet").read_bytes()
 
 
 @pytest.fixture
-def stopped(inputs, tmp_path, monkeypatch, outputs_in):
+def stopped(inputs, tmp_path, monkeypatch):
     """A function that trains and, unless `stop` is false, stops where the third validation would be."""
 
     def run(lr: float, *, stop: bool) -> str:
+        measured, measure = [], trainer.measure
+
+        def counted(*arguments, **keywords):
+            measured.append(1)
+            if stop and len(measured) == 3:
+                raise KeyboardInterrupt
+            return measure(*arguments, **keywords)
+
         with monkeypatch.context() as patch:
-            if stop:
-                measured = []
-
-                def measure(*arguments, **keywords):
-                    measured.append(1)
-                    if len(measured) == 3:
-                        raise KeyboardInterrupt
-                    return original(*arguments, **keywords)
-
-                original = training.measure
-                patch.setattr(training, "measure", measure)
-            outputs = outputs_in(tmp_path)
-            settings = TrainingSettings(epochs=2, batch_size=4, lr=lr)
-            train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=1, state=tmp_path / "state")
+            patch.setattr(trainer, "measure", counted)
+            trained(tmp_path, inputs, epochs=2, lr=lr)
         return (tmp_path / "curves.parquet").read_bytes()
 
     return run
@@ -195,7 +178,7 @@ def test_a_spoilt_checkpoint_is_named_and_the_training_starts_afresh(stopped, tm
 def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(stopped, capfd, monkeypatch):
     expected = stopped(1e-3, stop=False)
     with monkeypatch.context() as patch:
-        patch.setattr(training, "library_versions", lambda: {**card.library_versions(), "torch": "2.0.0"})
+        patch.setattr(trainer, "library_versions", lambda: {**card.library_versions(), "torch": "2.0.0"})
         with pytest.raises(KeyboardInterrupt):
             stopped(1e-3, stop=True)
     capfd.readouterr()

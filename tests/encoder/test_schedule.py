@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.encoder.building import CURVES, WEIGHTS, AfterSteps, assert_same_files, trained
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
-from cocite.encoder import measuring, schedule, training
-from cocite.encoder.mixing import Mixture, round_order
+from cocite.encoder import measuring, processes, schedule, trainer
 from cocite.encoder.model import TOKENS_IN_BATCH
-from cocite.encoder.schedule import Schedule, Stopping, Unfinished, seconds_left
-from cocite.encoder.training import train_encoder
+from cocite.encoder.processes import Stopping, Unfinished, seconds_left
+from cocite.encoder.schedule import Mixture, Schedule, round_order
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
 
@@ -91,27 +91,11 @@ def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_befor
         assert of_epoch == round_order(np.arange(10), block=1, seed=2, number=epoch).tolist()
 
 
-class StopAfter(Stopping):
-    """Stops after so many steps of a process."""
-
-    def __init__(self, steps: int) -> None:
-        super().__init__()
-        self.left = steps
-
-    def reason(self) -> str | None:
-        self.left -= 1
-        return None if self.left else "a test"
-
-
 @pytest.fixture
-def train(inputs, outputs_in):
-
-    def run(folder: Path, stopping: Stopping | None = None, **settings) -> None:
-        given = TrainingSettings(**{"epochs": 2, "batch_size": 4, "lr": 3e-3, "loss": "supcon", **settings})
-        where = {"state": folder / "state", "stopping": stopping}
-        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, threads=1, **where)
-
-    return run
+def train(inputs):
+    return lambda folder, stopping=None, **settings: trained(
+        folder, inputs, stopping, **{"epochs": 2, "loss": "supcon", **settings}
+    )
 
 
 def stopped_again_and_again(train, folder, steps, **settings):
@@ -119,7 +103,7 @@ def stopped_again_and_again(train, folder, steps, **settings):
     said = []
     while True:
         try:
-            train(folder, StopAfter(steps), **settings)
+            train(folder, AfterSteps(steps), **settings)
         except Unfinished as error:
             said.append(str(error))
         else:
@@ -131,41 +115,39 @@ def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves
     said = stopped_again_and_again(train, tmp_path / "stopped", steps=5)
     # 22 triplets in batches of 4 are 6 steps an epoch, 12 in two: stops after 5 and 10.
     assert [line.split(":")[0] for line in said] == ["Stopped after step 5 of 12", "Stopped after step 10 of 12"]
-    for file in ("model/model.safetensors", "curves.parquet", "model/README.md"):
-        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole", (WEIGHTS, CURVES, "model/README.md"))
 
 
 def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
     monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
     train(tmp_path / "whole", evaluations=1)
     assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
-    assert (tmp_path / "stopped/curves.parquet").read_bytes() == (tmp_path / "whole/curves.parquet").read_bytes()
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole", [CURVES])
 
 
-def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
-    clock = Stopping(100.0, started=1000.0)
-    now[0] = 1001.0  # a pause of one second between steps
-    assert clock.reason() is None
-    for second in range(1002, 1089):
+@pytest.fixture
+def now(monkeypatch):
+    """The time on the clock, which a test sets."""
+    time_now = [0.0]
+    monkeypatch.setattr(processes.time, "monotonic", lambda: time_now[0])
+    return time_now
+
+
+def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(now):
+    clock = Stopping(100.0, started=0.0)
+    for second in range(1, 89):  # pauses of one second between steps
         now[0] = float(second)
         assert clock.reason() is None
-    now[0] = 1089.5
+    now[0] = 89.5
     assert clock.reason() == "the time of its job is nearly up"
 
 
-def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
+def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(now):
     clock = Stopping(100.0, started=0.0)
     now[0] = 30.0
     assert clock.reason() is None
     now[0] = 61.0  # a second pause of 31 s would end at 92, after the 90 that there are
     assert clock.reason() == "the time of its job is nearly up"
-
-
-def test_a_day_leaves_five_minutes():
     assert Stopping(86_400.0, started=0.0).deadline == 86_400.0 - 300.0
 
 
@@ -206,8 +188,7 @@ def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measur
             train(tmp_path / "stopped", evaluations=2)
     assert len(embedded) == 2
     train(tmp_path / "stopped", evaluations=2)
-    for file in ("model/model.safetensors", "curves.parquet"):
-        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole")
 
 
 def test_a_second_ctrl_c_interrupts_at_once():
@@ -222,7 +203,7 @@ def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monke
         raise Unfinished("Stopped after step 3 of 9.")
 
     monkeypatch.setattr("cocite.cli.work_offline", lambda *_: None)
-    monkeypatch.setattr(training, "train_encoder", stop)
+    monkeypatch.setattr(trainer, "train_encoder", stop)
     result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
     assert result.exit_code == 75
 

@@ -4,17 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from tests.encoder.building import embedded
 from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
-from cocite.core.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.encoder import embedding, model
-from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.papers import embed_papers
-from cocite.encoder.sentence_wise import embed_sums, tokenise_sentences
+from cocite.encoder.papers import embed_papers, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
 
 WORDS = ("bees", "collect", "nectar", "flowers", "meadow", "compilers", "allocate", "registers", "loops", "programs")
@@ -55,21 +54,13 @@ def test_vectors_are_those_of_a_plain_loop(sentence_wise, tmp_path, monkeypatch)
     monkeypatch.setattr(embedding, "WINDOW", 16)
     monkeypatch.setitem(model.TOKENS_IN_BATCH, "cpu", 64)
     texts = papers_of(60)
-    write_table(tmp_path / "in" / "0.parquet", "papers", papers_table(texts))
-    embed_tables(
-        sentence_wise,
-        [tmp_path / "in" / "0.parquet"],
-        tmp_path,
-        "papers",
-        threads=2,
-        state=tmp_path / "state",
-        precision="float32",
-    )
+    write_table(tmp_path / "in/0.parquet", "papers", papers_table(texts))
+    vectors = embedded(sentence_wise, tmp_path / "in/0.parquet", tmp_path, "papers", threads=2)
     table = read_table(tmp_path / "0.parquet", "paper_embeddings")
     there = [paper for paper, parts in texts.items() if any(parts)]
     assert table["corpusid"].to_pylist() == there
     expected = by_a_plain_loop(sentence_wise, [texts[paper] for paper in there])
-    np.testing.assert_allclose(vectors_of(table), expected, atol=1e-5)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     np.testing.assert_allclose(embed_papers(sentence_wise, [texts[paper] for paper in there]), expected, atol=1e-5)
 
 
@@ -83,16 +74,8 @@ def test_a_batch_has_no_more_tokens_than_a_batch_of_whole_texts(sentence_wise, t
     plain = model.embed_batch
     monkeypatch.setattr(model, "embed_batch", noted)
     monkeypatch.setitem(model.TOKENS_IN_BATCH, "cpu", 64)
-    write_table(tmp_path / "in" / "0.parquet", "papers", papers_table(papers_of(40)))
-    embed_tables(
-        sentence_wise,
-        [tmp_path / "in" / "0.parquet"],
-        tmp_path,
-        "papers",
-        threads=1,
-        state=tmp_path / "state",
-        precision="float32",
-    )
+    write_table(tmp_path / "in/0.parquet", "papers", papers_table(papers_of(40)))
+    embedded(sentence_wise, tmp_path / "in/0.parquet", tmp_path, "papers")
     assert asked
     assert max(asked) <= 64
 

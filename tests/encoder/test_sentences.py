@@ -13,26 +13,24 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from tests.encoder.building import WEIGHTS as OF_MODEL
+from tests.encoder.building import assert_goes_on, built, paper_texts, trained
 from tests.examples import written_aspects
 
 from cocite.config.models import TrainingSettings
-from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json, write_json
+from cocite.core.atomic import read_json, write_json
 from cocite.encoder import poolings
-from cocite.encoder.batches import Collator
-from cocite.encoder.build import build_encoder
-from cocite.encoder.documents import documents_of
-from cocite.encoder.examples import open_examples
-from cocite.encoder.learner import Learner
+from cocite.encoder.attention import let_pack
+from cocite.encoder.batch import Collator
+from cocite.encoder.data import documents_of, open_examples
+from cocite.encoder.layers import WEIGHTS, open_names
 from cocite.encoder.model import embed, open_encoder, rounded
-from cocite.encoder.objective import Objective
-from cocite.encoder.packing import let_pack
+from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.papers import embed_papers
-from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.sentences import WEIGHTS, open_names
 from cocite.encoder.spaces import read_space
-from cocite.encoder.tokens import features_of, open_tokenizer, packed, sentences_of, tokenise
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
+from cocite.encoder.trainer import Inputs
 
 OBJECTIVES = [{"loss": "supcon", "space": space, "weight": 0.5} for space in ("aspects", "encoder")]
 PAPERS = [
@@ -45,16 +43,15 @@ PAPERS = [
 @pytest.fixture(scope="module")
 def by_sentence(corpus, small_settings, tmp_path_factory):
     """An untrained encoder that weighs sentences, and draws random numbers in training."""
-    folder = tmp_path_factory.mktemp("sentences") / "model"
     settings = small_settings.model_copy(update={"pooling": "sentences", "max_length": 32})
-    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=settings, seed=1)
+    folder = built(corpus, tmp_path_factory.mktemp("sentences") / "model", settings)
     config = read_json(folder / "config.json")
     write_json(folder / "config.json", {**config, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1})
     return folder
 
 
 @pytest.fixture(scope="module")
-def split(by_sentence, paper_texts, tmp_path_factory):
+def split(by_sentence, tmp_path_factory):
     """Examples of two aspects over papers whose abstracts have three sentences."""
     folder = tmp_path_factory.mktemp("aspects")
     texts = {}
@@ -70,23 +67,17 @@ def split(by_sentence, paper_texts, tmp_path_factory):
     return Inputs(encoder=by_sentence, **sets)
 
 
-@pytest.fixture
-def train(split, outputs_in, tmp_path):
-    """A function that trains with some settings into a folder, whose path it returns."""
+SETTINGS = {"objectives": OBJECTIVES, "epochs": 2, "batch_size": 6, "lr": 1e-3, "warmup": 0.0}
 
-    def trained(name, stopping=None, given=split, **settings):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        settings = TrainingSettings(
-            **{"objectives": OBJECTIVES, "epochs": 2, "batch_size": 6, "lr": 1e-3, "warmup": 0.0, **settings}
-        )
-        made, state = outputs_in(folder), folder / "state"
-        train_encoder(
-            given, made, settings, seed=1, training_seed=1, threads=1, state=state, stopping=stopping or Stopping()
-        )
-        return folder
 
-    return trained
+@pytest.fixture(scope="module")
+def model(split, tmp_path_factory):
+    """The folder of a trained encoder."""
+    return trained(tmp_path_factory.mktemp("trained"), split, **SETTINGS) / "model"
+
+
+def fields(title, abstract):
+    return {"title": title, "abstract": abstract}
 
 
 def test_abbreviations_and_numbers_end_no_sentence():
@@ -102,7 +93,7 @@ def test_abbreviations_and_numbers_end_no_sentence():
 
 def test_each_sentence_has_a_first_and_a_last_token_and_the_title_is_one(by_sentence):
     tokenizer = open_tokenizer(by_sentence)
-    text = tokenizer.text_of("bees. nectar", "In the meadow. Collect flowers.", "Loops.")
+    text = tokenizer.document(0, fields("bees. nectar", "In the meadow. Collect flowers."), ["Loops."]).text
     assert text == "bees. nectar[SEP][CLS]In the meadow.[SEP][CLS]Collect flowers.[SEP][CLS]Loops."
     [ids] = tokenizer([text])
     words = [tokenizer.backend.id_to_token(number) for number in ids]
@@ -113,8 +104,11 @@ def test_each_sentence_has_a_first_and_a_last_token_and_the_title_is_one(by_sent
 
 def test_a_text_without_sentences_is_empty_and_one_without_a_title_starts_with_its_abstract(by_sentence):
     tokenizer = open_tokenizer(by_sentence)
-    assert tokenizer.text_of(None, None) == tokenizer.text_of(" ", "") == ""
-    assert tokenizer.text_of(None, "Bees. Nectar.") == "Bees.[SEP][CLS]Nectar."
+    texts = [tokenizer.document(0, fields(*of)).text for of in ((None, None), (" ", ""), (None, "Bees. Nectar."))]
+    assert texts == ["", "", "Bees.[SEP][CLS]Nectar."]
+    assert tokenizer.short_query(0, "Bees.", "In the meadow. Nectar.").text == (
+        "Bees.[SEP][CLS]In the meadow.[SEP][CLS]Nectar."
+    )
 
 
 def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
@@ -139,7 +133,7 @@ def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
 def test_a_vector_comes_from_the_names_as_the_encoder_embeds_them_and_from_first_tokens_alone(by_sentence):
     encoder = open_encoder(by_sentence).eval()
     torch.nn.init.normal_(encoder.names.map.weight, generator=torch.Generator().manual_seed(1))
-    [tokens] = encoder.tokenizer([encoder.tokenizer.text_of(*PAPERS[0])])
+    [tokens] = encoder.tokenizer([encoder.tokenizer.document(0, fields(*PAPERS[0])).text])
 
     def hidden_of(ids):
         return encoder.transformer(input_ids=torch.tensor(ids[None], dtype=torch.long)).last_hidden_state[0]
@@ -155,15 +149,15 @@ def test_a_vector_comes_from_the_names_as_the_encoder_embeds_them_and_from_first
 
 def test_padding_and_packing_leave_vectors_and_gradients_as_they_are(by_sentence):
     encoder = open_encoder(by_sentence).eval()
-    documents = tokenise([encoder.tokenizer.text_of(*paper) for paper in PAPERS], encoder.tokenizer)
+    documents = tokenise([encoder.tokenizer.document(0, fields(*paper)).text for paper in PAPERS], encoder.tokenizer)
     rows, found = np.arange(3), []
     assert let_pack(encoder)
-    for features in (features_of(documents, rows, encoder.tokenizer.padding), packed(documents, rows)):
+    for features in (documents.padded(rows, encoder.tokenizer.padding), documents.packed(rows)):
         encoder.zero_grad()
         vectors = encoder(features)
         vectors.square().sum().backward()
         found.append((vectors.detach(), encoder.names.map.weight.grad.clone()))
-    alone = torch.cat([encoder(features_of(documents, [row], 0)) for row in rows]).detach()
+    alone = torch.cat([encoder(documents.padded([row], 0)) for row in rows]).detach()
     torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(found[0][0], alone, rtol=1e-5, atol=1e-6)
 
@@ -172,19 +166,18 @@ def test_an_encoder_in_half_precision_pools_in_float32(by_sentence):
     encoder = rounded(open_encoder(by_sentence, "bfloat16"))
     assert {weight.dtype for weight in encoder.names.parameters()} == {torch.float32}
     exact = embed_papers(by_sentence, PAPERS)
-    texts = [encoder.tokenizer.text_of(*paper) for paper in PAPERS]
+    texts = [encoder.tokenizer.document(0, fields(*paper)).text for paper in PAPERS]
     np.testing.assert_allclose(embed(encoder, tokenise(texts, encoder.tokenizer)), exact, atol=0.05)
 
 
-def test_training_teaches_the_map_and_its_folder_has_it(train, by_sentence):
-    folder = train("trained") / "model"
-    encoder = open_encoder(folder)
+def test_training_teaches_the_map_and_its_folder_has_it(model, by_sentence):
+    encoder = open_encoder(model)
     assert not torch.equal(encoder.names.map.weight, torch.eye(16))
-    again = open_names(folder, 16, encoder.tokenizer)
+    again = open_names(model, 16, encoder.tokenizer)
     assert torch.equal(again.map.weight, encoder.names.map.weight)
     unmapped = open_names(by_sentence, 16, encoder.tokenizer)
     assert torch.equal(unmapped.map.weight, torch.eye(16))
-    assert (folder / poolings.FOLDER / WEIGHTS).is_file()
+    assert (model / poolings.FOLDER / WEIGHTS).is_file()
 
 
 def without_dropout(split, folder):
@@ -220,69 +213,44 @@ def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
 @pytest.mark.long
 def test_two_processes_learn_what_one_learns(command_line, split, request, tmp_path):
     given, before = without_dropout(split, tmp_path / "encoder"), request.getfixturevalue("examples")
-    settings = {"objectives": OBJECTIVES, "epochs": 2, "batch_size": 6, "lr": 1e-3, "warmup": 0.0}
     for number, name in enumerate(("one", "two"), 1):
-        words = command_line(tmp_path / name, encoder=given.encoder, **settings)
+        words = command_line(tmp_path / name, encoder=given.encoder, **SETTINGS)
         here = [word.replace(str(before), str(split.training[0].table.parents[1])) for word in words]
         subprocess.run([Path(sys.executable).with_name("cocite"), *here, "--processes", str(number)], check=True)
     for some, others in zip(*(learned_in(tmp_path / name / "model") for name in ("one", "two")), strict=True):
         assert (others - some).norm() <= 0.05 * some.norm()  # Adam makes whole steps of gradients that are rounding
 
 
-def test_a_training_that_is_stopped_goes_on_to_the_same_weights(train):
-    whole = train("whole") / "model"
-
-    class AtFirst(Stopping):
-        def reason(self):
-            return "the test stops it"
-
-    with pytest.raises(Unfinished):
-        train("stopped", AtFirst())
-    stopped = train("stopped") / "model"
-    for file in ("model.safetensors", f"{poolings.FOLDER}/{WEIGHTS}", "aspects/result/2_Dense/model.safetensors"):
-        assert (stopped / file).read_bytes() == (whole / file).read_bytes()
+def test_a_training_that_is_stopped_goes_on_to_the_same_weights(split, tmp_path):
+    maps = (f"model/{poolings.FOLDER}/{WEIGHTS}", "model/aspects/result/2_Dense/model.safetensors")
+    assert_goes_on(tmp_path, split, 1, files=(OF_MODEL, *maps), **SETTINGS)
 
 
-def test_an_adapter_learns_alone(train):
+def test_an_adapter_learns_alone(split, tmp_path):
     adapter = {"kind": "adapter", "name": "proximity", "reduction": 4}
-    folder = train("adapter", objectives=None, loss="triplet", trainable=adapter) / "model"
+    folder = trained(tmp_path, split, trainable=adapter, batch_size=6) / "model"
     assert torch.equal(open_encoder(folder).names.map.weight, torch.eye(16))
 
 
-def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(train):
-    folder = train("card") / "model"
-    card = (folder / "README.md").read_text(encoding="utf-8")
+def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(model):
+    card = (model / "README.md").read_text(encoding="utf-8")
     assert "sentence-transformers cannot open it" in card
     code = "\n".join(line[4:] for line in card.splitlines() if line.startswith("    "))
     assert re.findall(r"^from .*|^import .*", code, flags=re.MULTILINE) == [
         "from cocite.encoder.papers import embed_papers"
     ]
     found = {"title": PAPERS[0][0], "abstract": PAPERS[0][1]}
-    for line in code.replace('"this folder"', repr(str(folder))).splitlines():
+    for line in code.replace('"this folder"', repr(str(model))).splitlines():
         exec(line, found)  # noqa: S102 (a card of ours)
         if line.startswith("vectors") and "space" not in line:
             plain = found["vectors"]
-    expected = read_space(folder, "background", 16)(torch.from_numpy(plain)).detach().numpy()
+    expected = read_space(model, "background", 16)(torch.from_numpy(plain)).detach().numpy()
     np.testing.assert_allclose(found["vectors"], expected, atol=1e-6)
 
 
 def test_sentence_transformers_refuses_the_folder_in_place_of_another_pooling(by_sentence):
-    from sentence_transformers import SentenceTransformer
-
     with pytest.raises(Exception, match="pooling"):
         SentenceTransformer(str(by_sentence), device="cpu")
-
-
-def test_a_vocabulary_without_first_tokens_is_refused(by_sentence, tmp_path):
-    for file in ("tokenizer.json", "tokenizer_config.json", f"{poolings.FOLDER}/config.json"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes((by_sentence / file).read_bytes())
-    settings = read_json(tmp_path / "tokenizer_config.json")
-    write_json(
-        tmp_path / "tokenizer_config.json", {key: value for key, value in settings.items() if key != "cls_token"}
-    )
-    with pytest.raises(InputError, match="its vocabulary has no tokens that a sentence starts and ends with"):
-        open_tokenizer(tmp_path)
 
 
 @pytest.mark.long

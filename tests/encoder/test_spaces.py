@@ -3,32 +3,44 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from tests.encoder.building import trained
 from tests.examples import HYBRID
 
 from cocite.config.models import TrainingSettings
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vector_column, vectors_of, write_json, write_table
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 from cocite.encoder import spaces
-from cocite.encoder.learner import new_learner
 from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.objective import new_learner
 from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.tokens import tokenise
-from cocite.encoder.training import Inputs
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 
 
-def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train_hybrid, tmp_path):
-    from sentence_transformers import SentenceTransformer
+@pytest.fixture(scope="module")
+def hybrid(aspects, tmp_path_factory):
+    """The folder of a model with the spaces of two aspects."""
+    return trained(tmp_path_factory.mktemp("hybrid"), aspects, objectives=HYBRID, epochs=1) / "model"
 
-    folder = shutil.copytree(train_hybrid("spaces") / "model", tmp_path / "copied", symlinks=True)
-    encoder = open_encoder(folder)
+
+@pytest.fixture
+def copied(hybrid, tmp_path):
+    """A copy that a test may break."""
+    return shutil.copytree(hybrid, tmp_path / "copied", symlinks=True)
+
+
+def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(copied):
+    folder, encoder = copied, open_encoder(copied)
     plain = torch.from_numpy(embed(encoder, tokenise(TEXTS, encoder.tokenizer)))
     np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), plain, atol=1e-5)
     assert spaces_in(folder) == ["background", "result", "concatenated"]
@@ -48,53 +60,39 @@ def written_vectors(path, vectors):
     return names
 
 
-def test_vectors_are_mapped_to_a_space_row_by_row(train_hybrid, encoder, tmp_path, monkeypatch):
+def test_vectors_are_mapped_to_a_space_row_by_row(hybrid, tmp_path, monkeypatch):
     monkeypatch.setattr(spaces, "ROWS_AT_ONCE", 3)
-    folder = train_hybrid("mapped") / "model"
     vectors = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
     names = written_vectors(tmp_path / "embeddings.parquet", vectors)
     for name in ("result", "concatenated"):
-        spaces.map_vectors(tmp_path / "embeddings.parquet", folder, name, tmp_path / f"{name}.parquet")
+        spaces.map_vectors(tmp_path / "embeddings.parquet", hybrid, name, tmp_path / f"{name}.parquet")
         found = read_table(tmp_path / f"{name}.parquet", "document_embeddings")
-        expected = read_space(folder, name, 16)(torch.from_numpy(vectors)).detach().numpy()
+        expected = read_space(hybrid, name, 16)(torch.from_numpy(vectors)).detach().numpy()
         assert found["document"].to_pylist() == names
         np.testing.assert_allclose(vectors_of(found), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train_hybrid, aspects):
-    first = train_hybrid("first") / "model"
-    learner = new_learner(
-        open_encoder(first),
-        TrainingSettings(objectives=HYBRID),
-        seed=5,
-        maps={name: read_space(first, name, 16) for name in ("background", "result")},
-    )
-    assert torch.equal(learner.heads["result"].weight, read_space(first, "result", 16).weight)
-    again = train_hybrid(
-        "again", inputs=Inputs(encoder=first, training=aspects.training, validation=aspects.validation), lr=1e-9
-    )
-    torch.testing.assert_close(read_space(again / "model", "result", 16).weight, read_space(first, "result", 16).weight)
+def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(hybrid, aspects, tmp_path):
+    maps = {name: read_space(hybrid, name, 16) for name in ("background", "result")}
+    learner = new_learner(open_encoder(hybrid), TrainingSettings(objectives=HYBRID), seed=5, maps=maps)
+    assert torch.equal(learner.heads["result"].weight, read_space(hybrid, "result", 16).weight)
+    again = trained(tmp_path, replace(aspects, encoder=hybrid), objectives=HYBRID, lr=1e-9) / "model"
+    torch.testing.assert_close(read_space(again, "result", 16).weight, read_space(hybrid, "result", 16).weight)
 
 
-def test_a_map_of_another_dimension_is_refused(train_hybrid):
-    folder = train_hybrid("small") / "model"
-    weights = {"linear.weight": torch.zeros(16, 32), "linear.bias": torch.zeros(16)}
-    save_file(weights, folder / "aspects/result/2_Dense/model.safetensors")
-    with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
-        read_space(folder, "result", 16)
+def test_a_map_that_is_broken_or_does_not_fit_is_refused(copied):
+    weights = copied / "aspects/result/2_Dense/model.safetensors"
     with pytest.raises(InputError, match="has no space methodology; it has background, result, concatenated"):
-        read_space(folder, "methodology", 16)
-
-
-def test_a_map_that_is_broken_or_another_models_is_named(train_hybrid):
-    folder = train_hybrid("small") / "model"
-    weights = folder / "aspects/result/2_Dense/model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:40])
-    with pytest.raises(InputError, match="2_Dense: cannot be opened as a map"):
-        read_space(folder, "result", 16)
+        read_space(copied, "methodology", 16)
+    save_file({"linear.weight": torch.zeros(16, 32), "linear.bias": torch.zeros(16)}, weights)
+    with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
+        read_space(copied, "result", 16)
     save_file({"weight": torch.zeros(16, 16)}, weights)
     with pytest.raises(InputError, match=r"2_Dense: cannot be opened as a map: 'linear\.weight'"):
-        read_space(folder, "result", 16)
+        read_space(copied, "result", 16)
+    weights.write_bytes(weights.read_bytes()[:40])
+    with pytest.raises(InputError, match="2_Dense: cannot be opened as a map"):
+        read_space(copied, "result", 16)
 
 
 def test_vectors_are_mapped_without_torch(tmp_path):

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.batches import arranged
-from cocite.encoder.documents import Spans, documents_of, joined_documents
-from cocite.encoder.examples import Examples, Links, joined_examples, open_examples
+from cocite.encoder.batch import arranged
+from cocite.encoder.data import Examples, Links, Spans, documents_of, joined_documents, joined_examples, open_examples
 from cocite.encoder.tokens import open_tokenizer
 
 FIRST, LAST = 101, 102
@@ -83,7 +82,7 @@ def test_the_two_spans_of_a_paper_are_two_documents_of_a_batch_and_change_with_t
     tokens = [{row: batch.tokens[place].tolist() for place, row in enumerate(batch.documents)} for batch in batches]
     assert tokens[0] == tokens[1]
     assert sum(tokens[0][row] != tokens[2][row] for row in range(12)) >= 10
-    query, positive = batches[0].positives[0].tolist()
+    query, positive = batches[0].whole.positives[0].tolist()
     assert batches[0].tokens[query].tolist() != batches[0].tokens[positive].tolist()
 
 

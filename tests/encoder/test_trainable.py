@@ -5,36 +5,14 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tests.encoder.building import AfterSteps, assert_goes_on
+from tests.examples import curve_in
 from transformers import AutoModel
 
-from cocite.config.models import TrainingSettings
 from cocite.core.tables.files import read_table
-from cocite.encoder import training
+from cocite.encoder import trainer
+from cocite.encoder.processes import Unfinished
 from cocite.encoder.results import EVENTS_FILE
-from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.training import train_encoder
-
-
-@pytest.fixture
-def train(inputs, outputs_in, tmp_path):
-    """A function that trains two epochs of six steps with some settings and returns the folder of the results."""
-
-    def run(name="trained", stopping=None, **settings):
-        folder = tmp_path / name
-        given = TrainingSettings(**{"epochs": 2, "batch_size": 4, "lr": 3e-3, **settings})
-        where = {"threads": 1, "state": folder / "state", "stopping": stopping}
-        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
-        return folder
-
-    return run
-
-
-@pytest.fixture
-def stopping_once(monkeypatch):
-    """A `Stopping` that stops after the seventh step."""
-    stopping, steps = Stopping(), iter(range(1, 100))
-    monkeypatch.setattr(stopping, "reason", lambda: "a test" if next(steps) == 7 else None)
-    return stopping
 
 
 def changed(folder, encoder):
@@ -69,13 +47,8 @@ def test_both_libraries_open_what_was_trained_by_low_rank_additions(train):
 
 
 @pytest.mark.parametrize("trainable", ["bias", "lora"])
-def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(train, trainable, stopping_once):
-    whole = train("whole", trainable=trainable)
-    with pytest.raises(Unfinished):
-        train("stopped", stopping_once, trainable=trainable)
-    stopped = train("stopped", trainable=trainable)
-    for file in ("model/model.safetensors", "curves.parquet"):
-        assert (stopped / file).read_bytes() == (whole / file).read_bytes()
+def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(inputs, tmp_path, trainable):
+    assert_goes_on(tmp_path, inputs, 7, epochs=2, trainable=trainable)
 
 
 @pytest.fixture
@@ -83,34 +56,30 @@ def validation_losses(monkeypatch):
     """Validations that give these losses, one after the other."""
     losses = iter([5.0, 4.0, 4.5, 4.6, 3.0])
     monkeypatch.setattr(
-        training, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
+        trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
     )
-
-
-def validations(folder):
-    rows = read_table(folder / "curves.parquet", "training_curves").to_pylist()
-    return {row["step"]: row["value"] for row in rows if row["metric"] == "validation_loss"}
 
 
 def test_patience_ends_a_training_after_so_many_validations_that_are_no_better(train, validation_losses):
     # 12 steps and 6 validations: every second step.
     folder = train(evaluations=6, patience=2)
-    assert validations(folder) == {2: 5.0, 4: 4.0, 6: 4.5, 8: 4.6}
+    assert curve_in(folder, "validation_loss") == {2: 5.0, 4: 4.0, 6: 4.5, 8: 4.6}
     assert "smallest validation loss (4.0000 at step 4" in (folder / "model/README.md").read_text()
 
 
-def test_a_training_without_patience_left_does_not_go_on(train, validation_losses, monkeypatch):
+def test_a_training_without_patience_left_does_not_go_on(train, validation_losses, monkeypatch, tmp_path):
+    how = {"folder": tmp_path, "evaluations": 6, "patience": 2}
     with monkeypatch.context() as patch:
-        patch.setattr(training, "write_results", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(trainer, "write_results", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            train(evaluations=6, patience=2)
-    assert list(validations(train(evaluations=6, patience=2))) == [2, 4, 6, 8]
+            train(**how)
+    assert list(curve_in(train(**how), "validation_loss")) == [2, 4, 6, 8]
 
 
-def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(train, stopping_once):
+def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(train, tmp_path):
     with pytest.raises(Unfinished):
-        train(stopping=stopping_once)
-    folder = train()
+        train(stopping=AfterSteps(7), folder=tmp_path)
+    folder = train(folder=tmp_path)
     events = [
         event
         for event in EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()

@@ -7,38 +7,25 @@ import pyarrow as pa
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tests.examples import OVER_EXAMPLES, curve_in, written_examples
+from tests.encoder.building import paper_texts
+from tests.examples import OVER_EXAMPLES, curve_in
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_json, write_table
-from cocite.encoder import training
-from cocite.encoder.examples import open_examples
+from cocite.core.tables.files import write_table
+from cocite.encoder import trainer
+from cocite.encoder.data import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.objective import Learner, Objective, objective_of
 from cocite.encoder.results import curves_of
-from cocite.encoder.training import Inputs, train_encoder
-
-
-@pytest.fixture(scope="module")
-def train(inputs, tmp_path_factory, outputs_in):
-    """A function that trains with some settings and returns the folder of the results."""
-
-    def run(training_seed: int = 1, inputs: Inputs = inputs, **settings):
-        folder = tmp_path_factory.mktemp("trained")
-        given = TrainingSettings(**{"epochs": 4, "batch_size": 4, "lr": 3e-3, **settings})
-        train_encoder(
-            inputs, outputs_in(folder), given, seed=1, training_seed=training_seed, threads=1, state=folder / "state"
-        )
-        return folder
-
-    return run
 
 
 @pytest.fixture(scope="module", params=OVER_EXAMPLES)
 def trained(request, train):
-    return train(loss=request.param)
+    return train(loss=request.param, epochs=4)
 
 
 def test_every_loss_learns_to_tell_two_topics_apart(trained):
@@ -49,7 +36,7 @@ def test_every_loss_learns_to_tell_two_topics_apart(trained):
 
 @pytest.fixture(scope="module")
 def one(train):
-    return train()
+    return train(epochs=4)
 
 
 def test_both_libraries_open_a_trained_encoder(one):
@@ -61,7 +48,7 @@ def test_both_libraries_open_a_trained_encoder(one):
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
     model = open_encoder(one / "model")
     validation = open_examples(inputs.validation[0])
-    measured = measure(model, validation, TrainingSettings().loss, batch_size=4)["eval_loss"]
+    measured = measure(objective_of(Learner(model), TrainingSettings()), validation, batch_size=4)["eval_loss"]
     assert measured == pytest.approx(min(curve_in(one, "validation_loss").values()), abs=1e-6)
 
 
@@ -73,7 +60,7 @@ def test_the_learning_rate_rises_over_its_share_and_falls_to_zero(train):
 
 
 def test_the_same_seed_gives_the_same_files_and_another_does_not(train, one):
-    again, other = train(), train(training_seed=2)
+    again, other = train(epochs=4), train(epochs=4, training_seed=2)
     for file in ("model/model.safetensors", "curves.parquet", "settings.json", "model/README.md"):
         assert (again / file).read_bytes() == (one / file).read_bytes()
     assert (other / "model/model.safetensors").read_bytes() != (one / "model/model.safetensors").read_bytes()
@@ -96,7 +83,7 @@ def test_nothing_in_the_folder_names_a_path_of_this_machine(one, encoder):
 
 def modes_of_gradients(monkeypatch, before_the_loss=lambda: None):
     """The list of torch's deterministic modes while the gradients of each batch are computed: 1 warns, 2 refuses."""
-    modes, computed = [], training.Objective.__call__
+    modes, computed = [], Objective.__call__
 
     def call(objective, batch):
         before_the_loss()
@@ -104,7 +91,7 @@ def modes_of_gradients(monkeypatch, before_the_loss=lambda: None):
         loss.register_hook(lambda _: modes.append(torch.get_deterministic_debug_mode()))
         return loss, vectors
 
-    monkeypatch.setattr(training.Objective, "__call__", call)
+    monkeypatch.setattr(Objective, "__call__", call)
     return modes
 
 
@@ -131,25 +118,18 @@ def test_an_operation_without_a_deterministic_kernel_is_reported_and_does_not_en
     assert (after / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
 
 
-def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
+def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train, monkeypatch):
     with pytest.raises(InputError, match=r"The training loss is (nan|inf) at step \d+"):
         train(loss="cosent", lr=1e30, max_grad_norm=1e30)
-
-
-def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypatch):
-    monkeypatch.setattr(
-        training, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0, "eval_spearman": 0.0}
-    )
-    with pytest.raises(InputError, match="The validation loss is nan at step 6"):
+    measured = {"eval_loss": float("nan"), "eval_accuracy": 0.0, "eval_spearman": 0.0}
+    monkeypatch.setattr(trainer, "measure", lambda *_, **__: measured)
+    with pytest.raises(InputError, match="The validation loss is nan at step 3"):
         train()
 
 
-def test_a_table_without_examples_is_named(train, inputs, write_examples, tmp_path):
+def test_examples_that_cannot_be_used_are_named(train, inputs, write_examples, tmp_path):
     with pytest.raises(InputError, match=r"none/examples\.parquet: has no examples"):
         train(inputs=replace(inputs, training=[write_examples(tmp_path / "none", [])]))
-
-
-def test_a_paper_without_tokens_is_named(train, inputs, write_examples, tmp_path):
     training, others = (write_examples(tmp_path / name, [(0, 2, paper)]) for name, paper in (("a", 7), ("b", 9)))
     with pytest.raises(InputError, match=r"b/tokens: has no tokens of paper 7, nor of 0 others"):
         train(inputs=replace(inputs, training=[replace(training, tokens=others.tokens)]))
@@ -158,17 +138,18 @@ def test_a_paper_without_tokens_is_named(train, inputs, write_examples, tmp_path
 def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, write_examples, tmp_path):
     # Of two triplets that differ in the order of positive and negative, exactly one is right.
     validation = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 1, 2)]))
-    assert measure(open_encoder(encoder), validation, TrainingSettings().loss, batch_size=2)["eval_accuracy"] == 0.5
+    objective = objective_of(Learner(open_encoder(encoder)), TrainingSettings())
+    assert measure(objective, validation, batch_size=2)["eval_accuracy"] == 0.5
 
 
-def test_each_document_is_there_once(encoder, write_examples, paper_texts, tmp_path):
+def test_each_document_is_there_once(encoder, write_examples, tmp_path):
     examples = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
     assert examples.ids.tolist() == [0, 2, 1, 4]
     vector = SentenceTransformer(str(encoder), device="cpu").encode("[SEP]".join(paper_texts()[0]))
     assert embed(open_encoder(encoder), examples.documents)[examples.queries[0]] == pytest.approx(vector, abs=1e-6)
 
 
-def test_each_example_finds_the_tokens_of_its_documents(encoder, write_examples, paper_texts, tmp_path, monkeypatch):
+def test_each_example_finds_the_tokens_of_its_documents(encoder, write_examples, tmp_path, monkeypatch):
     monkeypatch.setattr("cocite.encoder.tokens.TEXTS_IN_CALL", 2)
     rows = [(6, 8, 1), (6, 10, 3), (6, 12, 5), (2, 6, 3), (4, 2, 6)]
     examples = open_examples(write_examples(tmp_path, rows))
@@ -191,14 +172,6 @@ def test_examples_of_several_positives_keep_theirs(write_examples, tmp_path):
         links = getattr(examples, name)
         owner, places = links.places_of(np.array([0, 1]))
         assert [examples.ids[links.documents[places[owner == example]]].tolist() for example in (0, 1)] == papers
-
-
-def test_a_document_without_abstract_is_its_title(encoder, tmp_path):
-    texts = {1: ("bees collect", None), 2: (None, "nectar from flowers"), 4: ("a", "b")}
-    examples = open_examples(written_examples(tmp_path, [(1, 2, 4)], texts, encoder))
-    tokenizer = AutoTokenizer.from_pretrained(encoder)
-    for document, text in enumerate(("bees collect", "nectar from flowers")):
-        assert examples.documents[document].tolist() == tokenizer(text)["input_ids"]
 
 
 def test_curves_come_in_the_order_of_steps():

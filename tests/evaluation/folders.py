@@ -1,6 +1,7 @@
 """A benchmark folder that a test fills, and the tables that are prepared from it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from cocite.config.benchmarks import declared
+from cocite.config.tasks import Task
+from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
-from cocite.evaluation.scored import Scored
+from cocite.evaluation.scored import Run, Scored
+from cocite.evaluation.scoring import embedded
+
+RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 
 
 def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:
@@ -28,6 +35,11 @@ def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:
     return folder / "vectors.parquet"
 
 
+def scored_by(folder: Path, vectors: Mapping[str, Sequence[float]], task: str | Task, benchmark: Benchmark) -> Scored:
+    """What the vectors of some documents score on a task."""
+    return embedded(write_vectors(folder, vectors), RUN)(declared(task) if isinstance(task, str) else task, benchmark)
+
+
 def score_rows(scored: Scored) -> list[dict[str, Any]]:
     """The rows of the table scores, by the names of its columns."""
     names = list(TABLES["scores"].columns)
@@ -37,6 +49,11 @@ def score_rows(scored: Scored) -> list[dict[str, Any]]:
 def scores_of(scored: Scored) -> dict[str, float]:
     """The value of each metric."""
     return {row["metric"]: row["value"] for row in score_rows(scored)}
+
+
+def omitted_in(path: Path) -> dict[str, int]:
+    """What a table of omissions counts."""
+    return {row["reason"]: row["count"] for row in read_table(path, "omissions").to_pylist()}
 
 
 def read_benchmark(tables: Path) -> Benchmark:
@@ -61,7 +78,7 @@ class BenchmarkFolder:
         """Write a file of text."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
 
     def write_lines(self, path: str, *rows: Any) -> None:
         """Write a file of JSON lines."""
@@ -80,6 +97,12 @@ class BenchmarkFolder:
         prepare_folder(self.root, **asked, tables=self.tables, omissions=omissions)
         return read_benchmark(self.tables)
 
+    def refuses(self, message: str, *tasks: str, **settings: Any) -> None:
+        """Check that these tasks, or all, cannot be prepared, and that nothing is written then."""
+        with pytest.raises(InputError, match=re.escape(message)):
+            self.prepare(*tasks, **settings)
+        assert not self.tables.exists()
+
     def documents(self) -> dict[str, tuple[str | None, str | None]]:
         """Title and abstract of each document."""
         rows = read_table(self.tables / "documents.parquet", "documents").to_pylist()
@@ -87,5 +110,4 @@ class BenchmarkFolder:
 
     def omitted(self) -> dict[str, int]:
         """What was left out and occurred."""
-        rows = read_table(self.tables / "omissions.parquet", "omissions").to_pylist()
-        return {row["reason"]: row["count"] for row in rows if row["count"]}
+        return {reason: count for reason, count in omitted_in(self.tables / "omissions.parquet").items() if count}

@@ -1,6 +1,5 @@
 """The averages of the literature: what they are over, and the published ones from their format rows."""
 
-import json
 import statistics
 
 import pyarrow as pa
@@ -11,9 +10,10 @@ from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.core.tables.files import read_table, write_table
-from cocite.evaluation.averages import averages, expected_values, write_averages
+from cocite.evaluation.over_tasks import averages, expected_values, write_averages
 
 COUNTS = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)
+COUNTS |= dict.fromkeys(("searched", "copies", "unfindable"))
 
 
 def row(task, value, metric=None, *, seed=1, evaluation_seed=1, mode=None):
@@ -33,7 +33,7 @@ def averaged(folder, scores, tasks):
     """The table averages of one run on a benchmark with these tasks."""
     write_table(folder / "small/m-1.parquet", "scores", pa.Table.from_pylist([score | COUNTS for score in scores]))
     suites, output = {"small": [task.name for task in tasks]}, folder / "averages.parquet"
-    write_averages(folder, suites=json.dumps(suites), runs="m-1", output=output)
+    write_averages(folder, suites=suites, runs="m-1", output=output)
     return read_table(output, "averages").to_pylist()
 
 
@@ -82,15 +82,14 @@ def test_modes_are_averaged_apart_and_share_the_rankings():
 
 
 def test_the_average_of_one_run_has_no_deviation(tmp_path):
-    rows = averaged(tmp_path, [row("cite", 70.0)], Holdout.tasks_in({}))
-    assert {(row["over"], row["average"]) for row in rows} == {
-        ("all", "all"),
-        ("format", "proximity"),
-        ("group", "holdout"),
-        ("metric", "map"),
+    rows = averaged(tmp_path, [row("cite", 70.0)], Holdout(kind="holdout").scored_tasks)
+    assert {(row["over"], row["average"]): row["expected"] for row in rows} == {
+        ("all", "all"): 4,
+        ("format", "proximity"): 4,
+        ("group", "holdout"): 4,
+        ("metric", "map"): None,
     }
     assert {(row["mean"], row["deviation"], row["runs"], row["values"]) for row in rows} == {(70, None, 1, 1)}
-    assert {row["over"]: row["expected"] for row in rows} == {"all": 4, "format": 4, "group": 4, "metric": None}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_the_average_of_one_run_has_no_deviation(tmp_path):
 def test_a_task_that_repeats_the_queries_of_others_is_in_no_average_with_them(tmp_path, listed, mean, tasks):
     values = {"csfcube_background": 10.0, "csfcube_method": 30.0, "csfcube_all": 90.0}
     scores = sorted((row(task, values[task]) for task in listed), key=lambda row: row["task"])
-    found = averaged(tmp_path, scores, CsfCube.tasks_in({"tasks": listed}))
+    found = averaged(tmp_path, scores, CsfCube(kind="csfcube", folder=".", tasks=listed and tuple(listed)).scored_tasks)
     assert {row["over"]: (row["mean"], row["values"]) for row in found} == dict.fromkeys(
         ("all", "format", "group", "metric"), (mean, tasks)
     )
@@ -109,13 +108,8 @@ def test_a_task_that_repeats_the_queries_of_others_is_in_no_average_with_them(tm
 
 
 def test_a_task_that_one_run_lacks_is_in_no_run_of_that_average():
-    scores = [
-        row("drsm", 40.0, seed=1),
-        row("drsm", 50.0, seed=2),
-        row("fos", 90.0, seed=2),
-        row("relish", 70.0, seed=1),
-    ]
-    scores.append(row("relish", 80.0, seed=2))
+    scores = [row("drsm", 40.0), row("drsm", 50.0, seed=2), row("fos", 90.0, seed=2)]
+    scores += [row("relish", 70.0), row("relish", 80.0, seed=2)]
     found = {average: (mean, values) for _, average, (mean, _, _, values) in averages(scores)}
     assert found["format", "classification"] == (45, 1)
     assert found["all", "all"] == ((40 + 70 + 50 + 80) / 4, 2)
@@ -126,7 +120,7 @@ def test_of_the_tables_in_a_folder_only_those_of_the_runs_and_suites_that_are_na
     for task, run, value in (("drsm", "m-1", 40.0), ("drsm", "m-2", 60.0), ("drsm", "m-3", 99.0), ("fos", "m-1", 99.0)):
         scored = row(task, value, seed=int(run[-1])) | COUNTS
         write_table(tmp_path / task / f"{run}.parquet", "scores", pa.Table.from_pylist([scored]))
-    suites, output = '{"drsm": ["drsm"]}', tmp_path / "averages.parquet"
+    suites, output = {"drsm": ["drsm"]}, tmp_path / "averages.parquet"
     write_averages(tmp_path, suites=suites, runs="m-1,m-2,bm25-0", rank_alone="bm25-0", output=output)
     rows = read_table(output, "averages").to_pylist()
     assert {(row["mean"], row["runs"]) for row in rows} == {(50, 2)}

@@ -18,23 +18,25 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.evaluation.folders import BenchmarkFolder, read_benchmark, scores_of, write_vectors
+from tests.evaluation.folders import RUN, BenchmarkFolder, read_benchmark, scored_by, scores_of
 
-from cocite.config.benchmarks import TASKS, declared, tasks_of
+from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import Beir, BeirSettings, files_of
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.evaluation import vectors as vectors_module
+from cocite.evaluation import scored as scored_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
-from cocite.evaluation.preparation.beir import prepare_beir, read_beir
+from cocite.evaluation.preparation.searches import prepare_beir, read_beir
 from cocite.evaluation.ranking import best_hits
-from cocite.evaluation.scored import Run, UnscorableError
-from cocite.evaluation.scoring import embedded
+from cocite.evaluation.scored import UnscorableError
 
-RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]
 NUMBERED_ALIKE = "task beir_scifact: query with the id of a document that it is not (may be found)"
+HEADER = "query-id\tcorpus-id\tscore\n"
+CORPUS = [{"_id": f"d{number}", "title": f"t{number}", "text": f"x{number}"} for number in range(4)]
+ASKED = [{"_id": "q1", "text": "a claim"}, {"_id": "q2", "text": "another"}]
+JUDGED = {"q1": {"d0": 2, "d1": 0}, "q2": {"d3": 1}}
 WITHOUT = "task beir_scifact: query without text, or without a judged document that counts"
 
 
@@ -64,11 +66,15 @@ def document(number, **more):
 
 
 @pytest.fixture
-def beir(tmp_path):
-    folder = Datasets(tmp_path, "beir")
+def own(tmp_path):
+    return Datasets(tmp_path, "beir")
+
+
+@pytest.fixture
+def beir(own):
     queries = [{"_id": "1", "text": "a claim"}, {"_id": "9", "text": "unjudged"}]
-    folder.write_dataset("scifact", map(document, range(4)), queries, [(1, 2, 1), (1, 3, -1)])
-    return folder
+    own.write_dataset("scifact", map(document, range(4)), queries, [(1, 2, 1), (1, 3, -1)])
+    return own
 
 
 def test_the_whole_corpus_is_searched_and_only_judged_queries_are_kept(beir):
@@ -94,11 +100,6 @@ def test_a_dataset_of_any_name_is_a_task(beir):
     assert declared("beir_my_papers_2").metrics == ("ndcg_cut_10", "recip_rank_10", "recall_100")
 
 
-def test_a_dataset_that_is_asked_for_must_be_there(beir):
-    with pytest.raises(InputError, match="beir_trec_covid is the task of no dataset; there are beir_scifact"):
-        beir.prepare("beir_scifact", "beir_trec_covid")
-
-
 @pytest.mark.parametrize(
     ("queries", "short", "texts"),
     [
@@ -108,98 +109,80 @@ def test_a_dataset_that_is_asked_for_must_be_there(beir):
     ],
 )
 def test_queries_with_a_title_and_a_text_are_documents_and_others_short_unless_said_otherwise(
-    tmp_path, queries, short, texts
+    own, queries, short, texts
 ):
-    folder = Datasets(tmp_path, "beir")
     asked = [{"_id": "a", "title": "a title", "text": "a text"}, {"_id": "b", "text": "words"}]
-    folder.write_dataset("own", [document(1)], asked, [("a", 1, 1), ("b", 1, 1)])
-    folder.prepare(queries=queries)
-    assert folder.short_queries() == short
-    assert {name: text for name, text in folder.documents().items() if name in texts} == texts
+    own.write_dataset("own", [document(1)], asked, [("a", 1, 1), ("b", 1, 1)])
+    own.prepare(queries=queries)
+    assert own.short_queries() == short
+    assert {name: text for name, text in own.documents().items() if name in texts} == texts
 
 
-def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_find_itself(tmp_path):
-    folder = Datasets(tmp_path, "beir")
+def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_find_itself(own, tmp_path):
     query = {"_id": "1", "title": "t1", "text": "x1"}
-    folder.write_dataset("iclr2022", map(document, range(1, 4)), [query], [(1, 1, 2), (1, 2, 2), (1, 3, 1)])
-    benchmark = folder.prepare()
-    assert set(folder.documents()) == {"1", "2", "3"}
-    assert folder.short_queries() == set()
-    assert folder.omitted() == {
-        "task beir_iclr2022: query with the id of a document, which it is (never found)": 1,
-        "task beir_iclr2022: relevant document that is its query (never found)": 1,
+    own.write_dataset("own", map(document, range(1, 4)), [query], [(1, 1, 2), (1, 2, 2), (1, 3, 1)])
+    benchmark = own.prepare()
+    assert set(own.documents()) == {"1", "2", "3"}
+    assert own.short_queries() == set()
+    assert own.omitted() == {
+        "task beir_own: query with the id of a document, which it is (never found)": 1,
+        "task beir_own: relevant document that is its query (never found)": 1,
     }
-    vectors = {name: np.array([1.0, float(name)], "f4") for name in "123"}
-    found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_iclr2022"), benchmark)
+    found = scores_of(scored_by(tmp_path, {name: [1.0, float(name)] for name in "123"}, "beir_own", benchmark))
     # Found are 2 and 3, of grades 2 and 1, where 1, 2 and 3 are judged.
     ideal = 2 + 2 / np.log2(3) + 1 / np.log2(4)
-    assert scores_of(found)["ndcg_cut_10"] == pytest.approx(100 * (2 + 1 / np.log2(3)) / ideal)
-    assert scores_of(found)["recall_100"] == pytest.approx(100 * 2 / 3)
+    assert found["ndcg_cut_10"] == pytest.approx(100 * (2 + 1 / np.log2(3)) / ideal)
+    assert found["recall_100"] == pytest.approx(100 * 2 / 3)
 
 
-def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(tmp_path):
-    folder = Datasets(tmp_path, "beir")
-    corpus = [{"_id": "1", "title": "words"}, document(2)]
-    folder.write_dataset("own", corpus, [{"_id": "1", "text": "words"}], [(1, 2, 1)])
-    folder.prepare()
-    assert folder.short_queries() == {"own-query:1"}
-    assert set(folder.documents()) == {"own-query:1", "own:1", "2"}
+def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(own):
+    own.write_dataset(
+        "own", [{"_id": "1", "title": "words"}, document(2)], [{"_id": "1", "text": "words"}], [(1, 2, 1)]
+    )
+    own.prepare()
+    assert own.short_queries() == {"own-query:1"}
+    assert set(own.documents()) == {"own-query:1", "own:1", "2"}
 
 
 @pytest.mark.parametrize(
-    ("missing", "judged", "omitted"),
+    ("missing", "judged", "how", "without"),
     [
         (
             "keep",
             {"c": {"2": 1, "not in scifact: lost": 1, "0": 0}, "d": {"not in scifact: gone": 2}},
-            {"counts as not found": 2},
+            "counts as not found",
+            1,  # 8
         ),
-        ("drop", {"c": {"2": 1, "0": 0}}, {"left out": 2}),
+        ("drop", {"c": {"2": 1, "0": 0}}, "left out", 2),  # 8, and d
     ],
 )
-def test_judged_documents_that_the_corpus_lacks_are_kept_unless_said_otherwise(beir, missing, judged, omitted):
+def test_judged_documents_that_the_corpus_lacks_are_kept_unless_said_otherwise(beir, missing, judged, how, without):
     rows = [("c", 2, 1), ("c", "lost", 1), (8, 2, 1), (8, 3, 1), ("c", 0, 0), ("d", "gone", 2)]
     beir.write_dataset("scifact", map(document, range(3)), [{"_id": each, "text": "a claim"} for each in "cd"], rows)
     assert beir.prepare(missing_documents=missing).judgements == {"beir_scifact": judged}
-    [how] = omitted
-    assert beir.omitted() == {
-        f"task beir_scifact: judgement of a document that is not in the corpus ({how})": 2,
-        WITHOUT: 1 if missing == "keep" else 2,  # 8, and d
-    }
+    lacking = f"task beir_scifact: judgement of a document that is not in the corpus ({how})"
+    assert beir.omitted() == {lacking: 2, WITHOUT: without}
 
 
 def test_judgements_that_are_mostly_of_another_corpus_are_refused(beir):
+    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(7, 8, 1), (1, 8, 1)])
+    beir.refuses("no text for the document '7'; 3 of 4 mentions in the task beir_scifact")
     beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(7, 8, 1), (1, 2, 1)])
     beir.prepare()
-    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(7, 8, 1), (1, 8, 1)])
-    with pytest.raises(InputError, match="no text for the document '7'; 3 of 4 mentions in the task beir_scifact"):
-        beir.prepare()
 
 
-def test_a_query_whose_documents_are_all_irrelevant_is_counted_and_scored_0(beir):
-    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(1, 2, 0)])
-    beir.prepare()
+def test_another_table_of_judgements_can_be_named_and_a_query_without_a_relevant_document_is_scored_0(beir):
+    beir.write_text("scifact/qrels/dev.tsv", f"{HEADER}1\t2\t0\n9\t0\t1\n")
+    assert beir.prepare(split="dev").judgements == {"beir_scifact": {"scifact-query:1": {"2": 0}, "9": {"0": 1}}}
     assert beir.omitted() == {"task beir_scifact: query without a relevant document (scored 0)": 1, NUMBERED_ALIKE: 1}
-
-
-def test_another_table_of_judgements_can_be_named(beir):
-    beir.write_text("scifact/qrels/dev.tsv", "query-id\tcorpus-id\tscore\n9\t0\t1\n")
-    assert beir.prepare(split="dev").judgements == {"beir_scifact": {"9": {"0": 1}}}
 
 
 @pytest.mark.parametrize(
     ("path", "text", "message"),
     [
-        (
-            "qrels/test.tsv",
-            "query-id\tcorpus-id\tscore\n1\t2\n",
-            "test.tsv, line 2: has 2 fields, where 3 are expected",
-        ),
-        ("qrels/test.tsv", "1\t2\t1\n", "test.tsv, line 1: is a judgement, where a line of names is expected"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n", "test.tsv: has no rows"),
+        ("qrels/test.tsv", f"{HEADER}1\t2\n", "test.tsv, line 2: has 2 fields, where 3 are expected"),
         ("qrels/test.tsv", "", "test.tsv: has no rows"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\thigh\n", "relevance must be a whole number, not 'high'"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tlost\t1\n", "judges no query of queries.jsonl"),
+        ("qrels/test.tsv", f"{HEADER}1\tlost\t1\n", "judges no query of queries.jsonl"),
         ("corpus.jsonl", '{"title": "t"}\n', "corpus.jsonl, line 1: the key '_id' or 'id' is missing"),
         ("corpus.jsonl", "{broken\n", "corpus.jsonl, line 1: not JSON"),
         ("corpus.jsonl", "", "corpus.jsonl: has no rows"),
@@ -207,33 +190,23 @@ def test_another_table_of_judgements_can_be_named(beir):
     ],
 )
 def test_what_is_wrong_is_reported_with_its_place(beir, path, text, message):
+    beir.refuses("beir_trec_covid is the task of no dataset; there are beir_scifact", "beir_scifact", "beir_trec_covid")
     beir.write_text(f"scifact/{path}", text)
-    with pytest.raises(InputError) as error:
-        beir.prepare("beir_scifact")
-    assert message in str(error.value)
+    beir.refuses(message, "beir_scifact")
 
 
-def test_judgements_may_lie_beside_the_corpus_unless_there_are_those_of_the_split(tmp_path):
-    datasets = Datasets(tmp_path, "beir")
-    documents = [{"_id": name, "title": name, "text": "text"} for name in ("a", "b")]
-    datasets.write_dataset("iclr2022", documents, [{"_id": "q", "text": "words"}], [("q", "a", 1)])
-    datasets.write_text("iclr2022/qrels.tsv", "query-id\tcorpus-id\tscore\nq\tb\t2\n")
-    folder = datasets.root / "iclr2022"
-    assert datasets.prepare().judgements["beir_iclr2022"] == {"q": {"a": 1}}
+def test_judgements_may_lie_beside_the_corpus_unless_there_are_those_of_the_split(own):
+    own.write_dataset("iclr2022", CORPUS, ASKED, [("q1", "d0", 1)])
+    own.write_text("iclr2022/qrels.tsv", f"{HEADER}q1\td1\t2\n")
+    folder = own.root / "iclr2022"
+    assert own.prepare().judgements["beir_iclr2022"] == {"q1": {"d0": 1}}
     (folder / "qrels/test.tsv").unlink()
-    assert datasets.prepare().judgements["beir_iclr2022"] == {"q": {"b": 2}}
+    assert own.prepare().judgements["beir_iclr2022"] == {"q1": {"d1": 2}}
     entry = Beir.model_validate({"kind": "beir", "datasets": {"iclr2022": str(folder)}})
     assert [*entry.faults("benchmarks.iclr", {})] == []
     (folder / "qrels.tsv").unlink()
     [said] = entry.faults("benchmarks.iclr", {})
     assert "the dataset iclr2022 has no file qrels/test.tsv" in said
-
-
-@pytest.mark.parametrize("lost", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
-def test_a_missing_file_is_named(beir, lost):
-    (beir.root / "scifact" / lost).unlink()
-    with pytest.raises(InputError, match=f"{lost} does not exist"):
-        beir.prepare("beir_scifact")
 
 
 def test_the_how_to_page_writes_a_dataset_that_its_configuration_scores(tmp_path, monkeypatch):
@@ -279,39 +252,26 @@ def minus_distance(one, other):
 def test_scores_are_those_of_the_nearest_of_all_documents_whatever_the_blocks(
     tmp_path, monkeypatch, block, similarity, near_by
 ):
-    monkeypatch.setattr(vectors_module, "ROWS_AT_ONCE", block)
+    monkeypatch.setattr(scored_module, "ROWS_AT_ONCE", block)
     benchmark, vectors = collection(300, 20)
-    task = replace(TASK, similarity=similarity)
-    found = embedded(write_vectors(tmp_path, vectors), RUN)(task, benchmark)
-    judged = benchmark.judgements[TASK.name]
-    names = sorted(benchmark.collections[TASK.name])
-    run = {}
-    for query in judged:
-        near = {name: near_by(vectors[name].astype("f8"), vectors[query].astype("f8")) for name in names}
-        order = sorted(near, key=near.get, reverse=True)[:100]
-        run[query] = {name: 100.0 - place for place, name in enumerate(order)}
-    measured = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10", "recall_100"}).evaluate(run)
-    expected = {
-        metric: np.mean([of_query[metric] for of_query in measured.values()])
-        for metric in ("ndcg_cut_10", "recall_100")
-    }
-    firsts = [[name in judged[query] for name in list(ranked)[:10]] for query, ranked in run.items()]
-    expected["recip_rank_10"] = np.mean([1 / (1 + hits.index(True)) if any(hits) else 0 for hits in firsts])
-    assert scores_of(found) == pytest.approx({metric: 100 * value for metric, value in expected.items()})
+    found = scores_of(scored_by(tmp_path, vectors, replace(TASK, similarity=similarity), benchmark))
+    exact = {name: vector.astype("f8") for name, vector in vectors.items()}
+    expected = []
+    for query, grades in benchmark.judgements[TASK.name].items():
+        near = {name: near_by(exact[name], exact[query]) for name in benchmark.collections[TASK.name]}
+        expected.append(by_definition(sorted(near, key=near.get, reverse=True), grades))
+    assert found == pytest.approx({metric: np.mean([of[metric] for of in expected]) for metric in found})
 
 
 def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
-    names = [f"d{n}" for n in range(12)]
-    query = "scifact-query:d3"
-    benchmark = Benchmark(
-        judgements={TASK.name: {query: {"d7": 1}}},
-        collections={TASK.name: set(names)},
-        own={TASK.name: {query: "d3"}},
-    )
-    vectors = {name: np.array([n], "f4") for n, name in enumerate(names)} | {query: np.array([3.2], "f4")}
-    vectors["d7"] = np.array([3.3], "f4")
+    names, query = [f"d{n}" for n in range(12)], "scifact-query:d3"
+    asked = {"judgements": {query: {"d7": 1}}, "collections": set(names), "own": {query: "d3"}}
+    vectors = {name: [n] for n, name in enumerate(names)} | {query: [3.2], "d7": [3.3]}
     by_distance = replace(TASK, similarity="distance")
-    assert scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(by_distance, benchmark))["ndcg_cut_10"] == 100
+    found = scored_by(
+        tmp_path, vectors, by_distance, Benchmark(**{name: {TASK.name: of} for name, of in asked.items()})
+    )
+    assert scores_of(found)["ndcg_cut_10"] == 100
 
 
 def by_definition(order, grades):
@@ -342,7 +302,7 @@ def test_scores_of_a_dataset_are_those_of_the_definitions_of_the_metrics(data, d
         hidden = data.draw(st.booleans())
         benchmark = folder.prepare(ignore_identical_ids=hidden)
         vectors = {each: draw.normal(size=4).astype("f4") for each in folder.documents()}
-        found = scores_of(embedded(write_vectors(Path(name), vectors), RUN)(declared("beir_own"), benchmark))
+        found = scores_of(scored_by(Path(name), vectors, "beir_own", benchmark))
     expected = []
     for query, of_query in judged.items():
         own = vectors[f"own-query:{query}" if query in names else query]
@@ -357,20 +317,10 @@ def test_scores_of_a_dataset_are_those_of_the_definitions_of_the_metrics(data, d
 def test_missing_vectors_of_the_collection_are_counted_and_many_of_them_are_a_failure(tmp_path):
     benchmark, vectors = collection(300, 20)
     del vectors["d0"]
-    path = write_vectors(tmp_path, vectors)
-    assert {row[9:11] for row in embedded(path, RUN)(TASK, benchmark).scores} == {(320, 1)}
-    for number in range(5):
-        vectors.pop(f"d{number}", None)
+    assert {row[9:11] for row in scored_by(tmp_path, vectors, TASK, benchmark).scores} == {(320, 1)}
+    few = {name: vector for name, vector in vectors.items() if name not in ("d1", "d2", "d3", "d4")}
     with pytest.raises(UnscorableError, match="5 of 320 documents have no vector"):
-        embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark)
-
-
-def test_bm25_searches_the_collection_by_words():
-    benchmark = Benchmark(
-        judgements={TASK.name: {"q": {"d5": 1}}}, collections={TASK.name: {f"d{n}" for n in range(30)}}
-    )
-    texts = {f"d{n}": f"common words number{n}" for n in range(30)} | {"q": "about number5"}
-    assert scores_of(score_words(TASK, benchmark, texts, RUN))["ndcg_cut_10"] == pytest.approx(100)
+        scored_by(tmp_path, few, TASK, benchmark)
 
 
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=40), depth=st.integers(1, 12), cut=st.integers(1, 40))
@@ -381,11 +331,6 @@ def test_equal_documents_are_cut_alike_whatever_the_blocks(values, depth, cut):
     parts = [(names[:cut], scores[:, :cut]), (names[cut:], scores[:, cut:])]
     assert best_hits(["q"], [part for part in parts if part[0]], {}, depth) == whole
     assert sorted(whole["q"].values()) == sorted(values)[-depth:]
-
-
-CORPUS = [{"_id": f"d{number}", "title": f"t{number}", "text": f"x{number}"} for number in range(4)]
-ASKED = [{"_id": "q1", "text": "a claim"}, {"_id": "q2", "text": "another"}]
-JUDGED = {"q1": {"d0": 2, "d1": 0}, "q2": {"d3": 1}}
 
 
 def pack(path):
@@ -406,62 +351,59 @@ def rename(path):
 
 
 @pytest.mark.parametrize("change", [pack, as_table, rename])
-def test_queries_and_documents_are_read_in_other_forms(tmp_path, change):
-    folder = Datasets(tmp_path, "beir")
-    folder.write_dataset("own", CORPUS, ASKED, [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()])
-    expected, texts = folder.prepare(), folder.documents()
+def test_queries_and_documents_are_read_in_other_forms(own, change):
+    own.write_dataset("own", CORPUS, ASKED, [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()])
+    expected, texts = own.prepare(), own.documents()
     for file in ("corpus.jsonl", "queries.jsonl"):
-        change(folder.root / "own" / file)
-    assert (folder.prepare(), folder.documents()) == (expected, texts)
+        change(own.root / "own" / file)
+    assert (own.prepare(), own.documents()) == (expected, texts)
     assert expected.judgements == {"beir_own": JUDGED}
-    found = Beir.model_validate({"kind": "beir", "folder": str(folder.root)})
+    found = Beir.model_validate({"kind": "beir", "folder": str(own.root)})
     assert (list(found.datasets), list(found.faults("benchmarks.beir", None))) == (["own"], [])
 
 
 @pytest.mark.parametrize(
-    ("path", "text"),
+    "path", ["qrels/test.tsv.gz", "qrels/test.csv", "qrels/test.txt", "qrels/test.qrel", "qrels.tsv"]
+)
+def test_judgements_are_found_in_other_forms(own, path):
+    rows = [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()]
+    own.write_dataset("own", CORPUS, ASKED, rows)
+    if path.endswith(".gz"):
+        pack(own.root / "own/qrels/test.tsv")
+    else:
+        (own.root / "own/qrels/test.tsv").unlink()
+        own.write_text(f"own/{path}", "".join(f"{query} 0 {document} {grade}\n" for query, document, grade in rows))
+    assert own.prepare().judgements == {"beir_own": JUDGED}
+    asked = Beir.model_validate({"kind": "beir", "folder": str(own.root)})
+    assert list(asked.faults("benchmarks.beir", None)) == []
+    assert str(files_of(own.root / "own", "test")[2]).endswith(path)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "judged", "expected"),
     [
-        ("qrels/test.tsv.gz", None),
-        ("qrels/test.csv", "query-id,corpus-id,score\nq1,d0,2.0\nq1,d1,-1\nq2,d3,1\n"),
-        ("qrels/test.txt", "q1 0 d0 2\nq1 0 d1 0\nq2 0 d3 1\n"),
-        ("qrels/test.qrel", "q1 0 d0 2\nq1 0 d1 -2\nq2 0 d3 1\n"),
-        ("qrels.tsv", "q1\t0\td0\t2\nq1\t0\td1\t0\nq2\t0\td3\t1\n"),
+        # Quotation marks are part of an id unless only the file of judgements has them.
+        (['"d1"', 'd"2', "d3"], {'"d1"': 1, 'd"2': 2, '"d3"': 1}, {'"d1"': 1, 'd"2': 2, "d3": 1}),
+        # A document that is missing is no other one.
+        (["d0", "own:d9", "not in own: d9"], {"d0": 1, "d9": 1}, {"d0": 1, "not not in own: d9": 1}),
     ],
 )
-def test_judgements_are_found_in_other_forms(tmp_path, path, text):
-    folder = Datasets(tmp_path, "beir")
-    folder.write_dataset("own", CORPUS, ASKED, [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()])
-    if text is None:
-        pack(folder.root / "own/qrels/test.tsv")
-    else:
-        (folder.root / "own/qrels/test.tsv").unlink()
-        folder.write_text(f"own/{path}", text)
-    assert folder.prepare().judgements == {"beir_own": JUDGED}
-    asked = Beir.model_validate({"kind": "beir", "folder": str(folder.root)})
-    assert list(asked.faults("benchmarks.beir", None)) == []
-    assert str(files_of(folder.root / "own", "test")[2]).endswith(path)
+def test_an_id_is_that_of_one_document(own, corpus, judged, expected):
+    rows = [('"q', document, grade) for document, grade in judged.items()]
+    own.write_dataset("own", [{"_id": name, "text": "x"} for name in corpus], [{"_id": '"q', "text": "words"}], rows)
+    assert own.prepare().judgements == {"beir_own": {'"q': expected}}
 
 
-def test_an_id_keeps_its_quotation_marks_unless_only_the_file_of_judgements_has_them(tmp_path):
-    folder = Datasets(tmp_path, "beir")
-    corpus = [{"_id": '"d1"', "text": "x"}, {"_id": 'd"2', "text": "y"}, {"_id": "d3", "text": "z"}]
-    rows = [('"q', '"d1"', 1), ('"q', 'd"2', 2), ('"q', '"d3"', 1)]
-    folder.write_dataset("own", corpus, [{"_id": '"q', "text": "words"}], rows)
-    assert folder.prepare().judgements == {"beir_own": {'"q': {'"d1"': 1, 'd"2': 2, "d3": 1}}}
-
-
-def test_a_query_finds_a_document_that_only_has_its_number(tmp_path):
-    folder = Datasets(tmp_path, "beir")
+def test_a_query_finds_a_document_that_only_has_its_number(own, tmp_path):
     numbered = [{"_id": str(number), "text": f"where is paper {number}"} for number in range(1, 4)]
-    folder.write_dataset("own", map(document, range(4)), numbered, [(n, n, 1) for n in range(1, 4)])
-    assert folder.prepare().own == {}
-    assert folder.omitted()["task beir_own: query with the id of a document that it is not (may be found)"] == 3
-    vectors = {name: np.array([1.0, float(name[-1])], "f4") for name in folder.documents()}
-    searched = embedded(write_vectors(tmp_path, vectors), RUN)
-    assert scores_of(searched(declared("beir_own"), folder.prepare()))["ndcg_cut_10"] == pytest.approx(100)
-    hidden = folder.prepare(ignore_identical_ids=True)
+    own.write_dataset("own", map(document, range(4)), numbered, [(n, n, 1) for n in range(1, 4)])
+    found, hidden = own.prepare(), own.prepare(ignore_identical_ids=True)
+    assert found.own == {}
     assert hidden.own == {"beir_own": {f"own-query:{n}": f"own:{n}" for n in range(1, 4)}}
-    assert scores_of(searched(declared("beir_own"), hidden))["ndcg_cut_10"] == 0
+    vectors = {name: [1.0, float(name[-1])] for name in own.documents()}
+    for benchmark, value in ((found, 100), (hidden, 0)):
+        scored = scores_of(scored_by(tmp_path, vectors, "beir_own", benchmark))
+        assert scored["ndcg_cut_10"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -474,44 +416,28 @@ def test_a_query_finds_a_document_that_only_has_its_number(tmp_path):
         ([("1", None, "?"), ("2", None, None)], {}),
     ],
 )  # fmt: skip
-def test_whether_ids_are_shared_is_seen_by_the_words_of_most_of_them(tmp_path, queries, expected):
-    folder = Datasets(tmp_path, "beir")
+def test_whether_ids_are_shared_is_seen_by_the_words_of_most_of_them(own, queries, expected):
     rows = [{"_id": name, "title": title, "text": text} for name, title, text in queries]
-    folder.write_dataset("own", map(document, range(4)), rows, [(name, 0, 1) for name, *_ in queries])
-    assert folder.prepare().own.get("beir_own", {}) == expected
+    own.write_dataset("own", map(document, range(4)), rows, [(name, 0, 1) for name, *_ in queries])
+    assert own.prepare().own.get("beir_own", {}) == expected
 
 
-def test_a_judged_document_that_is_missing_is_no_other_one(tmp_path):
-    folder = Datasets(tmp_path, "beir")
-    corpus = [{"_id": name, "text": "x"} for name in ("d0", "own:d9", "not in own: d9")]
-    folder.write_dataset("own", corpus, ASKED, [("q1", "d0", 1), ("q1", "d9", 1)])
-    assert folder.prepare().judgements == {"beir_own": {"q1": {"d0": 1, "not not in own: d9": 1}}}
-
-
-def test_judged_documents_that_are_missing_and_copies_of_a_text_stand_beside_each_score(tmp_path):
-    folder = Datasets(tmp_path, "beir")
+def test_judged_documents_that_are_missing_and_copies_of_a_text_stand_beside_each_score(own, tmp_path):
     corpus = [*CORPUS, CORPUS[1] | {"_id": "e"}, CORPUS[1] | {"_id": "f"}]
-    folder.write_dataset(
-        "own", corpus, ASKED, [("q1", "d0", 1), ("q1", "gone", 2), ("q1", "lost", 0), ("q2", "gone", 1)]
-    )
-    benchmark = folder.prepare()
+    own.write_dataset("own", corpus, ASKED, [("q1", "d0", 1), ("q1", "gone", 2), ("q1", "lost", 0), ("q2", "gone", 1)])
+    benchmark = own.prepare()
     assert benchmark.copies == {"beir_own": {"e": "d1", "f": "d1"}}
     names = [*(row["_id"] for row in corpus), "q1", "q2"]
-    vectors = {name: np.array([1.0, number], "f4") for number, name in enumerate(names)}
-    found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_own"), benchmark)
+    found = scored_by(tmp_path, {name: [1.0, number] for number, name in enumerate(names)}, "beir_own", benchmark)
     assert {row[9:] for row in found.scores} == {(8, 0, 2, 0, 6, 2, 2)}
     # Of q1, d0 is the last of six hits (gain 1) where 2 and 1 would be ideal; of q2, nothing can be found.
     assert scores_of(found)["ndcg_cut_10"] == pytest.approx(100 * (1 / np.log2(7)) / (2 + 1 / np.log2(3)) / 2)
     assert scores_of(found)["recall_100"] == pytest.approx(100 * (1 / 2 + 0) / 2)
     by_words = score_words(declared("beir_own"), benchmark, dict.fromkeys(names, "words"), RUN)
     assert {row[13:] for row in by_words.scores} == {(6, 2, 2)}
-
-
-def test_documents_without_a_text_are_no_copies_of_each_other(tmp_path):
-    folder = Datasets(tmp_path, "beir")
-    corpus = [*CORPUS, CORPUS[1] | {"_id": "e"}, *({"_id": name, "title": "", "text": " "} for name in "xyz")]
-    folder.write_dataset("own", corpus, ASKED, [("q1", "d0", 1)])
-    assert folder.prepare().copies == {"beir_own": {"e": "d1"}}
+    empty = ({"_id": name, "title": "", "text": " "} for name in "xyz")  # no copies of each other
+    own.write_dataset("own", [*corpus[:-1], *empty], ASKED, [("q1", "d0", 1)])
+    assert own.prepare().copies == {"beir_own": {"e": "d1"}}
 
 
 MEASURES = ["map", "map_cut_5", "ndcg_cut_20", "recall_1000", "P_7", "success_3", "recip_rank", "recip_rank_3", "Rprec"]
@@ -520,9 +446,9 @@ MEASURES = ["map", "map_cut_5", "ndcg_cut_20", "recall_1000", "P_7", "success_3"
 def test_metrics_and_depths_can_be_chosen_and_are_those_of_trec_eval(tmp_path):
     benchmark, vectors = collection(1200, 12)
     asked = Beir.model_validate({"kind": "beir", "datasets": {"scifact": "f"}, "metrics": MEASURES})
-    [task] = tasks_of(asked.model_dump(exclude_none=True))
+    [task] = asked.scored_tasks
     assert task.metrics == ("ndcg_cut_10", *MEASURES)
-    found = scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(task, benchmark))
+    found = scores_of(scored_by(tmp_path, vectors, task, benchmark))
     judged, exact = benchmark.judgements[TASK.name], {name: vector.astype("f8") for name, vector in vectors.items()}
     names = benchmark.collections[TASK.name]
     run = {query: {name: cosine(exact[name], exact[query]) for name in names} for query in judged}

@@ -4,28 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names, suites_of, tasks_of
+from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names
 from cocite.config.benchmarks.scidocs import SciDocs
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import SciRepEval
 from cocite.config.runs import scored_runs
 from cocite.core.errors import InputError
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
 
 
-def test_no_two_tasks_share_a_name():
+def test_no_two_tasks_share_a_name_and_the_documentation_lists_every_one():
     for tasks in BENCHMARKS.values():
         assert all(TASKS[task.name] is task for task in tasks)
-
-
-def test_the_documentation_lists_every_task():
     text = DOCUMENTATION.read_text(encoding="utf-8")
     assert [name for name in TASKS if f"`{name}`" not in text] == []
 
 
 def test_an_entry_has_the_tasks_that_it_lists_in_their_declared_order_or_all_of_its_kind():
-    assert [task.name for task in tasks_of({"kind": "scirepeval", "tasks": ["fos", "drsm"]})] == ["drsm", "fos"]
-    assert tuple(tasks_of({"kind": "scidocs"})) == SciDocs.declared
+    listed = SciRepEval(kind="scirepeval", folder=".", tasks=("fos", "drsm")).scored_tasks
+    assert [task.name for task in listed] == ["drsm", "fos"]
+    assert tuple(SciDocs(kind="scidocs", folder=".").scored_tasks) == SciDocs.declared
 
 
 def test_rankings_that_two_benchmarks_have_are_one_declaration():
@@ -35,15 +34,11 @@ def test_rankings_that_two_benchmarks_have_are_one_declaration():
 
 
 def test_a_name_that_is_not_declared_is_refused_with_those_that_are():
+    assert (names(""), names("fos,drsm")) == ([], ["fos", "drsm"])
     with pytest.raises(
         InputError, match="The task: 'chess' is not known; known are background, beir_arguana, beir_nfcorpus"
     ):
         declared("chess")
-
-
-def test_no_names_are_in_an_empty_text():
-    assert names("") == []
-    assert names("fos,drsm") == ["fos", "drsm"]
 
 
 def test_what_only_ranks_is_scored_on_rankings_and_every_other_run_on_everything():
@@ -60,12 +55,9 @@ def test_what_only_ranks_is_scored_on_rankings_and_every_other_run_on_everything
 
 
 def test_the_small_tasks_of_a_benchmark_are_scored_together_and_each_large_one_alone():
-    published = suites_of({"kind": "scirepeval", "folder": "scirepeval"})
+    published = SciRepEval(kind="scirepeval", folder="scirepeval").suites
     assert [task.name for task in published["fos"]] == ["fos"]
     assert list(published) == ["small", "mesh_descriptors", "fos"]
     assert sum(map(len, published.values())) == 23
-    assert list(suites_of({"kind": "scirepeval", "folder": "scirepeval", "tasks": ["fos"]})) == ["fos"]
-
-
-def test_no_task_of_a_generated_benchmark_is_large():
-    assert list(suites_of({"kind": "scirepeval", "folder": "demo"})) == ["small"]
+    assert list(SciRepEval(kind="scirepeval", folder="scirepeval", tasks=("fos",)).suites) == ["fos"]
+    assert list(SciRepEval(kind="scirepeval", folder="demo").suites) == ["small"]  # none is large if it is generated

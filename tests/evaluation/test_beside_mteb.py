@@ -12,8 +12,9 @@ import pytrec_eval
 from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
-from cocite.config.benchmarks import TASKS, declared, tasks_of
+from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import BeirSettings
+from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.encoders import EncoderSettings
 from cocite.config.mteb import name_in_mteb
 from cocite.config.tasks import InMteb
@@ -174,7 +175,7 @@ def like_trec(root, documents, queries, judged):
     (root.root / "own/corpus.jsonl.gz").write_bytes(packed)
 
 
-@pytest.mark.parametrize("layout", [like_scifact, like_trec])
+@pytest.mark.parametrize("layout", [like_scifact, pytest.param(like_trec, marks=pytest.mark.long)])
 def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     collection, model, tmp_path, monkeypatch, layout
 ):
@@ -228,7 +229,10 @@ def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, mode
     score = embed(model, folder.tables, tmp_path)
     ours, folded = (
         scores_of(score(task, benchmark))
-        for task in (tasks_of({"kind": "csfcube", "tasks": ["csfcube_method"], "folds": folds})[0] for folds in (0, 1))
+        for task in (
+            CsfCube(kind="csfcube", folder=".", tasks=("csfcube_method",), folds=folds).scored_tasks[0]
+            for folds in (False, True)
+        )
     )
 
     queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in pools}
@@ -250,7 +254,7 @@ def test_bm25_has_the_score_of_bm25s_by_trec_eval(collection):
 
     folder, documents, queries, judged = collection
     benchmark = folder.prepare()
-    score = by_words(folder.tables / "documents.parquet", {}, RUN)
+    score = by_words(folder.tables / "documents.parquet", "{}", RUN)
     ours = ndcg(score(declared("beir_own"), benchmark))
     tokenise = partial(bm25s.tokenize, stopwords="en", show_progress=False)
     index = bm25s.BM25()

@@ -1,38 +1,39 @@
 """Ten collections, each in the layout in which it is released, are read by one command a kind and ranked by words."""
 
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.evaluation.collections import LAYOUTS, PAPERS, topic_of, write_collections
-from tests.evaluation.folders import read_benchmark, scores_of, write_vectors
+from tests.evaluation.folders import RUN, read_benchmark, scored_by, scores_of
 
 from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.beir import BeirSettings
+from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.evaluation.bm25 import read_document_texts, score_words
-from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.preparation.readers import prepare_folder
-from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import embedded
+from cocite.evaluation.preparation.searches import prepare_beir
 
-RUN = Run(model="m", training_seed=0, benchmark="b", modes=["correct"], evaluation_seeds=[1])
+
+def prepare(name, folder, tables, tasks=""):
+    kind, _ = LAYOUTS[name]
+    where = {"tables": tables, "omissions": tables / "omissions.parquet", "tasks": tasks}
+    if kind == "beir":
+        prepare_beir(settings=BeirSettings(datasets={name: f"{folder}/{name}"}), **where)
+    else:
+        prepare_folder(Path(folder), kind=kind, **where)
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """The folder of the tables of each collection, by name."""
     folder = tmp_path_factory.mktemp("collections")
-    found = {}
     for name, entry in write_collections(folder).items():
-        tables = folder / "tables" / name
-        where = {"tables": tables, "omissions": tables / "omissions.parquet"}
-        if entry["kind"] == "beir":
-            prepare_beir(settings=BeirSettings(datasets={name: f"{entry['folder']}/{name}"}), **where)
-        else:
-            prepare_folder(Path(entry["folder"]), kind=entry["kind"], **where)
-        found[name] = tables
-    return found
+        prepare(name, entry["folder"], folder / "tables" / name)
+    return {name: folder / "tables" / name for name in LAYOUTS}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -41,25 +42,65 @@ def test_words_find_what_is_of_the_topic_of_a_query_and_random_vectors_do_not(pr
     benchmark = read_benchmark(tables)
     documents = read_table(tables / "documents.parquet", "documents")["document"].to_pylist()
     draw = np.random.default_rng(7)
-    by_chance = embedded(write_vectors(tmp_path, {each: draw.normal(size=9) for each in documents}), RUN)
+    vectors = {each: draw.normal(size=9) for each in documents}
     ranked = [task for task in map(declared, sorted(benchmark.tasks)) if task.is_ranking]
     assert ranked or name == "s2and"
     for task in ranked:
         texts = read_document_texts(tables / "documents.parquet", benchmark.documents_of(task))
-        words, chance = scores_of(score_words(task, benchmark, texts, RUN)), scores_of(by_chance(task, benchmark))
+        words = scores_of(score_words(task, benchmark, texts, RUN))
+        chance = scores_of(scored_by(tmp_path, vectors, task, benchmark))
         metric = task.metrics[0]
         assert words[metric] > 1.2 * chance[metric], (task.name, metric)
 
 
-def test_vectors_of_topics_tell_authors_and_classes_apart(prepared, tmp_path):
-    def by_topic(tables):
-        documents = read_table(tables / "documents.parquet", "documents").to_pylist()
-        of_title = {f"{number}": topic_of(number) for number in PAPERS}
-        vectors = {each["document"]: np.eye(4)[of_title[each["title"].split()[-1]]] for each in documents}
-        return embedded(write_vectors(tmp_path, vectors), RUN)
+@pytest.mark.parametrize(
+    ("name", "task", "metric"), [("s2and", "s2and_qian", "b3_f1"), ("scirepeval", "drsm", "f1_macro")]
+)
+def test_vectors_of_topics_tell_authors_and_classes_apart(prepared, tmp_path, name, task, metric):
+    documents = read_table(prepared[name] / "documents.parquet", "documents").to_pylist()
+    of_title = {f"{number}": topic_of(number) for number in PAPERS}
+    vectors = {each["document"]: np.eye(4)[of_title[each["title"].split()[-1]]] for each in documents}
+    found = scored_by(tmp_path, vectors, task, read_benchmark(prepared[name]))
+    assert scores_of(found)[metric] == pytest.approx(100)
 
-    authors, classes = declared("s2and_qian"), declared("drsm")
-    found = by_topic(prepared["s2and"])(authors, read_benchmark(prepared["s2and"]))
-    assert scores_of(found)["b3_f1"] == pytest.approx(100)
-    found = by_topic(prepared["scirepeval"])(classes, read_benchmark(prepared["scirepeval"]))
-    assert scores_of(found)["f1_macro"] == pytest.approx(100)
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "lost", "message"),
+    [
+        ("mdcr", "", "mdcr_test.json", "mdcr_test.json does not exist"),
+        ("mdcr", "", "mdcr_test_data.jsonl", "mdcr_test_data.jsonl does not exist"),
+        ("mdcr", "mdcr_physics", None, "has no field 'Physics'"),
+        ("csfcube", "csfcube_method", "test-pid2anns-csfcube-method.json", "csfcube-method.json does not exist"),
+        ("s2and", "", "qian/qian_papers.json", "qian_papers.json does not exist"),
+        ("s2and", "", "qian/qian_signatures.json", "qian_signatures.json does not exist"),
+        ("s2and", "", "qian/qian_clusters.json", "qian_clusters.json does not exist"),
+        (
+            "s2and",
+            "s2and_qian,s2and_kisti",
+            None,
+            "has no folder kisti, but the task s2and_kisti is asked for; it holds s2and_qian",
+        ),
+        ("doris-mae", "", "DORIS-MAE_dataset_v1.json", "DORIS-MAE_dataset_v1.json does not exist"),
+        ("litsearch", "", "query", "query: holds neither full.jsonl nor full.parquet, nor shards"),
+        ("litsearch", "", "corpus_clean", "corpus_clean: holds neither full.jsonl nor full.parquet, nor shards"),
+        ("scirepeval", "", "metadata/relish", "metadata/relish: holds neither evaluation.jsonl nor evaluation.parquet"),
+        (
+            "scirepeval",
+            "relish,fos",
+            None,
+            "has no folder test/fos, but the task fos is asked for; it holds drsm, relish",
+        ),
+        ("scidocs", "mag", "mag", "has no folder mag, but the task mag is asked for; it holds"),
+        ("scifact", "", "scifact/corpus.jsonl", "corpus.jsonl does not exist"),
+        ("scifact", "", "scifact/queries.jsonl", "queries.jsonl does not exist"),
+        ("scifact", "", "scifact/qrels/test.tsv", "qrels/test.tsv does not exist"),
+    ],
+)
+def test_a_file_or_a_task_that_is_not_there_is_named(tmp_path, name, tasks, lost, message):
+    folder = tmp_path / name
+    LAYOUTS[name][1](folder)
+    if lost:
+        shutil.rmtree(folder / lost) if (folder / lost).is_dir() else (folder / lost).unlink()
+    with pytest.raises(InputError, match=re.escape(message)):
+        prepare(name, folder, tmp_path / "tables", tasks)
+    assert not (tmp_path / "tables").exists()

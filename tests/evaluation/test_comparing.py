@@ -14,33 +14,23 @@ from cocite.evaluation.metrics import f1_statistic, mean_statistic, tau_statisti
 ITEMS = 120
 
 
-def outcomes(model, values, *, task="relish", metric="ndcg", seed=1, evaluation_seed=1, items=None, **columns):
-    rows = [
-        {
-            **{"model": model, "seed": seed, "benchmark": "b", "task": task, "metric": metric},
-            **{"evaluation_seed": evaluation_seed, "mode": "both", "item": item, "value": value, "weight": 1.0},
-            **{name: column[number] for name, column in ({"predicted": [[]] * len(values)} | columns).items()},
-            "expected": columns.get("expected", [[]] * len(values))[number],
-        }
-        for number, (item, value) in enumerate(
-            zip(items or [f"{n:03}" for n in range(len(values))], values, strict=True)
-        )
-    ]
-    return pa.Table.from_pylist(rows)
+def outcomes(model, values, *, task="relish", metric="ndcg", seed=1, items=None, weight=1.0, **lists):
+    """The outcomes of a run: a value for each item, or lists of what is predicted and expected."""
+    count = len(values)
+    names = ("model", "seed", "benchmark", "task", "metric", "evaluation_seed", "mode")
+    columns = {n: [v] * count for n, v in zip(names, (model, seed, "b", task, metric, 1, "both"), strict=True)}
+    columns |= {"item": items or [f"{n:03}" for n in range(count)], "value": values}
+    columns |= {"weight": np.broadcast_to(weight, count), "predicted": [[]] * count, "expected": [[]] * count, **lists}
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 def compare(folder, *tables, seed=1):
     runs = [f"m-{number}" for number in range(len(tables))]
     for run, table in zip(runs, tables, strict=True):
         write_table(folder / f"small/{run}.parquet", "outcomes", table)
-    asked = {"suites": '{"small": ["relish"]}', "runs": ",".join(runs)}
+    asked = {"suites": {"small": ["relish"]}, "runs": ",".join(runs)}
     compare_models(folder, **asked, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
     return read_table(folder / "comparisons.parquet", "comparisons").to_pylist()
-
-
-def resampled(counts, values):
-    """The values as often as they were drawn."""
-    return np.repeat(values, counts.astype(int))
 
 
 @pytest.fixture(scope="module")
@@ -54,35 +44,29 @@ def test_a_draw_counts_as_many_items_as_there_are():
     assert {row.sum() for block in blocks for row in block} == {ITEMS}
 
 
-def test_f1_on_a_draw_is_that_of_the_drawn_documents(counts):
+def test_statistics_on_a_draw_are_those_of_the_drawn_items(counts):
     draw = np.random.default_rng(0)
     truth, found = (draw.choice(["1", "2", "3"], ITEMS) for _ in range(2))
     lists = [[[str(name)] for name in side] for side in (truth, found)]
     macro, binary = f1_statistic(*lists)(counts), f1_statistic(*lists, positive="1")(counts)
-    for row, of_macro, of_binary in zip(counts, macro, binary, strict=True):
-        drawn = [resampled(row, side) for side in (truth, found)]
-        assert of_macro == pytest.approx(100 * f1_score(*drawn, average="macro"))
-        assert of_binary == pytest.approx(100 * f1_score(*drawn, average=None, labels=["1"])[0])
+    values, weights = draw.random((2, ITEMS))
+    for row, of_macro, of_binary, mean in zip(
+        counts, macro, binary, mean_statistic(values, weights)(counts), strict=True
+    ):
+        drawn = [np.repeat(side, row.astype(int)) for side in (truth, found, values, weights)]
+        assert of_macro == pytest.approx(100 * f1_score(*drawn[:2], average="macro"))
+        assert of_binary == pytest.approx(100 * f1_score(*drawn[:2], average=None, labels=["1"])[0])
+        assert mean == pytest.approx(np.average(drawn[2], weights=drawn[3]))
 
 
-def test_a_weighted_mean_on_a_draw_is_that_of_the_drawn_queries(counts):
-    values, weights = np.random.default_rng(0).random((2, ITEMS))
-    for row, value in zip(counts, mean_statistic(values, weights)(counts), strict=True):
-        drawn = [resampled(row, side) for side in (values, weights)]
-        assert value == pytest.approx(np.average(drawn[0], weights=drawn[1]))
-
-
-def test_tau_is_exact_on_all_documents_and_near_on_a_draw(counts):
+def test_tau_is_exact_on_all_documents_near_on_a_draw_and_zero_of_a_constant(counts):
     truth = np.random.default_rng(0).integers(0, 40, ITEMS).astype(float)
     found = truth + np.random.default_rng(1).normal(scale=15, size=ITEMS).round()
     values = tau_statistic(truth, found)(counts)
     assert values[0] == pytest.approx(100 * kendalltau(truth, found).statistic)
     for row, value in zip(counts[1:], values[1:], strict=True):
-        drawn = 100 * kendalltau(resampled(row, truth), resampled(row, found)).statistic
+        drawn = 100 * kendalltau(*(np.repeat(side, row.astype(int)) for side in (truth, found))).statistic
         assert value == pytest.approx(drawn, abs=3)
-
-
-def test_tau_of_a_constant_is_zero(counts):
     assert tau_statistic(np.ones(ITEMS), np.arange(ITEMS))(counts).tolist() == [0] * len(counts)
 
 
@@ -144,19 +128,10 @@ def test_a_weighted_mean_varies_as_when_it_is_drawn_many_times(tmp_path):
     assert row["wide_high"] - row["difference"] == pytest.approx(reach, rel=0.03)
 
 
-def test_models_that_do_alike_do_not_differ(tmp_path):
-    values = np.random.default_rng(0).random(ITEMS) * 100
-    [row] = compare(tmp_path, outcomes("a", values), outcomes("b", values))
-    assert (row["difference"], row["low"], row["high"], row["p_value"]) == (0, 0, 0, 1)
-
-
-def test_only_queries_of_all_models_count(tmp_path):
+def test_only_queries_of_all_models_count_and_a_model_counts_as_the_mean_of_its_seeds(tmp_path):
     first = outcomes("a", [10.0, 20.0, 90.0], items=["x", "y", "z"])
     [row] = compare(tmp_path, first, outcomes("b", [10.0, 30.0], items=["x", "y"]))
     assert (row["items"], row["difference"]) == (2, pytest.approx(15 - 20))
-
-
-def test_a_model_counts_as_the_mean_of_its_seeds(tmp_path):
     runs = pa.concat_tables([outcomes("a", [10.0, 30.0], seed=1), outcomes("a", [30.0, 50.0], seed=2)])
     [row] = compare(tmp_path, runs, outcomes("b", [20.0, 30.0]))
     assert row["difference"] == pytest.approx((20 + 40) / 2 - 25)
@@ -171,8 +146,10 @@ def test_predictions_are_compared_by_the_metric_of_their_task(tmp_path):
     assert row["difference"] == pytest.approx(100 * (2 / 3 - 1))
 
 
-def test_the_draws_depend_on_the_seed_alone(tmp_path):
-    values = np.random.default_rng(0).random((2, ITEMS))
+def test_the_draws_depend_on_the_seed_alone_and_models_that_do_alike_do_not_differ(tmp_path):
+    values = np.random.default_rng(0).random((2, ITEMS)) * 100
     tables = [outcomes(name, row) for name, row in zip("ab", values, strict=True)]
     assert compare(tmp_path, *tables) == compare(tmp_path, *tables[::-1])
     assert compare(tmp_path, *tables) != compare(tmp_path, *tables, seed=2)
+    [row] = compare(tmp_path, outcomes("a", values[0]), outcomes("b", values[0]))
+    assert (row["difference"], row["low"], row["high"], row["p_value"]) == (0, 0, 0, 1)

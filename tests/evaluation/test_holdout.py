@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import read_benchmark
+from tests.evaluation.folders import omitted_in, read_benchmark
 from tests.papers import papers_table
 
 from cocite.config.aspects import INTENTS
@@ -40,37 +40,29 @@ def write_citations(path, pairs, intents=None):
 
 
 def prepare(
-    folder,
-    citations,
-    held_out,
-    without_text=(),
-    papers=range(15),
-    buckets=1,
-    seed=1,
-    threads=1,
-    asked=SETTINGS,
-    intents=None,
-    **changed,
+    folder, citations, held_out, without_text=(), papers=range(15), buckets=1, asked=SETTINGS, intents=None, **changed
 ):
+    """Write a corpus and prepare the benchmark; `changed` are a seed, threads, or settings other than those asked."""
     for bucket in range(buckets):
         write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
         of_bucket = {c for c in citations if c[0] % buckets == bucket}
         write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents)
+    run = {name: changed.pop(name, 1) for name in ("seed", "threads")}
+    return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
+
+
+def prepare_folder(folder, held_out, settings, seed=1, threads=1):
     ids = sorted({*held_out, 0})
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
-    prepare_holdout(
-        papers=folder / "papers",
-        citations=folder / "citations",
-        queries=folder / "queries.parquet",
-        settings=asked.model_copy(update=changed),
-        seed=seed,
-        memory_mb=400,
-        threads=threads,
-        tables=folder,
-        omissions=folder / "omissions.parquet",
-    )
+    tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
+    written = {"tables": folder, "omissions": folder / "omissions.parquet"}
+    prepare_holdout(**tables, **written, settings=settings, seed=seed, memory_mb=400, threads=threads)
     return read_benchmark(folder)
+
+
+def counts_in(folder):
+    return omitted_in(folder / "omissions.parquet")
 
 
 def linked_by_hand(citations, query, with_text):
@@ -107,20 +99,14 @@ def test_judgements_equal_a_brute_force_computation(citations, held_out, without
                 prepare(folder, citations, held_out, without_text, buckets=buckets)
             return
         judgements = prepare(folder, citations, held_out, without_text, buckets=buckets).judgements
-        omitted = {
-            row["reason"]: row["count"] for row in read_table(folder / "omissions.parquet", "omissions").to_pylist()
-        }
+        omitted = counts_in(folder)
         documents = set(read_table(folder / "documents.parquet", "documents").column("document").to_pylist())
-    found = {
-        (task, int(query)): candidates for task, queries in judgements.items() for query, candidates in queries.items()
-    }
+    found = {(task, int(query)): found for task, queries in judgements.items() for query, found in queries.items()}
     assert found.keys() == enough.keys()
     for (task, query), candidates in found.items():
-        positives = {int(paper) for paper, relevance in candidates.items() if relevance}
-        negatives = {int(paper) for paper, relevance in candidates.items() if not relevance}
-        assert len(positives) == 2
+        positives, negatives = ({int(p) for p, grade in candidates.items() if grade == of} for of in (1, 0))
+        assert (len(positives), len(negatives)) == (2, 3)
         assert positives <= enough[task, query]
-        assert len(negatives) == 3
         assert negatives <= with_text - enough[task, query] - {query}
     assert documents == {str(query) for _, query in found} | {paper for papers in found.values() for paper in papers}
     assert omitted["held-out paper without text"] == len(held_out & without_text)
@@ -132,55 +118,35 @@ def test_judgements_equal_a_brute_force_computation(citations, held_out, without
 STAR = {(1, paper) for paper in range(2, 8)} | {(2, paper) for paper in range(3, 9)}
 
 
-def test_the_choice_does_not_depend_on_buckets_threads_or_other_queries(tmp_path):
+def test_the_choice_depends_on_the_seed_and_not_on_buckets_threads_or_other_queries(tmp_path):
     alone = prepare(tmp_path / "a", STAR, {1})
     together = prepare(tmp_path / "b", STAR, {1, 2, 3}, buckets=3, threads=2)
     assert together.judgements["cite"]["1"] == alone.judgements["cite"]["1"]
-
-
-def test_another_seed_makes_another_choice(tmp_path):
-    choices = [prepare(tmp_path / str(seed), STAR, {1, 2}, seed=seed).judgements for seed in range(3)]
-    assert choices[0] != choices[1] != choices[2]
+    assert prepare(tmp_path / "c", STAR, {1}, seed=2).judgements != alone.judgements
 
 
 def judged(path, table):
-    """Task and query of each row of a table of judgements."""
-    return {(row["task"], row["query"]) for row in read_table(path, table).to_pylist()}
+    """The rows of a table of judgements."""
+    columns = ["task", "query", "candidate", "relevance"]
+    return {tuple(row.values()) for row in read_table(path, table, columns).to_pylist()}
 
 
-def test_papers_that_choose_are_queries_of_no_task_and_each_paper_is_one_or_the_other(tmp_path):
+def test_papers_that_choose_are_asked_the_same_and_each_paper_chooses_or_proves(tmp_path):
     links = {(query, paper) for query in range(40) for paper in range(40, 60)}
-    asked = SETTINGS.model_copy(update={"negatives": 2})
-    prepare(tmp_path / "all", links, set(range(40)), papers=range(70), asked=asked)
-    prepare(tmp_path / "part", links, set(range(40)), papers=range(70), asked=asked, choosing=0.4)
+    corpus = {"papers": range(70), "negatives": 2}
+    prepare(tmp_path / "all", links, set(range(40)), **corpus)
+    searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, choosing=0.4, search=TitleSearch())
     every = judged(tmp_path / "all/judgements.parquet", "judgements")
     proving = judged(tmp_path / "part/judgements.parquet", "judgements")
     choosing = judged(tmp_path / "part/choosing.parquet", "choosing")
-    assert proving | choosing == every
-    assert not {query for _, query in proving} & {query for _, query in choosing}
-    assert 8 < len(choosing) < 24
+    assert {row for row in proving if row[0] != "title_search"} | choosing == every
+    queries = {query for _, query, *_ in choosing}
+    assert 8 < len(queries) < 24
+    assert not {query for _, query, *_ in proving} & queries
+    titles = {query.removeprefix("title:") for query in searched.judgements["title_search"]}
+    assert titles
+    assert not titles & queries
     assert judged(tmp_path / "all/choosing.parquet", "choosing") == set()
-
-
-def test_a_paper_is_asked_the_same_whether_it_chooses_or_proves(tmp_path):
-    links = {(query, paper) for query in range(20) for paper in range(40, 60)}
-    prepare(tmp_path / "all", links, set(range(20)), papers=range(70))
-    prepare(tmp_path / "part", links, set(range(20)), papers=range(70), choosing=0.5)
-    columns = ["task", "query", "candidate", "relevance"]
-    whole = read_table(tmp_path / "all/judgements.parquet", "judgements", columns)
-    parts = [read_table(tmp_path / f"part/{name}.parquet", name, columns) for name in ("judgements", "choosing")]
-    rows = [set(map(tuple, (row.values() for row in table.to_pylist()))) for table in (whole, *parts)]
-    assert rows[0] == rows[1] | rows[2]
-
-
-def test_titles_of_papers_that_choose_are_not_searched_for(tmp_path):
-    links = {(query, paper) for query in range(20) for paper in range(40, 60)}
-    asked = SETTINGS.model_copy(update={"search": TitleSearch()})
-    benchmark = prepare(tmp_path, links, set(range(20)), papers=range(70), asked=asked, choosing=0.5)
-    choosing = {query for _, query in judged(tmp_path / "choosing.parquet", "choosing")}
-    searched = {query.removeprefix("title:") for query in benchmark.judgements["title_search"]}
-    assert searched
-    assert not searched & choosing
 
 
 def test_every_link_and_every_other_paper_can_be_chosen():
@@ -207,18 +173,9 @@ def test_a_document_brings_its_text_and_first_field(tmp_path):
     assert all(row["field"] is None for document, row in rows.items() if int(document) % 3 == 0)
 
 
-def test_the_holdout_has_no_labels_and_no_reviewers(tmp_path):
-    benchmark = prepare(tmp_path, STAR, {1})
-    assert benchmark.labels == {}
-    assert benchmark.reviewers == {}
-
-
 def test_too_few_negatives_are_counted(tmp_path):
     prepare(tmp_path, STAR | {(9, paper) for paper in range(13)}, {1, 9})
-    omitted = {
-        row["reason"]: row["count"] for row in read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
-    }
-    assert omitted["task cite: fewer than 3 papers to draw negatives from"] == 1
+    assert counts_in(tmp_path)["task cite: fewer than 3 papers to draw negatives from"] == 1
 
 
 ASPECTS = AspectSettings(positives=2, linked=1, negatives=2)
@@ -270,7 +227,6 @@ def test_queries_without_links_by_another_aspect_are_counted(tmp_path):
     intents = {(0, 1): {"result"}, (2, 0): {"result"}, (5, 6): {"result"}, (5, 7): {"result"}, (8, 5): {"background"}}
     benchmark = prepare(tmp_path, set(intents), {0, 5}, asked=ASPECTS, intents=intents)
     assert {task: set(queries) for task, queries in benchmark.judgements.items() if queries} == {"result": {"5"}}
-    omitted = read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
-    counts = {row["reason"]: row["count"] for row in omitted}
+    counts = counts_in(tmp_path)
     assert counts["task result: no paper that is linked by another aspect only"] == 1
     assert counts["task methodology: fewer than 2 positives"] == 2

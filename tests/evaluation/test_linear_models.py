@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
-from cocite.evaluation.linear_models.descent import path_of_few
-from cocite.evaluation.linear_models.fitting import (
+from cocite.evaluation.linear_models import (
     Protocol,
     absolute_errors,
     fit_classes,
@@ -24,7 +23,7 @@ from cocite.evaluation.linear_models.fitting import (
     hinge,
     squared_hinge,
 )
-from cocite.evaluation.linear_models.newton import GAP, GAP_OF_NUMBERS, Products, path
+from cocite.evaluation.solvers import GAP, GAP_OF_NUMBERS, Products, path, path_of_few
 
 GRID = (0.01, 1.0, 100.0)
 LOSSES = {"squared hinge": squared_hinge, "hinge": hinge, "absolute errors": absolute_errors}
@@ -147,7 +146,7 @@ def test_the_order_of_numbers_is_that_of_the_least_objective(mode, seed, monkeyp
     train, test = slice(0, 1300), slice(1300, None)
     taus = []
     for gap in (GAP_OF_NUMBERS, GAP_OF_NUMBERS / 100):
-        monkeypatch.setattr("cocite.evaluation.linear_models.fitting.GAP_OF_NUMBERS", gap)
+        monkeypatch.setattr("cocite.evaluation.linear_models.GAP_OF_NUMBERS", gap)
         model = fit_regression(Protocol(task=TASKS["pub_year"], seed=1, mode=mode), points[train], years[train])
         taus.append(100 * kendalltau(model.outputs(points[test])[:, 0], years[test]).statistic)
     assert taus[0] == pytest.approx(taus[1], abs=0.05)

@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
+from tests.evaluation.folders import BenchmarkFolder, scored_by, scores_of
 
-from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.litsearch import LitSearch
-from cocite.core.errors import InputError
-from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import embedded
 
-RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 BROAD, SPECIFIC = 0, 1
 QUERIES, CORPUS = "query/full-00000-of-00001.parquet", "corpus_clean/full-{:05}-of-00002.parquet"
 
@@ -59,18 +54,11 @@ def test_broad_and_specific_questions_are_two_tasks_over_one_corpus(litsearch):
     assert litsearch.omitted() == {}
 
 
-def test_one_task_can_be_asked_for(litsearch):
+def test_one_task_can_be_asked_for_and_full_texts_are_not_read(litsearch):
+    litsearch.write_text("corpus_s2orc/full-00000-of-00001.parquet", "broken")
     assert litsearch.prepare("litsearch_broad").judgements.keys() == {"litsearch_broad"}
     assert "query-0" not in litsearch.documents()
-
-
-def test_full_texts_are_not_read(tmp_path):
-    folder = BenchmarkFolder(tmp_path, "litsearch")
-    folder.write_parquet(QUERIES, question(SPECIFIC, 1))
-    folder.write_parquet("corpus_clean/full-00000-of-00001.parquet", paper(1), paper(2))
-    folder.write_text("corpus_s2orc/full-00000-of-00001.parquet", "broken")
-    folder.prepare("litsearch_specific")
-    assert folder.documents()["2"] == ("t2", "x2")
+    assert litsearch.documents()["12"] == ("t12", "x12")
 
 
 def test_recall_is_measured_at_the_depths_that_are_published(tmp_path):
@@ -78,12 +66,12 @@ def test_recall_is_measured_at_the_depths_that_are_published(tmp_path):
     folder = BenchmarkFolder(tmp_path, "litsearch")
     fill(folder, range(30), question(SPECIFIC, 0, 4, 7, 29), question(BROAD, 4, 19, 20), question(SPECIFIC, 5))
     benchmark = folder.prepare()
-    angles = {str(number): np.pi * (number + 1) / 31 for number in range(30)}
-    places = {**angles, "query-0": 0.0, "query-1": 0.0, "query-2": 0.0}
+    angles = {str(number): np.pi * (number + 1) / 31 for number in range(30)} | {f"query-{n}": 0.0 for n in range(3)}
     # Lengths differ, and make no difference.
-    vectors = {name: [(1 + at) * np.cos(at), (1 + at) * np.sin(at)] for name, at in places.items()}
-    score = embedded(write_vectors(tmp_path, vectors), RUN)
-    specific, broad = (scores_of(score(declared(f"litsearch_{name}"), benchmark)) for name in ("specific", "broad"))
+    vectors = {name: [(1 + at) * np.cos(at), (1 + at) * np.sin(at)] for name, at in angles.items()}
+    specific, broad = (
+        scores_of(scored_by(tmp_path, vectors, f"litsearch_{name}", benchmark)) for name in ("specific", "broad")
+    )
     assert specific["recall_5"] == pytest.approx(100 * (2 / 4 + 0) / 2)  # 0 and 4 are among the first five, 5 is not
     assert specific["recall_20"] == pytest.approx(100 * (3 / 4 + 1) / 2)
     assert broad["recall_20"] == pytest.approx(100 * 2 / 3)  # 20 stands at rank 21
@@ -102,17 +90,13 @@ def test_recall_is_the_share_of_the_answers_among_the_nearest_by_cosine(answers,
         fill(folder, range(40), *(question(SPECIFIC, *found) for found in answers))
         benchmark = folder.prepare("litsearch_specific")
         vectors = {each: draw.normal(size=3).astype("f4") for each in folder.documents()}
-        score = embedded(write_vectors(Path(name), vectors), RUN)
-        found = scores_of(score(declared("litsearch_specific"), benchmark))
-    lengths = {each: float(np.sqrt((vector.astype("f8") ** 2).sum())) for each, vector in vectors.items()}
+        found = scores_of(scored_by(Path(name), vectors, "litsearch_specific", benchmark))
+    unit = {each: vector.astype("f8") / np.linalg.norm(vector.astype("f8")) for each, vector in vectors.items()}
     for depth in (5, 20):
         shares = []
         for number, relevant in enumerate(answers):
-            query = f"query-{number}"
-            near = {
-                each: float(vectors[str(each)].astype("f8") @ vectors[query]) / lengths[str(each)] for each in range(40)
-            }
-            shares.append(len(relevant & set(sorted(near, key=near.get, reverse=True)[:depth])) / len(relevant))
+            nearest = sorted(range(40), key=lambda each, own=unit[f"query-{number}"]: -unit[str(each)] @ own)[:depth]
+            shares.append(len(relevant & set(nearest)) / len(relevant))
         assert found[f"recall_{depth}"] == pytest.approx(100 * np.mean(shares))
 
 
@@ -126,20 +110,6 @@ def test_answers_that_are_not_in_the_corpus_are_counted(litsearch):
     }
 
 
-def test_answers_of_another_corpus_are_refused(litsearch):
-    fill(litsearch, range(10, 16), question(SPECIFIC, 900))
-    with pytest.raises(InputError, match="row 1: no text for the document '900'; 1 of 2 mentions"):
-        litsearch.prepare("litsearch_specific")
-
-
-def test_a_corpus_without_any_text_is_refused(litsearch):
-    empty = [paper(number, title="", abstract=None) for number in range(10, 16)]
-    for shard in (0, 1):
-        litsearch.write_parquet(CORPUS.format(shard), *empty[shard::2])
-    with pytest.raises(InputError, match="none of the 6 documents of the task litsearch_broad has a title or an abs"):
-        litsearch.prepare()
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -149,33 +119,28 @@ def test_a_corpus_without_any_text_is_refused(litsearch):
         ({"corpusids": [1.5]}, "row 1: corpusids must be a list of ids, not [1.5]"),
         ({"query": 3}, "row 1: query must be a text, not 3"),
         ({"query": None}, "row 1: the key 'query' is missing or null"),
-        ({"specificity": BROAD}, "has no question for the task litsearch_specific"),
+        ({"specificity": BROAD}, "query: has no question for the task litsearch_specific"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_place(litsearch, wrong, message):
-    litsearch.write_parquet(QUERIES, question(SPECIFIC, 11, **{"text": "t"}) | wrong)
-    with pytest.raises(InputError) as error:
-        litsearch.prepare("litsearch_specific")
-    assert message in str(error.value)
-    assert "query" in str(error.value)
+def test_what_is_wrong_with_a_question_is_reported_with_its_place(litsearch, wrong, message):
+    litsearch.write_parquet(QUERIES, question(SPECIFIC, 11) | wrong)
+    litsearch.refuses(message, "litsearch_specific")
 
 
-@pytest.mark.parametrize("lost", ["query", "corpus_clean"])
-def test_a_config_that_is_missing_is_named(litsearch, lost):
-    (litsearch.root / lost).rename(litsearch.root / "elsewhere")
-    with pytest.raises(InputError, match=rf"{lost}: holds neither full\.jsonl nor full\.parquet, nor shards"):
-        litsearch.prepare()
-
-
-def test_a_file_that_is_no_parquet_is_reported(litsearch):
+def test_what_is_wrong_with_the_corpus_is_reported(litsearch):
+    empty = [paper(number, title="", abstract=None) for number in range(10, 16)]
+    for shard in (0, 1):
+        litsearch.write_parquet(CORPUS.format(shard), *empty[shard::2])
+    litsearch.refuses("none of the 6 documents of the task litsearch_broad has a title or an abstract")
+    fill(litsearch, range(10, 16), question(SPECIFIC, 900))
+    litsearch.refuses("row 1: no text for the document '900'; 1 of 2 mentions", "litsearch_specific")
     litsearch.write_text(QUERIES, "no table")
-    with pytest.raises(InputError, match=r"full-00000-of-00001\.parquet: not a readable Parquet file"):
-        litsearch.prepare()
+    litsearch.refuses("full-00000-of-00001.parquet: not a readable Parquet file")
 
 
 def test_the_hub_gives_the_questions_and_the_corpus_of_one_commit():
-    entry = LitSearch.model_validate({"kind": "litsearch", "hub": {"revision": "1" * 40}}).model_dump()
-    fetched = {folder: tuple(each) for folder, each in LitSearch.on_hub(entry).items()}
+    entry = LitSearch.model_validate({"kind": "litsearch", "hub": {"revision": "1" * 40}})
+    fetched = {folder: tuple(each) for folder, each in entry.from_hub.items()}
     assert fetched == {
         "data/corpus_clean": ("princeton-nlp/LitSearch", "1" * 40, ["full"]),
         "data/query": ("princeton-nlp/LitSearch", "1" * 40, ["full"]),

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from cocite.core.tables.files import read_table, write_table
-from cocite.evaluation.over_tasks import by_mode, compare_over_tasks, over_tasks, pair_tests
+from cocite.evaluation.over_tasks import compare_over_tasks, over_tasks, pair_tests
 
 MODELS, TASKS = 4, 12
 FAMILIES = {"quick": 250, "whole": 10_000}
 
 
 def comparison(task, difference, *, benchmark="b", metric="map", mode="both", model="a", other="b"):
-    row = {"benchmark": benchmark, "task": task, "metric": metric, "mode": mode, "model": model, "other": other}
-    row |= {"items": 40, "difference": difference, "low": 0.0, "high": 0.0, "p_value": 0.5}
-    return row | {"wide_low": 0.0, "wide_high": 0.0, "p_adjusted": 0.5, "detectable": 1.0}
+    keys = {"benchmark": benchmark, "task": task, "metric": metric, "mode": mode, "model": model, "other": other}
+    numbers = ("low", "high", "p_value", "wide_low", "wide_high", "p_adjusted", "detectable")
+    return {**keys, "items": 40, "difference": difference, **dict.fromkeys(numbers, 0.5)}
 
 
 def compared(folder, *benchmarks):
@@ -66,40 +66,39 @@ def test_many_tasks_with_differences_of_equal_sizes_have_the_exact_p_value_at_on
     assert time.process_time() - start < 10  # a sum over all signs of 13 tasks takes half a second each
 
 
-def test_a_model_that_is_better_on_each_of_six_tasks_has_the_smallest_p_value():
-    found = over_tasks([1.0, 2.0, 3.0, 0.5, 0.25, 4.0])
-    assert (found.tasks, found.better, found.worse) == (6, 6, 0)
-    assert found.p_value == found.least_p_value == 1 / 32
+def test_the_mean_has_students_interval_and_the_smallest_p_value_if_one_is_better_on_each_task():
+    found = over_tasks([1.0, -2.0, 4.0, 3.5, 0.5])
+    assert (found.tasks, found.better, found.worse, found.value) == (5, 4, 1, pytest.approx(1.4))
+    interval = ttest_1samp([1.0, -2.0, 4.0, 3.5, 0.5], 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx(tuple(interval))
+    better = over_tasks([1.0, 2.0, 3.0, 0.5, 0.25, 4.0])
+    assert better.p_value == better.least_p_value == 1 / 32
+    alike = over_tasks([0.0, 0.0, 0.0])
+    assert (alike.value, alike.low, alike.high, alike.p_value, alike.least_p_value) == (0, 0, 0, 1, 1)
 
 
-def test_the_interval_of_the_mean_is_that_of_students_t():
-    values = [1.0, -2.0, 4.0, 3.5, 0.5]
-    found = over_tasks(values)
-    assert found.value == pytest.approx(1.4)
-    assert (found.low, found.high) == pytest.approx(tuple(ttest_1samp(values, 0).confidence_interval()))
-
-
-def test_models_that_are_alike_on_all_tasks_do_not_differ():
-    found = over_tasks([0.0, 0.0, 0.0])
-    assert (found.value, found.low, found.high, found.p_value, found.least_p_value) == (0, 0, 0, 1, 1)
-
-
-def test_each_task_counts_once_by_its_first_metric(tmp_path):
+def test_each_task_counts_once_by_its_first_metric_and_one_task_or_benchmark_is_too_few(tmp_path):
     tasks = {"scidocs_cite": 3.0, "scidocs_cocite": 1.0, "scidocs_view": -2.0}
     rows = [comparison(task, value) for task, value in tasks.items()]
     rows += [comparison(task, 90.0, metric="ndcg") for task in tasks]
-    [row] = compared(tmp_path, rows).values()
+    [row] = compared(tmp_path, rows, []).values()  # nothing over all benchmarks
     assert (row["over"], row["mode"], row["tasks"], row["better"], row["worse"]) == ("b", "both", 3, 2, 1)
     assert row["difference"] == pytest.approx(2 / 3)
+    assert compared(tmp_path, [comparison("cite", 1.0)]) == {}
 
 
-def test_a_ranking_counts_in_either_mode_and_a_classification_in_its_own(tmp_path):
-    rows = [comparison("relish", 1.0, metric="ndcg"), comparison("search", 2.0, metric="ndcg")]
+def test_a_ranking_counts_in_either_mode_a_classification_in_its_own_and_each_model_on_its_tasks(tmp_path):
+    rows = [comparison("relish", 1.0, metric="ndcg", other=other) for other in ("b", "bm25")]
+    rows += [comparison("search", 2.0, metric="ndcg", other=other) for other in ("b", "bm25")]
     rows += [comparison("drsm", 6.0, metric="f1_macro", mode="compat")]
     rows += [comparison("drsm", 0.0, metric="f1_macro", mode="correct")]
     found = compared(tmp_path, rows)
-    assert found["b", "compat", "a", "b"]["difference"] == pytest.approx(3)
-    assert found["b", "correct", "a", "b"]["difference"] == pytest.approx(1)
+    assert {key[1:]: (row["tasks"], row["difference"]) for key, row in found.items()} == {
+        ("compat", "a", "b"): (3, pytest.approx(3)),
+        ("correct", "a", "b"): (3, pytest.approx(1)),
+        ("compat", "a", "bm25"): (2, pytest.approx(1.5)),
+        ("correct", "a", "bm25"): (2, pytest.approx(1.5)),
+    }
 
 
 def test_over_all_benchmarks_a_task_that_two_of_them_have_counts_once(tmp_path):
@@ -124,34 +123,15 @@ def test_a_task_that_repeats_the_queries_of_others_counts_only_where_it_is_alone
     assert alone["all benchmarks", "both", "a", "b"]["tasks"] == 2
 
 
-def test_of_one_benchmark_there_is_nothing_over_all_and_of_one_task_nothing_at_all(tmp_path):
-    assert compared(tmp_path, [comparison("cite", 1.0)]) == {}
-    found = compared(tmp_path, [comparison("cite", 1.0), comparison("cocite", 1.0)], [])
-    assert [over for over, *_ in found] == ["b"]
-
-
-def test_a_model_that_ranks_alone_is_compared_on_the_tasks_that_it_has(tmp_path):
-    rows = [comparison("relish", 1.0, metric="ndcg", other=other) for other in ("b", "bm25")]
-    rows += [comparison("search", 3.0, metric="ndcg", other=other) for other in ("b", "bm25")]
-    rows += [comparison("pub_year", 2.0, metric="kendall_tau", mode="compat")]
-    found = compared(tmp_path, rows)
-    assert {pair[3]: row["tasks"] for pair, row in found.items()} == {"b": 3, "bm25": 2}
-
-
-def test_p_values_are_raised_for_the_pairs_over_the_same_tasks():
-    [(_, differences)] = by_mode(
-        [
-            comparison(f"beir_{number}", value, metric="ndcg_cut_10", model=model, other=other)
-            for model, other, value in (("a", "b", 1.0), ("a", "c", 1.0), ("b", "c", 0.0))
-            for number in range(8)
-        ]
-    )
-    adjusted = {pair: p_adjusted for pair, _, p_adjusted in pair_tests(differences)}
-    # Eight tasks give 1/128 at best; b and c, which differ on none, cannot come so low and raise no other.
+def test_p_values_are_raised_for_the_pairs_over_the_same_tasks_that_can_show_anything():
+    families = {
+        # Eight tasks give 1/128 at best; b and c, which differ on none, cannot come so low and raise no other.
+        ("a", "b"): [1.0] * 8,
+        ("a", "c"): [1.0] * 8,
+        ("b", "c"): [0.0] * 8,
+    }
+    adjusted = {pair: p_adjusted for pair, _, p_adjusted in pair_tests(families)}
     assert adjusted == {("a", "b"): pytest.approx(2 / 128), ("a", "c"): pytest.approx(2 / 128), ("b", "c"): 1}
-
-
-def test_pairs_with_too_few_tasks_to_show_anything_raise_no_other():
     few = {(f"x{number}", f"y{number}"): [1.0, 2.0, 3.0] for number in range(50)}
     adjusted = {pair: p_adjusted for pair, _, p_adjusted in pair_tests(few | {("a", "b"): [1.0] * 8})}
     assert adjusted.pop(("a", "b")) == 1 / 128

@@ -9,8 +9,8 @@ from safetensors.numpy import save_file
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores
-from cocite.evaluation.winners import write_winners
+from cocite.evaluation.comparisons import drawn_interval
+from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores, write_winners
 
 TASKS = ("cite", "cocite")
 QUERIES = {"choosing": ["1", "2", "3"], "judgements": ["4", "5", "6", "7"]}
@@ -28,7 +28,11 @@ def folder(tmp_path):
         columns = dict(
             zip(("task", "query", "candidate", "relevance"), map(list, zip(*rows, strict=True)), strict=True)
         )
-        columns |= {"propensity": pa.nulls(len(rows), pa.float64())} if table == "judgements" else {}
+        columns |= (
+            {"propensity": pa.nulls(len(rows), pa.float64()), "fold": pa.nulls(len(rows), pa.int8())}
+            if table == "judgements"
+            else {}
+        )
         write_table(tmp_path / f"{table}.parquet", table, pa.table(columns))
     papers = np.arange(1, 40)
     vectors = draw.normal(size=(len(papers), 3)).astype(np.float32)
@@ -73,77 +77,72 @@ def test_each_query_has_its_average_precision_with_each_map_and_without_one(fold
 def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
     rows = score(folder)
     scores = scores_of({"specter": folder / "specter.parquet"}, seed=1)
-    assert set(scores) == {Point("untrained", "untrained", 0), Point("specter", "triplet margin=1.0", 8)}
-    of_point = scores[Point("specter", "triplet margin=1.0", 8)]
+    untrained, trained = Point("untrained", "untrained", 0), Point("specter", "triplet margin=1.0", 8)
+    assert set(scores) == {untrained, trained}
+    assert scores[untrained]["proving", "cite"].deviation is None
     for part in ("choosing", "proving"):
         of_tasks = []
         for task in TASKS:
-            by_seed = [
-                np.mean([r["value"] for r in rows if (r["part"], r["task"], r["seed"]) == (part, task, seed)])
-                for seed in (1, 2)
-            ]
-            assert of_point[part, task].value == pytest.approx(np.mean(by_seed))
-            assert of_point[part, task].deviation == pytest.approx(np.std(by_seed, ddof=1))
-            low, high = of_point[part, task].interval
-            assert low <= of_point[part, task].value <= high
+            of_task, found = (
+                [row for row in rows if (row["part"], row["task"]) == (part, task)],
+                scores[trained][part, task],
+            )
+            by_seed = [np.mean([row["value"] for row in of_task if row["seed"] == seed]) for seed in (1, 2)]
+            assert found.value == pytest.approx(np.mean(by_seed))
+            assert found.deviation == pytest.approx(np.std(by_seed, ddof=1))
+            low, high = drawn_interval(found.drawn)
+            assert low <= found.value <= high
             of_tasks.append(np.mean(by_seed))
-        assert of_point[part, "all"].value == pytest.approx(np.mean(of_tasks))
-    assert scores[Point("untrained", "untrained", 0)]["proving", "cite"].deviation is None
+        assert scores[trained][part, "all"].value == pytest.approx(np.mean(of_tasks))
+
+
+def change(path, by, part=None):
+    """Change the outcomes of the trained maps, of one part or of both."""
+    table = read_table(path, "probe_outcomes")
+    is_changed = (table["seed"].to_numpy() > 0) & np.isin(table["part"].to_pylist(), part or ("choosing", "proving"))
+    value = pa.array(table["value"].to_numpy() + np.where(is_changed, by, 0.0))
+    write_table(path, "probe_outcomes", table.set_column(table.schema.get_field_index("value"), "value", value))
+
+
+def ranked(folder):
+    """The sets good and bad, the better one first, and the rows of the table probe_scores of what was trained."""
+    outcomes = {name: folder / f"{name}.parquet" for name in ("good", "bad")}
+    order = [point.triplets for point in write_scores(outcomes, 1, folder / "scores.parquet")]
+    rows = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
+    return order, [row for row in rows if row["triplets"] != "untrained"]
 
 
 def test_the_choice_does_not_see_the_queries_that_prove(folder):
     """Whatever proving queries score, ranks stay; whatever choosing queries score decides them."""
     for name in ("good", "bad"):
         score(folder, f"{name}.parquet")
-
-    def change(name, part, by):
-        table = read_table(folder / f"{name}.parquet", "probe_outcomes")
-        is_changed = np.array(table["part"].to_pylist()) == part
-        value = np.where(is_changed & (table["seed"].to_numpy() > 0), table["value"].to_numpy() + by, table["value"])
-        at = table.schema.get_field_index("value")
-        write_table(folder / f"{name}.parquet", "probe_outcomes", table.set_column(at, "value", pa.array(value)))
-
-    def ranked():
-        outcomes = {name: folder / f"{name}.parquet" for name in ("good", "bad")}
-        return [point.triplets for point in write_scores(outcomes, 1, folder / "scores.parquet")]
-
-    change("good", "choosing", 5.0)
-    assert ranked() == ["good", "bad"]
-    change("bad", "proving", 50.0)
-    assert ranked() == ["good", "bad"]
-    change("bad", "choosing", 10.0)
-    assert ranked() == ["bad", "good"]
-    table = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
-    assert {row["triplets"]: row["rank"] for row in table if row["triplets"] != "untrained"}["bad"] == 1
+    for name, part, by, expected in (
+        ("good", "choosing", 5.0, ["good", "bad"]),
+        ("bad", "proving", 50.0, ["good", "bad"]),
+        ("bad", "choosing", 10.0, ["bad", "good"]),
+    ):
+        change(folder / f"{name}.parquet", by, part)
+        order, rows = ranked(folder)
+        assert order == expected
+        assert {row["triplets"] for row in rows if row["rank"] == 1} == {expected[0]}
 
 
 def test_differences_from_the_best_are_paired_by_query(folder):
     """A set that is better by the same in every query differs without any width."""
     for name in ("good", "bad"):
         score(folder, f"{name}.parquet")
-    table = read_table(folder / "good.parquet", "probe_outcomes")
-    value = table["value"].to_numpy() + np.where(table["seed"].to_numpy() > 0, 4.0, 0.0)
-    at = table.schema.get_field_index("value")
-    write_table(folder / "good.parquet", "probe_outcomes", table.set_column(at, "value", pa.array(value)))
-    write_scores({name: folder / f"{name}.parquet" for name in ("good", "bad")}, 1, folder / "scores.parquet")
-    rows = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
-    differences = ("difference", "difference_low", "difference_high")
-    for row in rows:
-        if row["triplets"] != "untrained":
-            expected = 0.0 if row["triplets"] == "good" else -4.0
-            assert [row[name] for name in differences] == pytest.approx([expected] * 3)
+    change(folder / "good.parquet", 4.0)
+    for row in ranked(folder)[1]:
+        found = [row[name] for name in ("difference", "difference_low", "difference_high")]
+        assert found == pytest.approx([0.0 if row["triplets"] == "good" else -4.0] * 3)
 
 
-def test_a_paper_without_a_vector_is_named(folder):
+def test_a_paper_without_a_vector_is_named_and_without_papers_that_choose_nothing_is_scored(folder):
     (folder / "papers/1.parquet").unlink()
     with pytest.raises(InputError, match="has no vector of paper 1, nor of 9 others"):
         score(folder)
-
-
-def test_without_papers_that_choose_nothing_is_scored(folder):
-    write_table(
-        folder / "choosing.parquet", "choosing", read_table(folder / "choosing.parquet", "choosing").slice(0, 0)
-    )
+    path = folder / "choosing.parquet"
+    write_table(path, "choosing", read_table(path, "choosing").slice(0, 0))
     with pytest.raises(InputError, match="asks nothing of the choosing papers; hold out more papers"):
         score(folder)
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cocite.core.errors import InputError
-from cocite.evaluation.preparation.qrels import read_judgements
+from cocite.evaluation.preparation.searches import read_judgements
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 EXPECTED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d1", -1)]
@@ -113,12 +113,16 @@ def test_a_file_without_judgements_is_refused(tmp_path, name):
     content = (tmp_path / name).read_bytes() if name == "test.parquet" else ""
     with pytest.raises(InputError, match=rf"{name}: has no rows"):
         read(tmp_path / name, content)
-    (tmp_path / "test.jsonl").write_text('{"query-id": "", "corpus-id": "d", "score": 1}\n')
-    with pytest.raises(InputError, match=r"line 1: the id of the query or of the document is empty"):
-        list(read_judgements(tmp_path / "test.jsonl"))
 
 
-@pytest.mark.parametrize("value", [0.5, True, None, "high", [1]])
-def test_a_grade_of_a_row_is_a_whole_number(tmp_path, value):
-    with pytest.raises(InputError, match=r"line 1: (relevance must be a whole number|the key 'score')"):
-        read(tmp_path / "test.jsonl", json.dumps({"query-id": "q", "corpus-id": "d", "score": value}) + "\n")
+@pytest.mark.parametrize(
+    ("query", "score", "message"),
+    [
+        *(("q", value, "relevance must be a whole number") for value in (0.5, True, "high", [1])),
+        ("q", None, "the key 'score' or"),
+        ("", 1, "the id of the query or of the document is empty"),
+    ],
+)
+def test_a_row_has_ids_and_a_whole_number(tmp_path, query, score, message):
+    with pytest.raises(InputError, match=rf"line 1: {message}"):
+        read(tmp_path / "test.jsonl", json.dumps({"query-id": query, "corpus-id": "d", "score": score}) + "\n")

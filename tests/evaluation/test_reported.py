@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from tests.evaluation.folders import omitted_in
 
 from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.beir import PUBLISHED, BeirSettings
@@ -16,6 +17,7 @@ SUBSET = {"hf_subset": "default", "languages": ["eng-Latn"]}
 SCORES = {"ndcg_at_10": 0.645082, "main_score": 0.645082, "recall_at_100": 0.92}
 NO_TASK = "result on a task that the benchmark does not have"
 WITHOUT = "task of the benchmark without a reported score"
+OTHERS = "result on a task whose queries or documents are others here than in mteb"
 
 
 def current(name="SciFact", split="test", version="2.26.0", **scores):
@@ -56,9 +58,8 @@ def read(beir, folder, tasks="beir_scifact,beir_nfcorpus", **settings):
     files = {name: beir.parent / f"{name}.parquet" for name in ("output", "omissions")}
     asked = BeirSettings.model_validate(settings)
     write_reported(folder, tables=beir, tasks=tasks, settings=asked, baseline="theirs", **files)
-    counted = read_table(files["omissions"], "omissions").to_pylist()
     rows = read_table(files["output"], "reported_scores").to_pylist()
-    return rows, {row["reason"]: row["count"] for row in counted if row["count"]}
+    return rows, {reason: count for reason, count in omitted_in(files["omissions"]).items() if count}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_mteb_itself_reads_the_same_score_from_these_files(tmp_path, content):
         (current(main_score=0.92), "result whose main score is not ndcg_at_10"),
         (current(ndcg_at_10=None), "result without ndcg_at_10"),
         (earlier(ndcg_at_10=None), "result without ndcg_at_10"),
-        (current("NFCorpus"), "result on a task whose queries or documents are others here than in mteb"),
+        (current("NFCorpus"), OTHERS),
         ({**earlier(), "test": {"en": SCORES, "de": SCORES}}, "result with several subsets of a task, or with none"),
         ({**current(), "scores": {"test": []}}, "result with several subsets of a task, or with none"),
     ],
@@ -116,33 +117,27 @@ def test_what_answers_another_question_is_left_out_and_counted(beir, tmp_path, c
         ({"missing_documents": "drop"}, set()),
         ({"ignore_identical_ids": False}, {"SciFact"}),
         ({"ignore_identical_ids": True}, {"ArguAna"}),
+        ({"split": "dev"}, set()),
     ],
 )
-def test_a_score_does_not_count_where_judgements_or_identical_ids_are_treated_in_another_way(
-    beir, tmp_path, settings, found
-):
+def test_a_score_does_not_count_where_split_judgements_or_identical_ids_are_others(beir, tmp_path, settings, found):
     queries = {"beir_scifact": 300, "beir_arguana": 1406}
     judgements = {task: {f"q{each}": {"d1": 1} for each in range(number)} for task, number in queries.items()}
     write_tables(Benchmark(judgements=judgements), beir)
     folder = write_results(tmp_path / "theirs", [current(), current("ArguAna")])
-    rows, _ = read(beir, folder, tasks="beir_scifact,beir_arguana", **settings)
+    rows, omitted = read(beir, folder, tasks="beir_scifact,beir_arguana", **settings)
     assert {row["mteb_task"] for row in rows} == found
+    assert omitted.get(OTHERS, 0) == omitted.get(WITHOUT, 0) == 2 - len(found)
 
 
-def test_a_score_on_a_sample_of_the_documents_does_not_count(beir, tmp_path):
+@pytest.mark.parametrize(("documents", "found"), [(5183, 1), (900, 0)])
+def test_a_score_on_a_sample_of_the_documents_does_not_count(beir, tmp_path, documents, found):
     judgements = {"beir_scifact": {f"q{number}": {"d1": 1} for number in range(300)}}
-    for documents, found in ((5183, 1), (900, 0)):
-        collection = {f"d{number}" for number in range(documents)}
-        write_tables(Benchmark(judgements=judgements, collections={"beir_scifact": collection}), beir)
-        rows, omitted = read(beir, write_results(tmp_path / f"theirs-{documents}", [current()]), tasks="beir_scifact")
-        assert len(rows) == found
-        assert omitted.get("result on a task whose queries or documents are others here than in mteb", 0) == 1 - found
-
-
-def test_a_score_on_another_split_of_the_run_does_not_count(beir, tmp_path):
-    rows, omitted = read(beir, write_results(tmp_path / "theirs", [current()]), split="dev")
-    assert rows == []
-    assert omitted == {"result on a task whose queries or documents are others here than in mteb": 1, WITHOUT: 2}
+    collections = {"beir_scifact": {f"d{number}" for number in range(documents)}}
+    write_tables(Benchmark(judgements=judgements, collections=collections), beir)
+    rows, omitted = read(beir, write_results(tmp_path / "theirs", [current()]), tasks="beir_scifact")
+    assert len(rows) == found
+    assert omitted.get(OTHERS, 0) == 1 - found
 
 
 @pytest.mark.parametrize(
@@ -166,9 +161,13 @@ def test_what_no_file_of_mteb_can_hold_is_refused(beir, tmp_path, content, said)
         read(beir, write_results(tmp_path / "theirs", [content]))
 
 
-def test_two_results_on_one_task_are_refused(beir, tmp_path):
+def test_two_results_on_one_task_are_refused_but_for_experiments_below_the_folder(beir, tmp_path):
     with pytest.raises(InputError, match=r"1\.json: is on SciFact, as .*0\.json is"):
         read(beir, write_results(tmp_path / "theirs", [current(), earlier()]))
+    folder = write_results(tmp_path / "others", [current()])
+    write_results(folder / "experiments/short", [current(ndcg_at_10=0.1, main_score=0.1)])
+    [row], _ = read(beir, folder)
+    assert row["value"] == pytest.approx(64.5082)
 
 
 def test_the_folder_of_a_model_is_found_below_and_several_models_are_refused(beir, tmp_path):
@@ -180,13 +179,6 @@ def test_the_folder_of_a_model_is_found_below_and_several_models_are_refused(bei
         read(beir, tmp_path / "all")
     with pytest.raises(InputError, match="holds no results of mteb"):
         read(beir, write_results(tmp_path / "none", [], {"name": "a/b"}))
-
-
-def test_experiments_below_the_folder_of_a_model_are_not_its_results(beir, tmp_path):
-    folder = write_results(tmp_path / "theirs", [current()])
-    write_results(folder / "experiments/short", [current(ndcg_at_10=0.1, main_score=0.1)])
-    [row], _ = read(beir, folder)
-    assert row["value"] == pytest.approx(64.5082)
 
 
 def test_the_tasks_have_the_names_and_numbers_of_queries_that_mteb_has():

@@ -5,20 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluation.folders import BenchmarkFolder, scores_of
+from tests.evaluation.folders import RUN, BenchmarkFolder, scores_of
 
 from cocite.config.benchmarks import TASKS
-from cocite.core.errors import InputError
 from cocite.core.rows import Row
 from cocite.evaluation.benchmark import Click
-from cocite.evaluation.preparation.clicks import features, paper_of
+from cocite.evaluation.preparation.scidocs import features, paper_of
 from cocite.evaluation.ranking import by_cosine
 from cocite.evaluation.recommendation import rank_by_clicks
-from cocite.evaluation.scored import Run, UnscorableError
+from cocite.evaluation.scored import UnscorableError, Vectors
 from cocite.evaluation.scoring import score_task
-from cocite.evaluation.vectors import Vectors
-
-RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 
 
 @pytest.fixture
@@ -40,35 +36,28 @@ def add_clicks(folder, *rows, train=('e,f,"f,g"',)):
     folder.write_text("recomm/propensity_scores.json", '{"scores": [0.5, 0.25, 0.1]}')
 
 
-def test_labels_are_read_without_the_validation_split(scidocs):
+def test_labels_and_judgements_are_read_without_the_validation_split(scidocs):
     for split, rows in (("train", "a,0\nb,1\n"), ("val", "c,1\n"), ("test", "d,0\n")):
         scidocs.write_text(f"mag/{split}.csv", f"pid,class_label\n{rows}")
-    labels = scidocs.prepare().labels
-    assert labels == {("mag", "train"): {"a": ["0"], "b": ["1"]}, ("mag", "test"): {"d": ["0"]}}
-    assert scidocs.documents() == {name: (f"title {name}", "abstract") for name in "abd"}
+    scidocs.write_text("coview/test.qrel", "a 0 b 1\na 0 e 0\nd 0 b 1\n")
+    scidocs.write_text("coview/val.qrel", "f 0 g 1\n")
+    benchmark = scidocs.prepare()
+    assert benchmark.labels == {("mag", "train"): {"a": ["0"], "b": ["1"]}, ("mag", "test"): {"d": ["0"]}}
+    assert benchmark.judgements == {"scidocs_view": {"a": {"b": 1, "e": 0}, "d": {"b": 1}}}
+    assert scidocs.documents() == {name: (f"title {name}", "abstract") for name in "abde"}
     assert scidocs.omitted()["task mesh absent"] == 1
 
 
-def test_judgements_are_read_from_qrels(scidocs):
-    scidocs.write_text("coview/test.qrel", "a 0 b 1\na 0 c 0\nd 0 b 1\n")
-    scidocs.write_text("coview/val.qrel", "e 0 f 1\n")
-    assert scidocs.prepare("scidocs_view").judgements == {"scidocs_view": {"a": {"b": 1, "c": 0}, "d": {"b": 1}}}
-    assert set(scidocs.documents()) == set("abcd")
-
-
-def test_a_click_is_relevant_among_what_was_shown_and_weighs_by_its_place(scidocs):
-    add_clicks(scidocs, 'a,c,"b, c,d"', 'b,a,"a,c"')
+def test_a_click_is_relevant_among_what_was_shown_weighs_by_its_place_and_is_a_query_of_its_own(scidocs):
+    add_clicks(scidocs, 'a,c,"b, c,d"', 'b,a,"a,c"', 'a,b,"b,c"')
     benchmark = scidocs.prepare()
-    assert benchmark.judgements["recomm"] == {"a": {"b": 0, "c": 1, "d": 0}, "b": {"a": 1, "c": 0}}
-    assert benchmark.weights["recomm"] == {"a": pytest.approx(1 / 0.25), "b": pytest.approx(1 / 0.5)}
-
-
-def test_two_clicks_of_a_query_are_two_queries_with_its_text(scidocs):
-    add_clicks(scidocs, 'a,b,"b,c"', 'a,c,"b,c"')
-    benchmark = scidocs.prepare()
-    assert benchmark.judgements["recomm"] == {"a": {"b": 1, "c": 0}, "again2:a": {"b": 0, "c": 1}}
+    assert benchmark.judgements["recomm"] == {
+        "a": {"b": 0, "c": 1, "d": 0},
+        "b": {"a": 1, "c": 0},
+        "again2:a": {"b": 1, "c": 0},
+    }
+    assert benchmark.weights["recomm"] == pytest.approx({"a": 1 / 0.25, "b": 1 / 0.5, "again2:a": 1 / 0.5})
     assert scidocs.documents()["again2:a"] == scidocs.documents()["a"]
-    assert benchmark.weights["recomm"]["again2:a"] == pytest.approx(1 / 0.25)
 
 
 def test_clicks_to_train_on_have_their_documents_and_no_judgements(scidocs):
@@ -148,18 +137,16 @@ def test_without_a_click_to_train_on_the_recommendation_has_no_score(scidocs):
 def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, monkeypatch):
     add_clicks(scidocs, 'a,c,"b,c,d"', 'b,a,"a,c"')
     benchmark = scidocs.prepare()
-    scores = {"a": {"b": 0.0, "c": 1.0, "d": 0.5}, "b": {"a": 0.0, "c": 1.0}}
-    monkeypatch.setattr("cocite.evaluation.recommendation.rank_by_clicks", lambda *_, **__: scores)
+    ranks = {"a": {"b": 0.0, "c": 1.0, "d": 0.5}, "b": {"a": 0.0, "c": 1.0}}
+    monkeypatch.setattr("cocite.evaluation.recommendation.rank_by_clicks", lambda *_, **__: ranks)
     vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
-    values = scores_of(score_task(TASKS["recomm"], benchmark, vectors, RUN))
+    scored = score_task(TASKS["recomm"], benchmark, vectors, RUN)
     first, second = 1 / 0.25, 1 / 0.5  # inverse propensities: the click of a is ranked first, that of b second
-    assert values["P_1_adjusted"] == pytest.approx(100 * first / (first + second))
     gains = first * 1 + second * (1 / np.log2(3))
-    assert values["ndcg_adjusted"] == pytest.approx(100 * gains / (first + second))
-
-
-def test_classification_chooses_c_in_the_published_range():
-    assert TASKS["mag"].grid == TASKS["mesh"].grid == tuple(10.0**power for power in range(-4, 3))
+    adjusted = {"P_1_adjusted": 100 * first / (first + second), "ndcg_adjusted": 100 * gains / (first + second)}
+    assert {name: scores_of(scored)[name] for name in adjusted} == pytest.approx(adjusted)
+    weights = {row[7]: row[9] for row in scored.outcomes if row[4] == "P_1_adjusted"}
+    assert weights == pytest.approx({"a": first, "b": second})
 
 
 @pytest.mark.parametrize(
@@ -167,16 +154,13 @@ def test_classification_chooses_c_in_the_published_range():
     [
         ("mag/train.csv", "pid,class_label\na\n", "train.csv, line 2: has 1 fields, where 2 are expected"),
         ("mag/train.csv", "pid,class_label\n", "train.csv: has no rows"),
-        ("cite/test.qrel", "a 0 b\n", "test.qrel, line 1: has 3 fields, where 4 are expected"),
+        ("cite/test.qrel", "\ufeffa 0 b\n", "test.qrel, line 1: has 3 fields, where 4 are expected"),
         ("cite/test.qrel", "a 0 b yes\n", "line 1: relevance must be a whole number, not 'yes'"),
-        ("cite/test.qrel", "a 0 lost 1\n", "no text for the document 'lost'"),
+        ("cite/test.qrel", "\ufeffa 0 lost 1\n", "line 1: no text for the document 'lost'"),
+        ("cite/test.qrel", "a 0 \udcff 1\n", "test.qrel, line 1: not UTF-8"),
         ("recomm/train.csv", "pid,clicked_pid,similar_papers_avail_at_time\n", "train.csv: has no rows"),
         ("recomm/test.csv", 'p,c,s\na,b,"c,d"\n', "'b', which was clicked, is not among the papers that were shown"),
-        (
-            "recomm/propensity_scores.json",
-            '{"scores": [0]}',
-            "must hold a list of positive numbers under the key scores",
-        ),
+        ("recomm/propensity_scores.json", '{"scores": [0]}', "must hold a list of positive numbers under the key scor"),
         ("paper_metadata_recomm.json", '{"a": 3}', "paper_metadata_recomm.json, a: must be an object, not 3"),
         ("paper_metadata_recomm.json", '{"a": {"title": "t"', "paper_metadata_recomm.json: not JSON"),
         ("paper_metadata_recomm.json", '["a"]', "not a JSON object."),
@@ -187,15 +171,4 @@ def test_what_is_wrong_is_reported_with_its_place(scidocs, path, text, message):
     if task == "recomm":
         add_clicks(scidocs, 'a,b,"b,c"')
     scidocs.write_text(path, text)
-    with pytest.raises(InputError) as error:
-        scidocs.prepare(task)
-    assert message in str(error.value)
-    assert not scidocs.tables.exists()
-
-
-def test_a_task_that_is_asked_for_must_be_there(scidocs):
-    with pytest.raises(InputError, match="holds none of the tasks mesh; there must be folders such as mesh"):
-        scidocs.prepare("mesh")
-    scidocs.write_text("coview/test.qrel", "a 0 b 1\n")
-    with pytest.raises(InputError, match="has no folder mesh, but the task mesh is asked for; it holds scidocs_view"):
-        scidocs.prepare("mesh")
+    scidocs.refuses(message, task)

@@ -1,4 +1,7 @@
-"""The tables scores and outcomes: their rows, missing vectors, seeds and modes."""
+"""The tables scores, outcomes and failures: their rows, missing vectors, seeds and modes.
+
+What the data make impossible is a row of the table failures; what the machine makes impossible stops the job.
+"""
 
 from dataclasses import replace
 from typing import get_args
@@ -7,23 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.metrics import f1_score
+from tests.evaluation import folders
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import SciRepEval
-from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation.benchmark import Benchmark, write_tables
-from cocite.evaluation.scored import Run
+from cocite.evaluation.scored import Vectors, joined, read_blocks
 from cocite.evaluation.scoring import score_task, write_results
-from cocite.evaluation.vectors import Vectors, joined, read_blocks
 
 SEARCH = next(task for task in SCIREPEVAL if task.name == "search")
 
-RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
+RUN = replace(folders.RUN, training_seed=2, evaluation_seeds=[5, 6])
 
 
 def vectors_for(documents, dimension=8, seed=0):
@@ -37,23 +39,16 @@ def rankings(queries=30, candidates=20, relevant=4):
     return {f"q{q}": {f"q{q}-c{c}": int(c < relevant) for c in range(candidates)} for q in range(queries)}
 
 
-def score(tmp_path, benchmark, vectors, run=RUN):
+def score(folder, benchmark, vectors, run=RUN):
     """The scores of every task of a benchmark, each of which is scored by itself."""
-    return score_all(tmp_path, benchmark, run, lambda task, asks: score_task(task, asks, vectors, run))
-
-
-def score_all(folder, benchmark, run, of_task):
     write_tables(benchmark, folder)
-    write_results(tasks_in(benchmark), folder, run, files_in(folder), of_task)
+    tasks = [TASKS[name] for name in sorted(benchmark.tasks)]
+    write_results(tasks, folder, run, files_in(folder), lambda task, asks: score_task(task, asks, vectors, run))
     return rows_in(folder, "scores")
 
 
-def tasks_in(benchmark):
-    return [TASKS[name] for name in sorted({*benchmark.judgements, *(task for task, _ in benchmark.labels)})]
-
-
 def documents_in(benchmark):
-    return {document for task in tasks_in(benchmark) for document in benchmark.documents_of(task)}
+    return {document for name in benchmark.tasks for document in benchmark.documents_of(TASKS[name])}
 
 
 def files_in(folder):
@@ -64,27 +59,35 @@ def rows_in(folder, table):
     return read_table(folder / f"{table}.parquet", table).to_pylist()
 
 
-def test_a_ranking_has_one_row_a_metric_whatever_the_seeds(tmp_path):
+def test_a_ranking_has_one_row_a_metric_whatever_the_seeds_and_the_mean_of_the_queries_is_the_score(tmp_path):
     benchmark = Benchmark(judgements={"cite": rankings()})
-    rows = score(tmp_path, benchmark, vectors_for(documents_in(benchmark)))
+    rows = score(tmp_path, benchmark, vectors_for(documents_in(benchmark) - {"q3", "q5-c0"}))
     assert [(row["metric"], row["evaluation_seed"], row["mode"]) for row in rows] == [
         ("map", 5, "both"),
         ("ndcg", 5, "both"),
     ]
     assert {row["format"] for row in rows} == {"proximity"}
     assert {(row["model"], row["seed"], row["benchmark"]) for row in rows} == {("m", 2, "b")}
-    assert {(row["documents"], row["missing"]) for row in rows} == {(30 * 21, 0)}
+    assert {(row["documents"], row["missing"]) for row in rows} == {(30 * 21, 2)}
+    for row in rows:
+        values = [of["value"] for of in rows_in(tmp_path, "outcomes") if of["metric"] == row["metric"]]
+        assert len(values) == row["scored"] == 29
+        assert row["value"] == pytest.approx(np.mean(values))
 
 
-def test_a_supervised_task_has_one_row_a_seed(tmp_path):
-    labels = {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(40)} for split in ("train", "test")}
-    benchmark = Benchmark(labels=labels)
-    rows = score(tmp_path, benchmark, vectors_for({document for of in labels.values() for document in of}))
+def test_a_supervised_task_has_one_row_a_seed_and_its_predictions_as_outcomes(tmp_path):
+    benchmark = Benchmark(labels=two_classes())
+    rows = score(tmp_path, benchmark, vectors_for(documents_in(benchmark)))
     assert [(row["evaluation_seed"], row["mode"], row["format"]) for row in rows] == [
         (5, "compat", "classification"),
         (6, "compat", "classification"),
     ]
     assert {(row["documents"], row["missing"]) for row in rows} == {(80, 0)}
+    for row in rows:
+        found = [of for of in rows_in(tmp_path, "outcomes") if of["evaluation_seed"] == row["evaluation_seed"]]
+        assert {of["item"]: of["expected"] for of in found} == benchmark.labels["drsm", "test"]
+        pairs = [(of["expected"][0], of["predicted"][0]) for of in found]
+        assert row["value"] == pytest.approx(100 * f1_score(*zip(*pairs, strict=True), average="macro"))
 
 
 def test_planted_neighbours_are_found_and_random_vectors_find_chance(tmp_path):
@@ -101,34 +104,13 @@ def test_planted_neighbours_are_found_and_random_vectors_find_chance(tmp_path):
     assert by_chance == pytest.approx(100 * np.mean(simulated), abs=3)
 
 
-def test_a_few_missing_vectors_are_counted(tmp_path):
-    benchmark = Benchmark(judgements={"cite": rankings()})
-    documents = documents_in(benchmark) - {"q3", "q5-c0"}
-    assert {row["missing"] for row in score(tmp_path, benchmark, vectors_for(documents))} == {2}
-
-
-def test_missing_vectors_of_labelled_documents_are_left_out_of_both_splits(tmp_path):
-    labels = {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(200)} for split in ("train", "test")}
-    documents = {document for of in labels.values() for document in of} - {"train7", "test8"}
-    assert {row["missing"] for row in score(tmp_path, Benchmark(labels=labels), vectors_for(documents))} == {2}
-
-
-def test_vectors_that_are_not_finite_are_refused(tmp_path):
-    path = tmp_path / "embeddings.parquet"
-    vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
-    write_table(path, "document_embeddings", pa.table({"adapter": [""] * 2, "document": ["a", "b"], "vector": vectors}))
-    with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
-        joined(read_blocks(path, SEARCH, [], ["a", "b"]))
-
-
-def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
-    path = tmp_path / "embeddings.parquet"
-    vectors = vector_column(np.array([[1.0], [np.inf], [3.0]]))
-    rows = {"adapter": [""] * 3, "document": ["a", "b", "c"], "vector": vectors}
-    write_table(path, "document_embeddings", pa.table(rows))
+def test_vectors_are_read_for_the_documents_that_are_asked_for_and_must_be_finite(tmp_path):
+    path = folders.write_vectors(tmp_path, {"a": [1.0], "b": [np.inf], "c": [3.0]})
     read = joined(read_blocks(path, SEARCH, [], ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
+    with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
+        joined(read_blocks(path, SEARCH, [], ["a", "b"]))
 
 
 @pytest.mark.parametrize(
@@ -158,47 +140,19 @@ def test_a_query_that_is_searched_as_a_document_is_seen_as_a_document():
     assert asked.queries_alone(task) == {"words"}
 
 
-def test_scirepeval_averages_over_25_values():
-    values = {
-        name: sum(len(task.metrics) for task in SCIREPEVAL if task.format == name)
-        for name in ("classification", "regression", "proximity", "search")
-    }
-    assert values == {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
-    outside = [task for task in SCIREPEVAL if task.kind != "reviewers"]
-    groups = {
-        group: sum(len(t.metrics) for t in outside if t.group == group)
-        for group in ("in-train", "out-of-train", "scidocs")
-    }
-    assert groups == {"in-train": 7, "out-of-train": 8, "scidocs": 10}
-
-
 @pytest.mark.parametrize("mode", get_args(SciRepEval.model_fields["mode"].annotation))
 def test_the_command_scores_what_the_tables_hold_in_each_mode_of_a_configuration(mode, tmp_path):
     tables = tmp_path / "b"
     write_tables(Benchmark(judgements={name: {"q": {"a": 1, "b": 0}} for name in ("cite", "relish")}), tables)
-    vectors = vector_column(np.array([[1.0], [5.0], [0.0]]))
-    embeddings = tmp_path / "embeddings.parquet"
-    write_table(
-        embeddings,
-        "document_embeddings",
-        pa.table({"adapter": [""] * 3, "document": ["a", "b", "q"], "vector": vectors}),
-    )
-    written = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    embeddings = folders.write_vectors(tmp_path, {"a": [1.0], "b": [5.0], "q": [0.0]})
     options = {
-        "tables": tables,
-        "model": "m",
-        "training-seed": 1,
-        "mode": mode,
-        "largest-missing": 0.01,
-        "threads": 1,
-        "embeddings": embeddings,
-        "tasks": "cite,relish",
+        **{"tables": tables, "model": "m", "training-seed": 1, "mode": mode, "largest-missing": 0.01, "threads": 1},
+        **{"embeddings": embeddings, "tasks": "cite,relish", **files_in(tmp_path)},
     }
-    arguments = [str(part) for name, value in (options | written).items() for part in (f"--{name}", value)]
+    arguments = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
     result = CliRunner().invoke(app, ["evaluation", "score", "1", "2", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
-    rows = read_table(written["scores"], "scores").to_pylist()
-    assert {(row["benchmark"], row["task"], row["metric"], row["value"]) for row in rows} == {
+    assert {(r["benchmark"], r["task"], r["metric"], r["value"]) for r in rows_in(tmp_path, "scores")} == {
         ("b", "cite", "map", 100),
         ("b", "cite", "ndcg", 100),
         ("b", "relish", "ndcg", 100),
@@ -210,42 +164,14 @@ def two_classes(test=40):
     return {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(sizes[split])} for split in sizes}
 
 
-def documents_of(labels):
-    return {document for of_split in labels.values() for document in of_split}
-
-
-def outcomes_in(folder):
-    return rows_in(folder, "outcomes")
-
-
 def test_all_modes_are_scored_in_one_run_and_say_which_they_are(tmp_path):
-    labels = two_classes()
-    benchmark = Benchmark(labels=labels, judgements={"relish": rankings(queries=3)})
+    benchmark = Benchmark(labels=two_classes(), judgements={"relish": rankings(queries=3)})
     vectors = vectors_for(documents_in(benchmark))
     rows = score(tmp_path, benchmark, vectors, replace(RUN, modes=["compat", "correct", "sklearn"]))
     assert sorted((row["task"], row["evaluation_seed"], row["mode"]) for row in rows) == [
         *(("drsm", seed, mode) for seed in (5, 6) for mode in ("compat", "correct", "sklearn")),
         ("relish", 5, "both"),
     ]
-
-
-def test_the_mean_outcome_of_the_queries_is_the_score(tmp_path):
-    benchmark = Benchmark(judgements={"cite": rankings()})
-    rows = score(tmp_path, benchmark, vectors_for(documents_in(benchmark)))
-    for row in rows:
-        values = [found["value"] for found in outcomes_in(tmp_path) if found["metric"] == row["metric"]]
-        assert len(values) == row["scored"] == 30
-        assert row["value"] == pytest.approx(np.mean(values))
-
-
-def test_the_outcomes_of_a_classification_are_its_predictions(tmp_path):
-    labels = two_classes()
-    rows = score(tmp_path, Benchmark(labels=labels), vectors_for(documents_of(labels)))
-    for row in rows:
-        found = [of for of in outcomes_in(tmp_path) if of["evaluation_seed"] == row["evaluation_seed"]]
-        assert {of["item"]: of["expected"] for of in found} == labels["drsm", "test"]
-        pairs = [(of["expected"][0], of["predicted"][0]) for of in found]
-        assert row["value"] == pytest.approx(100 * f1_score(*zip(*pairs, strict=True), average="macro"))
 
 
 def test_queries_and_test_documents_that_are_left_out_are_counted(tmp_path):
@@ -257,47 +183,81 @@ def test_queries_and_test_documents_that_are_left_out_are_counted(tmp_path):
     assert counts == {"relish": (16, 5, 2, 2), "drsm": (240, 3, 198, 2)}
 
 
-def test_an_adjusted_metric_weighs_queries_by_their_inverse_propensity(tmp_path, monkeypatch):
-    task = Task(name="recommendation", kind="ranking", group="scidocs", metrics=("P_1", "P_1_adjusted"))
-    monkeypatch.setitem(TASKS, task.name, task)
-    judgements = {"q": {"a": 1, "b": 0}, "r": {"a": 0, "b": 1}}
-    benchmark = Benchmark(judgements={task.name: judgements}, weights={task.name: {"q": 1 / 0.5, "r": 1 / 0.1}})
-    vectors = Vectors({name: row for row, name in enumerate("qrab")}, np.array([[0], [0], [1], [2]], np.float32))
-    rows = score(tmp_path, benchmark, vectors)
-    assert {row["metric"]: row["value"] for row in rows} == {
-        "P_1": pytest.approx(50),
-        "P_1_adjusted": pytest.approx(100 * 2 / (2 + 10)),
-    }
-    assert {of["item"]: of["weight"] for of in outcomes_in(tmp_path) if of["metric"] == "P_1_adjusted"} == {
-        "q": 2,
-        "r": 10,
-    }
-
-
 def test_averages_and_comparisons_are_made_from_what_was_scored(tmp_path):
     benchmark = Benchmark(judgements={"cite": rankings()})
-    for model in ("one", "two"):
-        vectors = vectors_for(documents_in(benchmark), seed=len(model) + ord(model[0]))
-        score(tmp_path / model, benchmark, vectors, replace(RUN, model=model))
+    for seed, model in enumerate(("one", "two")):
+        score(tmp_path / model, benchmark, vectors_for(documents_in(benchmark), seed=seed), replace(RUN, model=model))
         for kind in ("scores", "outcomes"):
             (tmp_path / kind / "small").mkdir(parents=True, exist_ok=True)
             (tmp_path / model / f"{kind}.parquet").rename(tmp_path / kind / "small" / f"{model}-1.parquet")
-    for command, kind in (("average", "scores"), ("compare", "outcomes")):
-        more = ["--resamples", "100", "--seed", "1"] if command == "compare" else []
-        options = [
-            "--suites",
-            '{"small": ["cite"]}',
-            "--runs",
-            "one-1,two-1",
-            "--output",
-            str(tmp_path / f"{command}.parquet"),
-            *more,
-        ]
-        assert CliRunner().invoke(app, ["evaluation", command, str(tmp_path / kind), *options]).exit_code == 0
-    means = {
-        (row["model"], row["average"]): row["mean"]
-        for row in read_table(tmp_path / "average.parquet", "averages").to_pylist()
-    }
-    for row in read_table(tmp_path / "compare.parquet", "comparisons").to_pylist():
+
+    def run(command, kind, table, *more, suites='{"small": ["cite"]}'):
+        options = ["--suites", suites, "--runs", "one-1,two-1", "--output", str(tmp_path / f"{table}.parquet"), *more]
+        app(["evaluation", command, str(tmp_path / kind), *options], standalone_mode=False)
+        return rows_in(tmp_path, table)
+
+    with pytest.raises(InputError, match="--suites: not JSON"):
+        run("average", "scores", "averages", suites="{broken")
+    means = {(row["model"], row["average"]): row["mean"] for row in run("average", "scores", "averages")}
+    for row in run("compare", "outcomes", "comparisons", "--resamples", "100", "--seed", "1"):
         difference = means[row["model"], row["metric"]] - means[row["other"], row["metric"]]
         assert row["difference"] == pytest.approx(difference)
+
+
+RANKING = Benchmark(judgements={"relish": {f"q{n}": {f"c{n}": 1, f"d{n}": 0} for n in range(10)}})
+
+
+def attempt(folder, benchmark, without=(), **changed):
+    """Score a benchmark on vectors of all its documents but some; return the scores and the failures."""
+    vectors = vectors_for(documents_in(benchmark).difference(without))
+    return score(folder, benchmark, vectors, replace(RUN, **changed)), rows_in(folder, "failures")
+
+
+def learnt(train, test=("0", "1")):
+    sides = {"train": train, "test": test}
+    return Benchmark(
+        labels={("drsm", split): {f"{split}{n}": [name] for n, name in enumerate(sides[split])} for split in sides}
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "benchmark", "without", "largest", "reason"),
+    [
+        ("relish", RANKING, ["c3"], 0.01, "task relish of b: 1 of 30 documents have no vector of m, among them 'c3'"),
+        ("relish", RANKING, [f"q{n}" for n in range(10)], 1, "No query of the task has a vector, and a candidate with"),
+        ("drsm", learnt(["0"] * 9), [], 0.01, "only one class among its training documents"),
+        ("drsm", learnt(["0", "0", "1"]), [], 0.01, "only 2 training documents (of a class); 3 are needed"),
+        ("drsm", learnt(["0", "1"] * 5, []), [], 0.01, "no test document with a vector"),
+    ],
+)
+def test_what_the_data_make_impossible_is_reported_and_leaves_no_score(
+    tmp_path, capsys, task, benchmark, without, largest, reason
+):
+    rows, [failure] = attempt(tmp_path, benchmark, without, largest_missing=largest)
+    assert rows == rows_in(tmp_path, "outcomes") == []
+    assert reason in failure.pop("reason")
+    assert failure == {"model": "m", "seed": 2, "benchmark": "b", "task": task}
+    assert "NOT SCORED: m (seed 2)" in capsys.readouterr().err
+
+
+def test_how_many_vectors_may_be_missing_is_for_the_run_to_say(tmp_path):
+    rows, failures = attempt(tmp_path, RANKING, ["c3"], largest_missing=0.1)
+    assert failures == []
+    assert {(row["documents"], row["missing"]) for row in rows} == {(30, 1)}
+
+
+def test_a_task_that_the_benchmark_lacks_has_neither_score_nor_failure(tmp_path):
+    write_tables(RANKING, tmp_path)
+    write_results([TASKS["fos"]], tmp_path, RUN, files_in(tmp_path), lambda *_: pytest.fail("nothing to score"))
+    assert [rows_in(tmp_path, table) for table in files_in(tmp_path)] == [[], [], []]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("No space left"), InputError("x.parquet: not readable")])
+def test_what_the_machine_makes_impossible_stops_the_job_and_writes_nothing(tmp_path, error):
+    def fail(*_):
+        raise error
+
+    write_tables(RANKING, tmp_path / "b")
+    with pytest.raises(type(error)):
+        write_results([TASKS["relish"]], tmp_path / "b", RUN, files_in(tmp_path), fail)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]

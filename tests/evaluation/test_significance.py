@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from cocite.evaluation.significance import (
+from cocite.evaluation.comparisons import (
     Part,
-    between_seeds,
     error_of,
     holm,
     interval_of,
     p_value_of,
-    signed_rank_p_value,
     smallest_difference,
+    variance_of_mean,
 )
+from cocite.evaluation.over_tasks import signed_rank_p_value
 
 TABLES, QUERIES, SEEDS = 10_000, 150, 3
 MODELS = {"bm25": 1, "one": SEEDS, "two": SEEDS, "three": SEEDS}
@@ -38,11 +38,11 @@ def test_a_p_value_is_raised_for_the_tests_that_can_give_one_as_small():
 def test_of_signs_drawn_at_random_no_more_than_one_family_in_twenty_shows_a_difference(tasks):
     """All signs are equally likely here, and p-values have few values."""
     draw, found = np.random.default_rng(8), 0
-    for _ in range(4_000):
+    for _ in range(1_000):
         signs = [draw.choice((-1, 1), number) * np.arange(1, number + 1) for number in tasks]
         p_values = [signed_rank_p_value(values) for values in signs]
         found += (holm(p_values, [2.0 ** (1 - number) for number in tasks]) < 0.05).any()
-    assert found / 4_000 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4_000)
+    assert found / 1_000 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1_000)
 
 
 def test_one_source_of_chance_gives_the_paired_t_test():
@@ -56,14 +56,14 @@ def test_one_source_of_chance_gives_the_paired_t_test():
 
 def test_two_sources_of_chance_give_welchs_t_test():
     one, other = np.random.default_rng(2).normal(size=5), np.random.default_rng(3).normal(0.8, 3, size=8)
-    error = error_of([*between_seeds(one), *between_seeds(other)])
+    error = error_of([*variance_of_mean(one), *variance_of_mean(other)])
     expected = ttest_ind(one, other, equal_var=False)
     assert p_value_of(one.mean() - other.mean(), error) == pytest.approx(expected.pvalue)
     assert interval_of(one.mean() - other.mean(), error) == pytest.approx(expected.confidence_interval())
 
 
 def test_one_seed_is_no_source_of_chance_and_what_never_varies_is_no_chance():
-    assert between_seeds([3.0]) == []
+    assert variance_of_mean([3.0]) == []
     never = error_of([Part(0.0, 10)])
     assert (p_value_of(0.0, never), p_value_of(0.1, never), interval_of(2.0, never)) == (1, 0, (2, 2))
     assert smallest_difference(never, 6) == 0
@@ -84,7 +84,7 @@ def simulated(better: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
             for name, seeds in MODELS.items()
         }
         values["three"] += better
-        seeds = {name: between_seeds(of.mean(axis=1).tolist()) for name, of in values.items()}
+        seeds = {name: variance_of_mean(of.mean(axis=1).tolist()) for name, of in values.items()}
         means = {name: of.mean(axis=0) for name, of in values.items()}
         p_values, errors = [], []
         for one, other in pairs:

@@ -3,16 +3,13 @@
 import math
 
 import pytest
-from tests.evaluation.folders import scores_of
+from tests.evaluation.folders import RUN, scores_of
 
 from cocite.cli import app
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, write_documents
 from cocite.evaluation.bm25 import Formula, Words, read_document_texts, score_words
-from cocite.evaluation.scored import Run
-
-RUN = Run(model="bm25", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
 
 
 def test_bm25_finds_the_document_that_shares_rare_words():
@@ -38,10 +35,14 @@ def test_bm25_of_some_documents_is_that_of_all():
             assert words.to_some(query, some) == pytest.approx(expected, rel=1e-6)
 
 
-def test_bm25_of_documents_without_words_is_zero():
+def test_bm25_of_documents_without_words_is_zero_and_a_collection_is_searched_by_words():
     words = Words({"q": "", "a": "the"})
     assert words.to_some("q", ["a", "q"]).tolist() == [0, 0]
     assert words.to_all("the").tolist() == [0, 0]
+    task = TASKS["beir_scifact"]
+    asked = Benchmark(judgements={task.name: {"q": {"d5": 1}}}, collections={task.name: {f"d{n}" for n in range(30)}})
+    texts = {f"d{n}": f"common words number{n}" for n in range(30)} | {"q": "about number5"}
+    assert scores_of(score_words(task, asked, texts, RUN))["ndcg_cut_10"] == pytest.approx(100)
 
 
 def test_bm25_reads_the_words_of_the_documents_of_a_ranking(tmp_path):
@@ -83,10 +84,21 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
     assert found == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("named", [[], ["--embeddings=vectors.parquet", '--words={"k1": 1.5}']])
-def test_a_run_is_scored_by_its_vectors_or_by_words(tmp_path, named):
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ([], "One of --embeddings and --words says what is scored"),
+        (
+            ["--embeddings=vectors.parquet", '--words={"k1": 1.5}'],
+            "One of --embeddings and --words says what is scored",
+        ),
+        (["--words={k1: 1.5}"], "--words: not JSON"),
+        (['--words={"k2": 1.5}'], "--words: key k2"),
+    ],
+)
+def test_a_run_is_scored_by_its_vectors_or_by_words(tmp_path, named, message):
     asked = ["--tables", str(tmp_path), "--tasks", "fos", "--model", "m", "--training-seed", "0", "--mode", "compat"]
     asked += ["--largest-missing", "0", "--threads", "1", *named]
     files = [f"--{table}={tmp_path / table}" for table in ("scores", "outcomes", "failures")]
-    with pytest.raises(InputError, match="One of --embeddings and --words says what is scored"):
+    with pytest.raises(InputError, match=message):
         app(["evaluation", "score", "1", *asked, *files], standalone_mode=False)

@@ -1,15 +1,25 @@
-"""Edges hold the signal in one shape, and no paper that is kept out."""
+"""Edges hold the signal in one shape, without papers that are kept out; combined they are weighted sums."""
 
 import math
+from collections import defaultdict
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from cocite.config.graphs import Combination
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.graph.edges import edges_of_citations, edges_of_pairs
+from cocite.graph.edges import combine_graphs, count_intents, edges_of_citations, edges_of_pairs
 
 from .conftest import left_out, shard, shard_by_cited
+
+NUMBERS = {"memory_mb": 300, "threads": 1}
+PAIRS = st.tuples(st.integers(1, 6), st.integers(1, 6)).filter(lambda ends: ends[0] < ends[1])
+EDGES = st.dictionaries(PAIRS, st.floats(0.015625, 1000).map(np.float32).map(float), max_size=10)
+FACTORS = st.floats(0.01, 10)
 
 
 def edges(path):
@@ -23,13 +33,10 @@ def made(folder, *, directed, buckets=1):
     shard_by_cited(folder, buckets)
     for bucket in range(buckets):
         edges_of_citations(
-            citations=folder / f"citations/{bucket}.parquet",
-            by_cited=None if directed else folder / f"citations_by_cited/{bucket}.parquet",
+            folder / f"citations/{bucket}.parquet",
+            None if directed else folder / f"citations_by_cited/{bucket}.parquet",
             queries=folder / "queries.parquet",
-            bucket=bucket,
-            buckets=buckets,
-            memory_mb=300,
-            threads=1,
+            **{"bucket": bucket, "buckets": buckets, **NUMBERS},
             output=folder / f"edges/{bucket}.parquet",
         )
     return sorted(edges(folder / "edges"))
@@ -47,10 +54,17 @@ def weighed(folder, columns, *, min_count=1):
     return edges(folder / "edges.parquet")
 
 
-@pytest.mark.parametrize("buckets", [1, 3])
-def test_directed_edges_lead_from_citing_to_cited(tmp_path, buckets):
-    expected = [(1, 2, 1.0), (1, 9, 1.0), (2, 1, 1.0), (3, 1, 1.0), (7, 3, 1.0), (9, 7, 1.0)]
-    assert made(tmp_path, directed=True, buckets=buckets) == expected
+DIRECTED = [(1, 2, 1.0), (1, 9, 1.0), (2, 1, 1.0), (3, 1, 1.0), (7, 3, 1.0), (9, 7, 1.0)]
+UNDIRECTED = [(1, 2, 1.0), (1, 3, 1.0), (1, 9, 1.0), (3, 7, 1.0), (7, 9, 1.0)]
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 3])
+@pytest.mark.parametrize(("directed", "expected"), [(True, DIRECTED), (False, UNDIRECTED)])
+def test_papers_that_cite_each_other_have_one_undirected_edge_and_two_directed(tmp_path, buckets, directed, expected):
+    assert made(tmp_path, directed=directed, buckets=buckets) == expected
+    for bucket in range(buckets):
+        of_bucket = [edge for edge in expected if edge[0] % buckets == bucket]
+        assert edges(tmp_path / f"edges/{bucket}.parquet") == of_bucket
 
 
 def test_directed_edges_alone_have_the_intents_of_their_citations(tmp_path):
@@ -58,9 +72,8 @@ def test_directed_edges_alone_have_the_intents_of_their_citations(tmp_path):
     shard(tmp_path, intents, {4: "holdout"}, 1, intents=intents)
     shard_by_cited(tmp_path, 1)
     for by_cited in (None, tmp_path / "citations_by_cited/0.parquet"):
-        paths = {"citations": tmp_path / "citations/0.parquet", "by_cited": by_cited, "output": tmp_path / "edges"}
-        numbers = {"bucket": 0, "buckets": 1, "memory_mb": 300, "threads": 1}
-        edges_of_citations(queries=tmp_path / "queries.parquet", **paths, **numbers)
+        where = {"queries": tmp_path / "queries.parquet", "output": tmp_path / "edges", "bucket": 0, "buckets": 1}
+        edges_of_citations(tmp_path / "citations/0.parquet", by_cited, **where, **NUMBERS)
         rows = read_table(tmp_path / "edges", "edges").to_pylist()
         if by_cited is None:
             found = {(row["source"], row["target"]): row["intents"] for row in rows}
@@ -69,28 +82,9 @@ def test_directed_edges_alone_have_the_intents_of_their_citations(tmp_path):
             assert [set(row) for row in rows] == [{"source", "target", "weight"}]
 
 
-@pytest.mark.parametrize("buckets", [1, 2, 3])
-def test_papers_that_cite_each_other_have_one_undirected_edge(tmp_path, buckets):
-    expected = [(1, 2, 1.0), (1, 3, 1.0), (1, 9, 1.0), (3, 7, 1.0), (7, 9, 1.0)]
-    assert made(tmp_path, directed=False, buckets=buckets) == expected
-
-
-def test_buckets_of_edges_are_by_source(tmp_path):
-    made(tmp_path, directed=False, buckets=2)
-    assert edges(tmp_path / "edges" / "1.parquet") == [
-        (1, 2, 1.0),
-        (1, 3, 1.0),
-        (1, 9, 1.0),
-        (3, 7, 1.0),
-        (7, 9, 1.0),
-    ]
-    assert edges(tmp_path / "edges" / "0.parquet") == []
-
-
-def test_rare_pairs_make_no_edge_and_are_counted(tmp_path):
+def test_without_a_strength_the_count_is_the_weight_and_rare_pairs_make_no_edge(tmp_path):
     pairs = {"paper": [1, 1, 2], "other": [2, 3, 3], "count": [1, 4, 2]}
     assert weighed(tmp_path, pairs, min_count=2) == [(1, 3, 4.0), (2, 3, 2.0)]
-    assert left_out(tmp_path)["pairs that occur less often than min_count"] == 1
 
 
 def test_a_strength_is_the_weight_and_one_of_zero_or_less_makes_no_edge(tmp_path):
@@ -111,3 +105,100 @@ def test_a_strength_that_is_no_finite_number_is_refused(tmp_path, wrong):
 def test_without_a_pair_there_is_no_edge(tmp_path):
     ids = pa.array([], pa.int64())
     assert weighed(tmp_path, {"paper": ids, "other": ids, "count": ids}) == []
+
+
+def write_edges(folder, edges, buckets=1):
+    for bucket in range(buckets):
+        rows = sorted((*pair, weight) for pair, weight in edges.items() if pair[0] % buckets == bucket)
+        columns = [pa.array([row[column] for row in rows]) for column in range(3)]
+        types = (pa.int64(), pa.int64(), pa.float32())
+        arrays = [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
+        write_table(folder / f"{bucket}.parquet", "edges", pa.table(arrays, names=["source", "target", "weight"]))
+
+
+def combined(folder, graphs, factors, *, normalise="none", buckets=1):
+    for name, edges in graphs.items():
+        write_edges(folder / name / "edges", edges, buckets)
+    for bucket in range(buckets):
+        combine_graphs(
+            [folder / name / "edges" for name in reversed(graphs)],
+            Combination(of=factors, normalise=normalise),
+            bucket=bucket,
+            **NUMBERS,
+            output=folder / f"combined/{bucket}.parquet",
+        )
+    rows = read_table(folder / "combined", "edges").to_pylist()
+    return {(row["source"], row["target"]): row["weight"] for row in rows}
+
+
+@settings(max_examples=15)
+@given(st.tuples(EDGES, EDGES, EDGES), st.tuples(FACTORS, FACTORS, FACTORS), st.sampled_from(["none", "max"]))
+def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, normalise):
+    graphs = dict(zip("abc", edges, strict=True))
+    if normalise == "max":
+        graphs = {name: edges or {(1, 2): 1.0} for name, edges in graphs.items()}
+    expected: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for factor, weights in zip(factors, graphs.values(), strict=True):
+        largest = max(weights.values()) if normalise == "max" else 1.0
+        for pair, weight in weights.items():
+            expected[pair] += factor * weight / largest
+    folder = tmp_path_factory.mktemp("graph")
+    found = combined(folder, graphs, dict(zip("abc", factors, strict=True)), normalise=normalise, buckets=2)
+    assert found.keys() == expected.keys()
+    for pair, weight in expected.items():
+        assert found[pair] == pytest.approx(weight, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("normalise", "expected"),
+    [("none", {(1, 2): 4.0, (1, 4): 1.0, (2, 3): 1.0}), ("max", {(1, 2): 1.0, (1, 4): 0.5, (2, 3): 0.25})],
+)
+def test_weights_are_multiplied_by_the_factor_of_their_graph(tmp_path, normalise, expected):
+    graphs = {"cocitation": {(1, 2): 4.0, (2, 3): 1.0}, "links": {(1, 4): 2.0}}
+    assert combined(tmp_path, graphs, {"cocitation": 1.0, "links": 0.5}, normalise=normalise) == expected
+
+
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        ({"cocitation": {(1, 2): 4.0}, "links": {}}, "links/edges: the graph has no edges, so there is no largest"),
+        ({"cocitation": {(1, 2): 4.0}}, "no folder of edges is given for the graph 'links'"),
+    ],
+)
+def test_a_graph_without_edges_or_a_folder_is_refused(tmp_path, graphs, message):
+    with pytest.raises(InputError, match=message):
+        combined(tmp_path, graphs, {"cocitation": 1.0, "links": 1.0}, normalise="max")
+
+
+def test_a_weight_is_the_same_whatever_the_order_of_the_folders(tmp_path):
+    weights = np.float32([0.1, 0.7, 1e-8]).tolist()
+    graphs = {name: {(1, 2): weight} for name, weight in zip("abc", weights, strict=True)}
+    factors = {"a": 1.0, "b": 3.0, "c": 7.0}
+    once = combined(tmp_path / "once", graphs, factors)
+    assert once == combined(tmp_path / "again", dict(reversed(graphs.items())), factors)
+
+
+def counted(folder, *buckets):
+    """The citations of each class; a bucket is a list of the intents of its citations."""
+    for bucket, intents in enumerate(buckets):
+        rows = {
+            "source": pa.array(range(len(intents)), pa.int64()),
+            "target": pa.array([99] * len(intents), pa.int64()),
+            "weight": pa.array([1.0] * len(intents), pa.float32()),
+            "intents": pa.array(intents, pa.list_(pa.string())),
+        }
+        write_table(folder / f"edges/{bucket}.parquet", "edges", pa.table(rows))
+    count_intents(folder / "edges", **NUMBERS, output=folder / "intents.parquet")
+    table = read_table(folder / "intents.parquet", "intent_counts")
+    return list(zip(table["intent"].to_pylist(), table["citations"].to_pylist(), strict=True))
+
+
+def test_citations_of_all_buckets_count_once(tmp_path):
+    first = [["background"], ["background", "result"], []]
+    second = [["background"], ["methodology"], ["background", "methodology", "result"], [], []]
+    counts = [("background", 2), ("methodology", 1), ("result", 0), ("several", 2), ("none", 3)]
+    assert counted(tmp_path, first, second) == counts
+
+
+def test_a_graph_without_citations_has_a_zero_for_each_class(tmp_path):
+    assert [citations for _, citations in counted(tmp_path, [])] == [0, 0, 0, 0, 0]

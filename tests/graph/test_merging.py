@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.large_ids import RELABELLINGS
 
-from cocite.graph.merging import RUNS_SIDE_BY_SIDE, lay_by, merge
+from cocite.graph.counting import RUNS_SIDE_BY_SIDE, lay_by, merge
 
 Counts = dict[tuple[int, int], int]
 

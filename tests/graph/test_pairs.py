@@ -99,13 +99,13 @@ def corpus(tmp_path):
     return tmp_path
 
 
-def test_two_papers_cited_by_three_are_cocited_three_times(corpus):
-    assert count(corpus, pair_counting(signal="cocitation"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
-
-
-def test_all_pairs_are_those_of_the_papers_that_cite_a_query(corpus):
-    found = count(corpus, pair_counting(signal="cocitation", pairs="all"), 2)
-    assert found == {(1, 2): (3, 3), (1, 3): (1, 1), (2, 3): (1, 1)}
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [("query", {(1, 2): (3, 3), (1, 3): (1, 1)}), ("all", {(1, 2): (3, 3), (1, 3): (1, 1), (2, 3): (1, 1)})],
+)
+def test_all_pairs_are_those_of_the_papers_that_cite_a_query(corpus, pairs, expected):
+    assert count(corpus, pair_counting(signal="cocitation", pairs=pairs), 2) == expected
+    assert read_table(corpus / "cocitations", "cocitations").column_names == ["paper", "other", "count"]
 
 
 def test_two_papers_that_cite_the_same_three_are_coupled_by_them(tmp_path):
@@ -135,11 +135,6 @@ def test_fractions_of_a_citing_paper_sum_to_one_for_each_of_its_references(tmp_p
     assert sum(strength for _, strength in found.values()) == pytest.approx(1)
 
 
-def test_a_count_alone_has_no_column_of_strengths(corpus):
-    count(corpus, pair_counting(signal="cocitation"), 2)
-    assert read_table(corpus / "cocitations", "cocitations").column_names == ["paper", "other", "count"]
-
-
 @pytest.mark.parametrize("split", ["holdout", "excluded"])
 def test_a_paper_that_is_kept_out_neither_joins_nor_makes_a_pair(tmp_path, split):
     citations = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2)}
@@ -167,16 +162,17 @@ def test_a_query_that_is_cited_alone_is_counted(tmp_path):
     assert left_out(tmp_path)["queries that no paper cites together with another"] == 2
 
 
-def test_a_graph_without_a_pair_is_refused(tmp_path):
-    shard(tmp_path, {(9, 1), (8, 2)}, {1: "train"}, 1)
-    with pytest.raises(InputError, match="holds no pair for the graph; no paper cites a query together with another"):
-        count(tmp_path, pair_counting(signal="cocitation"), 1)
-
-
-def test_a_graph_that_a_limit_leaves_without_a_pair_is_refused_with_the_limit(tmp_path):
-    shard(tmp_path, {(9, 1), (9, 2), (9, 3)}, {1: "train"}, 1)
-    with pytest.raises(InputError, match=r"together with another paper, among groups of at most 2 papers\.$"):
-        count(tmp_path, pair_counting(signal="cocitation", max_references=2), 1)
+@pytest.mark.parametrize(
+    ("citations", "limit", "message"),
+    [
+        ({(9, 1), (8, 2)}, {}, r"holds no pair for the graph; no paper cites a query together with another paper\.$"),
+        ({(9, 1), (9, 2), (9, 3)}, {"max_references": 2}, r"another paper, among groups of at most 2 papers\.$"),
+    ],
+)
+def test_a_graph_without_a_pair_is_refused_with_its_limit(tmp_path, citations, limit, message):
+    shard(tmp_path, citations, {1: "train"}, 1)
+    with pytest.raises(InputError, match=message):
+        count(tmp_path, pair_counting(signal="cocitation", **limit), 1)
 
 
 def test_a_query_that_is_listed_twice_counts_once(corpus):

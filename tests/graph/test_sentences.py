@@ -14,7 +14,7 @@ from cocite.core.tables.files import read_table, write_table
 from cocite.core.text_ids import text_id
 from cocite.graph.pairs import FIXED_MB, count_pairs
 
-from .conftest import write_queries
+from .conftest import left_out, write_queries
 
 PAPERS = st.integers(1, 12)
 SENTENCES = st.lists(st.tuples(PAPERS, st.sets(PAPERS, min_size=1, max_size=5)), min_size=1, max_size=30)
@@ -91,11 +91,7 @@ def test_a_sentence_counts_once_for_each_paper_that_it_is_of_and_what_is_left_ou
     write_contexts(tmp_path, sentences, 2)
     asked = SentenceCounting(signal="sentence-cocitation", max_papers=3)
     assert count(tmp_path, asked, 2) == {(1, 2): 3, (1, 3): 1}
-    left_out: Counter = Counter()
-    for bucket in range(2):
-        rows = read_table(tmp_path / f"omissions/{bucket}.parquet", "omissions").to_pylist()
-        left_out.update({row["reason"]: row["count"] for row in rows})
-    assert left_out == {
+    assert left_out(tmp_path) == {
         "citations by or of papers that are kept out": 3,
         "sentences that cite more papers than max_papers": 1,
         "citations in such sentences": 4,

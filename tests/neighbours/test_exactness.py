@@ -1,13 +1,12 @@
 """What is found is exact, to the last bit, however it is searched."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.large_ids import RELABELLINGS, Relabel
+from tests.large_ids import RELABELLINGS
 from tests.neighbours.small_searches import Row, by_definition, search
 
 from cocite.neighbours import exact, pools, searching, vectors
@@ -29,16 +28,7 @@ def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     relabel=st.sampled_from(RELABELLINGS),
     data=st.data(),
 )
-def test_the_result_is_that_of_the_definition(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    drawn: list,
-    metric: str,
-    block: int,
-    row_group: int,
-    relabel: Relabel,
-    data: st.DataObject,
-) -> None:
+def test_the_result_is_that_of_the_definition(tmp_path, monkeypatch, drawn, metric, block, row_group, relabel, data):
     in_blocks_of(block, monkeypatch)
     k = data.draw(st.integers(1, len(drawn) - 2))
     placed = {relabel(10 * at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
@@ -52,9 +42,7 @@ def test_the_result_is_that_of_the_definition(
     scale=st.sampled_from([1e-35, 1e-25, 1e-6, 1.0, 1e6]),
     spread=st.sampled_from([0.0, 1.0, 8.0]),
 )
-def test_no_paper_is_missed_for_rounding_whatever_the_lengths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, metric: str, scale: float, spread: float
-) -> None:
+def test_no_paper_is_missed_for_rounding_whatever_the_lengths(tmp_path, monkeypatch, seed, metric, scale, spread):
     """Vectors crowd around two points, with lengths up to e^±`spread` apart: most distances are near ties."""
     in_blocks_of(8, monkeypatch)
     rng = np.random.default_rng(seed)
@@ -71,15 +59,13 @@ def test_no_paper_is_missed_for_rounding_whatever_the_lengths(
         np.testing.assert_allclose([row[3] for row in found], expected, rtol=1e-6, atol=1e-14)
 
 
-def test_a_tie_at_the_last_rank_is_cut_by_corpus_id_however_many_share_it(tmp_path: Path) -> None:
+def test_a_tie_at_the_last_rank_is_cut_by_corpus_id_however_many_share_it(tmp_path):
     shared = {paper: [1.0, 0.0] for paper in range(100, 9000)} | {7: [0.0, 0.0], 9999: [0.0, 1.0]}
     assert [row[2] for row in search(tmp_path, shared, {7: "train"}, k=3)] == [100, 101, 102]
 
 
 @pytest.mark.parametrize("near", [True, False])
-def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, near: bool
-) -> None:
+def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(tmp_path, monkeypatch, near):
     """The first fifty of each five hundred, which the guess is made from, are the nearest of all, or the farthest."""
     in_blocks_of(50, monkeypatch)
     passes = []
@@ -93,7 +79,7 @@ def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(
 
 
 @pytest.fixture(scope="module")
-def crowded() -> dict[int, list[float]]:
+def crowded():
     """20 crowds of papers whose distances differ in the last digits."""
     rng = np.random.default_rng(5)
     near = rng.normal(size=(20, 48))
@@ -101,9 +87,7 @@ def crowded() -> dict[int, list[float]]:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_blocks_groups_shards_and_threads_change_no_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crowded: dict[int, list[float]], metric: str
-) -> None:
+def test_blocks_groups_shards_and_threads_change_no_bit(tmp_path, monkeypatch, crowded, metric):
     splits = dict.fromkeys(range(0, 1500, 10), "train")
 
     def again(**options: object) -> list[Row]:

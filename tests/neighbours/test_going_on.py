@@ -1,17 +1,15 @@
 """A search that was killed goes on where it stood."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
 from cocite.config.embeddings import SearchSettings
+from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import write_checked_json
-from cocite.core.checksums import checked_path
-from cocite.neighbours import checkpoints, exact, searching
-from cocite.neighbours.checkpoints import open_search
-from cocite.neighbours.distances import Block
+from cocite.neighbours import exact, query_groups, searching
+from cocite.neighbours.query_groups import open_search
 from cocite.neighbours.searching import search_neighbours
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
@@ -23,12 +21,12 @@ class KilledError(Exception):
 
 
 @pytest.fixture
-def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def met(monkeypatch):
     """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
-    met: list[int] = []
+    met = []
     blocks = exact._blocks
 
-    def dying(documents: exact.Blocks, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+    def dying(documents, row_groups):
         for row_group, block in blocks(documents, row_groups):
             met.append(row_group)
             if len(met) == 13:
@@ -51,10 +49,10 @@ def again(folder: Path, **changed: object) -> list[Row]:
 
 @pytest.mark.parametrize(("seconds", "goes_on"), [(0.0, [1, 2, 3, 4]), (60.0, [0, 1, 2, 3, 4])])
 def test_it_goes_on_after_the_finished_queries_and_the_last_row_group_that_was_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int], seconds: float, goes_on: list[int]
-) -> None:
+    tmp_path, monkeypatch, met, seconds, goes_on
+):
     """A row group is done, and saved, once another one follows."""
-    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_SAVES", seconds)
+    monkeypatch.setattr(query_groups, "SECONDS_BETWEEN_SAVES", seconds)
     with pytest.raises(KilledError):
         search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
     assert met == [0, 1, 2, 3, 4] * 2 + [0, 1, 2]
@@ -66,46 +64,36 @@ def test_it_goes_on_after_the_finished_queries_and_the_last_row_group_that_was_s
     assert not (tmp_path / "state").exists()
 
 
-def test_it_starts_afresh_where_the_search_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
-) -> None:
+@pytest.fixture
+def killed(tmp_path, met):
+    """A search that died in its third group."""
     with pytest.raises(KilledError):
         search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
-    write_queries(tmp_path, dict.fromkeys(range(7), "train"))
     del met[:]
-    assert again(tmp_path) == [row for query in range(7) for row in by_definition(VECTORS, query, "l2", 4)]
+    return tmp_path
+
+
+def test_it_starts_afresh_where_the_search_is_another(killed, met):
+    write_queries(killed, dict.fromkeys(range(7), "train"))
+    assert again(killed) == [row for query in range(7) for row in by_definition(VECTORS, query, "l2", 4)]
     assert met == [0, 1, 2, 3, 4]
 
 
-def test_groups_of_another_search_are_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("room", "begun", "groups"), [(80, 40, 1), (50, 60, 2)])
+def test_it_goes_on_with_the_groups_that_it_began_with_unless_memory_is_too_little(
+    killed, monkeypatch, met, room, begun, groups
+):
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: room)
+    assert (killed / "state" / "group.json").read_text() == "40\n"
+    write_checked_json(killed / "state" / "group.json", begun)
+    assert again(killed) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4] * groups
+
+
+def test_groups_of_another_search_are_not_used(tmp_path):
     groups = tmp_path / "state" / "groups"
     for belongs_to, expected in (({"k": 1}, False), ({"k": 1}, True), ({"k": 2}, False)):
         assert open_search(tmp_path / "state", belongs_to, 10) == 10
         assert (groups / "0.npy").exists() == expected
         with checked_path(groups / "0.npy") as written:
             written.touch()
-
-
-def test_with_more_memory_it_goes_on_with_the_groups_that_it_began_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
-) -> None:
-    with pytest.raises(KilledError):
-        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
-    del met[:]
-    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 80)
-    assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
-    assert met == [0, 1, 2, 3, 4]
-
-
-def test_with_too_little_memory_for_its_groups_it_starts_afresh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
-) -> None:
-    with pytest.raises(KilledError):
-        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
-    del met[:]
-    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 50)
-    group = tmp_path / "state" / "group.json"
-    assert group.read_text() == "40\n"
-    write_checked_json(group, 60)
-    assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
-    assert met == [0, 1, 2, 3, 4] * 2

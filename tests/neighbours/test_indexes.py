@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.large_ids import LARGE, Relabel
+from tests.large_ids import LARGE
 from tests.neighbours.small_searches import (
     LINE,
     Row,
@@ -22,16 +22,15 @@ from cocite.config.embeddings import FlatIndex, HnswIndex, HnswWalk, IndexSettin
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.neighbours.indexes import build_index
-from cocite.neighbours.ivf import SAMPLE_OF_LIST
-from cocite.neighbours.searching import NOT_REACHED, measure_search, search_neighbours
+from cocite.neighbours.approximate import SAMPLE_OF_LIST
+from cocite.neighbours.searching import NOT_REACHED, build_index, measure_search, search_neighbours
 
 METRICS = ["cosine", "l2", "inner_product"]
 CROWDS, PAPERS = 12, 900
 
 
 @pytest.fixture
-def crowds(tmp_path: Path) -> dict[int, list[float]]:
+def crowds(tmp_path):
     """Papers in crowds far from one another, and every tenth of them as a query; the tables are in the folder."""
     rng = np.random.default_rng(3)
     near = 4 * rng.normal(size=(CROWDS, 16))
@@ -72,9 +71,7 @@ def asked(name: str, metric: str, *, k: int = 20, probes: int = 2) -> SearchSett
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("name", ["ivf", "hnsw"])
-def test_what_an_index_finds_has_the_distances_and_the_order_of_the_exact_search(
-    tmp_path: Path, crowds: dict[int, list[float]], name: str, metric: str
-) -> None:
+def test_what_an_index_finds_has_the_distances_and_the_order_of_the_exact_search(tmp_path, crowds, name, metric):
     found, wanting = search_index(tmp_path, build(tmp_path, name, metric), asked(name, metric))
     queries = range(0, 3 * PAPERS, 30)
     exact = search(tmp_path, crowds, dict.fromkeys(queries, "train"), metric=metric, k=PAPERS - 2)
@@ -88,9 +85,7 @@ def test_what_an_index_finds_has_the_distances_and_the_order_of_the_exact_search
 
 
 @pytest.mark.parametrize("name", ["ivf", "hnsw"])
-def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crowds: dict[int, list[float]], name: str
-) -> None:
+def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(tmp_path, monkeypatch, crowds, name):
     built = [build(tmp_path, name, "cosine", threads=threads) for threads in (1, 2)]
     files = [sorted(path.name for path in folder.iterdir()) for folder in built]
     assert files[0] == files[1]
@@ -110,9 +105,7 @@ def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(
     lists=st.integers(1, 8),
     data=st.data(),
 )
-def test_ivf_that_reads_all_lists_is_exact(
-    tmp_path: Path, drawn: list, metric: str, lists: int, data: st.DataObject
-) -> None:
+def test_ivf_that_reads_all_lists_is_exact(tmp_path, drawn, metric, lists, data):
     k = data.draw(st.integers(1, len(drawn) - 2))
     placed = {10 * at: [float(value) for value in vector] for at, vector in enumerate(drawn)}
     write_vectors(tmp_path, placed, row_group=16)
@@ -122,16 +115,14 @@ def test_ivf_that_reads_all_lists_is_exact(
     assert found == [row for query in placed for row in by_definition(placed, query, metric, k)]
 
 
-def test_lists_that_hold_too_few_papers_are_not_the_last_that_are_read(
-    tmp_path: Path, crowds: dict[int, list[float]]
-) -> None:
+def test_lists_that_hold_too_few_papers_are_not_the_last_that_are_read(tmp_path, crowds):
     index = build(tmp_path, "ivf", "l2")
     k = 3 * PAPERS // CROWDS  # as many as three lists hold, and one is asked for
     found, wanting = search_index(tmp_path, index, asked("ivf", "l2", k=k, probes=1))
     assert (len(found), wanting) == (k * PAPERS // 10, 0)
 
 
-def test_neighbours_that_no_link_leads_to_are_counted(tmp_path: Path) -> None:
+def test_neighbours_that_no_link_leads_to_are_counted(tmp_path):
     rng = np.random.default_rng(1)
     papers = {paper: [1000.0 * (paper % 50), *rng.normal(size=3)] for paper in range(400)}
     write_vectors(tmp_path, papers)
@@ -145,9 +136,7 @@ def test_neighbours_that_no_link_leads_to_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ivf", "hnsw"])
-def test_recall_is_the_share_of_the_true_neighbours_that_were_found(
-    tmp_path: Path, crowds: dict[int, list[float]], name: str
-) -> None:
+def test_recall_is_the_share_of_the_true_neighbours_that_were_found(tmp_path, crowds, name):
     index, k = build(tmp_path, name, "l2"), 120  # a crowd has 75 papers
     settings = asked(name, "l2", k=k, probes=1)
     found, _ = search_index(tmp_path, index, settings)
@@ -171,9 +160,7 @@ def test_recall_is_the_share_of_the_true_neighbours_that_were_found(
 
 @pytest.mark.parametrize("relabel", LARGE)
 @pytest.mark.parametrize("name", ["ivf", "hnsw"])
-def test_an_index_finds_the_same_papers_whatever_their_ids(
-    tmp_path: Path, crowds: dict[int, list[float]], name: str, relabel: Relabel
-) -> None:
+def test_an_index_finds_the_same_papers_whatever_their_ids(tmp_path, crowds, name, relabel):
     settings = asked(name, "l2")
     lists = PAPERS // SAMPLE_OF_LIST + 1  # so many that all papers are in the sample, which is drawn by id
     found, _ = search_index(tmp_path, build(tmp_path, name, "l2", lists=lists), settings)
@@ -183,7 +170,7 @@ def test_an_index_finds_the_same_papers_whatever_their_ids(
     assert relabelled == [(relabel(query), rank, relabel(paper), far) for query, rank, paper, far in found]
 
 
-def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path: Path) -> None:
+def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path):
     line = {2**40 + paper: vector for paper, vector in LINE.items()}
     write_vectors(tmp_path, line)
     write_queries(tmp_path, {2**40 + 1: "train"})
@@ -193,16 +180,14 @@ def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path: Path
         search_index(tmp_path, index, asked("ivf", "l2", k=2))
 
 
-def test_more_lists_than_papers_are_refused(tmp_path: Path) -> None:
+def test_more_lists_than_papers_are_refused(tmp_path):
     write_vectors(tmp_path, LINE)
     with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* holds 5 papers"):
         build(tmp_path, "ivf", "l2", lists=6)
 
 
 @pytest.mark.parametrize(("name", "given", "right"), [("ivf", False, "name its folder"), ("flat", True, "be empty")])
-def test_an_index_is_given_where_one_is_searched_and_nowhere_else(
-    tmp_path: Path, name: str, given: bool, right: str
-) -> None:
+def test_an_index_is_given_where_one_is_searched_and_nowhere_else(tmp_path, name, given, right):
     write_vectors(tmp_path, LINE)
     write_queries(tmp_path, {1: "train"})
     index = build(tmp_path, "ivf", "l2", lists=2) if given else None
@@ -210,6 +195,6 @@ def test_an_index_is_given_where_one_is_searched_and_nowhere_else(
         search_index(tmp_path, index, asked(name, "l2", k=2))
 
 
-def test_an_index_that_is_exact_cannot_be_built() -> None:
+def test_an_index_that_is_exact_cannot_be_built():
     with pytest.raises(InputError, match=r"key index\.kind is 'flat'; it must be one of ivf, hnsw"):
         parse_settings(IndexSettings, '{"metric": "l2", "index": {"kind": "flat"}}')

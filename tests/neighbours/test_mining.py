@@ -2,14 +2,13 @@
 
 import json
 from math import log
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.large_ids import RELABELLINGS, Relabel
+from tests.large_ids import RELABELLINGS
 from tests.neighbours.small_searches import read_counts, write_queries
 from tests.papers import papers_table
 from tests.triplets.blocks import write_examples, write_triplets
@@ -18,7 +17,7 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.neighbours import documents, mining, pools, ranking, word_rows, words
+from cocite.neighbours import documents, mining, pools, ranking, word_ranking
 from cocite.neighbours.mining import mine
 
 BY_ENCODER = {"kind": "encoder", "name": "any"}
@@ -141,10 +140,10 @@ def same(found, expected):
     data=st.data(),
 )
 def test_the_best_documents_are_those_of_a_brute_force(
-    tmp_path: Path, monkeypatch, drawn: list, metric: str, last: int, relabel: Relabel, in_memory: bool, data
-) -> None:
+    tmp_path, monkeypatch, drawn, metric, last, relabel, in_memory, data
+):
     block = data.draw(st.integers(1, 9))
-    for module in (documents, pools, ranking):
+    for module in (documents, pools):
         monkeypatch.setattr(module, "BLOCK", block)
     vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     papers = sorted(vectors)
@@ -190,8 +189,8 @@ def test_groups_threads_files_and_memory_change_no_bit(crowd, monkeypatch, by):
         monkeypatch.setattr(
             mining, "open_search", lambda *_, size=group: (folder / "state").mkdir(exist_ok=True) or size
         )
-        monkeypatch.setattr(word_rows, "TEXTS_IN_FILE", texts)
-        monkeypatch.setattr(word_rows, "TEXTS_AT_ONCE", texts)
+        monkeypatch.setattr(word_ranking, "TEXTS_IN_FILE", texts)
+        monkeypatch.setattr(word_ranking, "TEXTS_AT_ONCE", texts)
         assert mined(folder, examples, files, by=by, threads=1, memory_mb=0) == whole
 
 
@@ -200,7 +199,7 @@ def test_a_search_that_was_killed_goes_on_after_its_last_group(crowd, monkeypatc
     folder, examples, vectors = crowd
     files = vectors if by == BY_ENCODER else []
     whole = mined(folder, examples, files, by=by)
-    kind = ranking.VectorRanking if by == BY_ENCODER else words.WordRanking
+    kind = ranking.VectorRanking if by == BY_ENCODER else word_ranking.WordRanking
     rank, ranked = kind.rank, []
 
     def dying(self, asked, *rest):
@@ -254,9 +253,9 @@ def cosine(one, other):
 
 
 @given(drawn=TEXTS, last=st.integers(1, 8), data=st.data())
-def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path: Path, monkeypatch, drawn: list, last: int, data) -> None:
-    monkeypatch.setattr(word_rows, "TEXTS_IN_FILE", data.draw(st.integers(1, 30)))
-    monkeypatch.setattr(word_rows, "TEXTS_AT_ONCE", 5)
+def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path, monkeypatch, drawn, last, data):
+    monkeypatch.setattr(word_ranking, "TEXTS_IN_FILE", data.draw(st.integers(1, 30)))
+    monkeypatch.setattr(word_ranking, "TEXTS_AT_ONCE", 5)
     texts = dict(enumerate(drawn))
     searched = {paper for paper, (title, _) in texts.items() if title}
     if not searched:

@@ -3,7 +3,6 @@
 import json
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,8 +27,15 @@ from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.neighbours import walking
 from cocite.neighbours.adjacency import build_adjacency, open_adjacency
-from cocite.neighbours.pushing import chances_around, new_desk
-from cocite.neighbours.walking import NOT_LINKED, NOT_REACHED, queries_at_once, threads_for, walk_neighbours
+from cocite.neighbours.walking import (
+    NOT_LINKED,
+    NOT_REACHED,
+    chances_around,
+    new_desk,
+    queries_at_once,
+    threads_for,
+    walk_neighbours,
+)
 
 RINGS = {
     (paper, other): float(1 + (paper + other) % 3)
@@ -47,14 +53,12 @@ graphs = st.dictionaries(
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("walks")
 
 
 @given(graphs, st.booleans(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-2, 1e-4, 1e-9]))
-def test_no_chance_is_off_by_more_than_tolerance_times_degree(
-    folder: Path, edges: dict[tuple[int, int], float], weighted: bool, restart: float, tolerance: float
-) -> None:
+def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, weighted, restart, tolerance):
     graph = open_adjacency(links_of(folder, edges, weighted=weighted))
     degrees, desk = degrees_by_definition(edges, weighted=weighted), new_desk(len(graph.ids))
     for query in graph.ids.tolist():
@@ -68,9 +72,7 @@ def test_no_chance_is_off_by_more_than_tolerance_times_degree(
 
 
 @given(graphs, st.sampled_from(["symmetric", "walk"]), st.sampled_from([1e-2, 1e-3, 1e-5]))
-def test_papers_whose_scores_differ_by_more_than_the_bound_are_in_order(
-    folder: Path, edges: dict[tuple[int, int], float], score: str, tolerance: float
-) -> None:
+def test_papers_whose_scores_differ_by_more_than_the_bound_are_in_order(folder, edges, score, tolerance):
     degrees = degrees_by_definition(edges)
     splits = dict.fromkeys(degrees, "train")
     k = len(degrees) - 2
@@ -92,9 +94,7 @@ def test_papers_whose_scores_differ_by_more_than_the_bound_are_in_order(
 @pytest.mark.parametrize("score", ["symmetric", "walk"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("restart", [0.15, 0.6])
-def test_neighbours_are_ranked_as_a_dense_computation_ranks_them(
-    tmp_path: Path, score: str, weighted: bool, restart: float
-) -> None:
+def test_neighbours_are_ranked_as_a_dense_computation_ranks_them(tmp_path, score, weighted, restart):
     found = walk(tmp_path, RINGS, {7: "train", 60: "validation"}, weighted=weighted, score=score, restart=restart, k=20)
     expected = [
         row
@@ -111,7 +111,7 @@ def test_neighbours_are_ranked_as_a_dense_computation_ranks_them(
     assert [found[at][:3] for at in apart] == [expected[at][:3] for at in apart]
 
 
-def test_walks_go_along_edges_either_way_and_a_query_is_not_its_own_neighbour(tmp_path: Path) -> None:
+def test_walks_go_along_edges_either_way_and_a_query_is_not_its_own_neighbour(tmp_path):
     """With β = 1 − restart, visits of 1 and 5 are β/3 of those of 2, of 3 β/3 / (1 − β²/2), and 3 has two edges: its
     score is higher by a factor of 1 / (√2 · (1 − β²/2)), which is 1.1 for β = 0.85 and 0.7 for β = 0.1."""
     assert [row[2] for row in walk(tmp_path, TREE, {2: "train"}, k=4)] == [3, 1, 5, 4]
@@ -120,7 +120,7 @@ def test_walks_go_along_edges_either_way_and_a_query_is_not_its_own_neighbour(tm
     assert found[0][3] == found[1][3]
 
 
-def test_a_chance_is_that_of_two_papers_that_only_have_each_other(tmp_path: Path) -> None:
+def test_a_chance_is_that_of_two_papers_that_only_have_each_other(tmp_path):
     """From 8, a walk stops at 8 with chance α(1 + (1 − α)² + …) = 1 / (2 − α), and else at 9, which scores the same
     either way because both have one edge."""
     found = walk(tmp_path, TREE, {8: "train", 9: "train"}, k=1, restart=0.5)
@@ -128,7 +128,7 @@ def test_a_chance_is_that_of_two_papers_that_only_have_each_other(tmp_path: Path
     assert [row[3] for row in found] == pytest.approx([-math.log(1 / 3)] * 2, rel=1e-6)
 
 
-def test_symmetric_scores_are_the_same_either_way_and_chances_are_not(tmp_path: Path) -> None:
+def test_symmetric_scores_are_the_same_either_way_and_chances_are_not(tmp_path):
     splits = dict.fromkeys([1, 2, 3, 4, 5], "train")
     either = {
         score: {row[0::2][:2]: row[3] for row in walk(tmp_path, TREE, splits, k=4, score=score)}
@@ -138,33 +138,26 @@ def test_symmetric_scores_are_the_same_either_way_and_chances_are_not(tmp_path: 
     assert either["walk"][2, 4] > either["walk"][4, 2]  # 2 has three edges and 4 has one
 
 
-def test_a_paper_with_many_edges_does_not_come_before_one_that_is_nearer(tmp_path: Path) -> None:
+def test_a_paper_with_many_edges_does_not_come_before_one_that_is_nearer(tmp_path):
     """Query 1 has an edge with 2, of which it is half of the edges, and with 3, which has an edge with 50 others."""
     edges = dict.fromkeys([(1, 2), (2, 4), (1, 3), *((3, other) for other in range(5, 55))], 1.0)
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2, score="walk")] == [3, 2]
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2)] == [2, 4]
 
 
-def test_heavier_edges_are_taken_more_often_where_weights_count(tmp_path: Path) -> None:
+def test_heavier_edges_are_taken_more_often_where_weights_count(tmp_path):
     edges = {(1, 2): 1.0, (1, 3): 9.0, (2, 4): 1.0, (3, 4): 1.0}
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=1, weighted=True)] == [3]
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=1)] == [2]
 
 
-def test_the_unit_of_the_weights_does_not_matter(tmp_path: Path) -> None:
+def test_the_unit_of_the_weights_does_not_matter(tmp_path):
     larger = {ends: 64 * weight for ends, weight in RINGS.items()}
     asked = {"splits": {3: "train"}, "k": 50, "weighted": True, "tolerance": 1e-4}
     assert walk(tmp_path, RINGS, **asked) == walk(tmp_path, larger, **asked)
 
 
-def test_two_papers_that_cite_each_other_have_two_edges(tmp_path: Path) -> None:
-    edges = dict.fromkeys([(1, 2), (2, 1), (1, 3), (2, 4), (3, 4)], 1.0)
-    found = walk(tmp_path, edges, {1: "train"}, k=2, score="walk")
-    assert found == [pytest.approx(row) for row in by_definition(edges, 1, 2, score="walk")]
-    assert chances_by_definition(edges, 1, 0.15)[2] > chances_by_definition(edges, 1, 0.15)[3]
-
-
-def test_neither_shards_nor_threads_nor_buckets_nor_memory_change_what_is_found(tmp_path: Path) -> None:
+def test_neither_shards_nor_threads_nor_buckets_nor_memory_change_what_is_found(tmp_path):
     splits = dict.fromkeys(range(0, 200, 3), "train")
     asked = {"k": 40, "tolerance": 1e-5}
     whole = walk(tmp_path, RINGS, splits, **asked)
@@ -183,9 +176,7 @@ def test_neither_shards_nor_threads_nor_buckets_nor_memory_change_what_is_found(
         assert all(map(np.array_equal, once, often))
 
 
-def test_links_are_laid_out_for_as_many_papers_as_there_is_memory_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_are_laid_out_for_as_many_papers_as_there_is_memory_for(tmp_path, monkeypatch):
     monkeypatch.setattr("cocite.neighbours.adjacency.RESERVED_MB", -1)  # leaves 1 MB less what 200 papers take
     monkeypatch.setattr("cocite.neighbours.adjacency.BYTES_OF_PAPER", 4974)  # 4,974 · 201 of 10⁶ bytes leave 226
     few, all_ = (open_adjacency(links_of(tmp_path / str(mb), RINGS, memory_mb=mb)) for mb in (0, 1000))
@@ -197,7 +188,7 @@ class KilledError(Exception):
     """Stands for the end of the process."""
 
 
-def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path, monkeypatch):
     splits, asked = dict.fromkeys(range(50), "train"), {"k": 10, "tolerance": 1e-5}
     whole = walk(tmp_path, RINGS, splits, **asked)
     walked: list[int] = []
@@ -220,7 +211,7 @@ def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path: Path, monke
     assert not (tmp_path / "state").exists()
 
 
-def test_queries_without_an_edge_and_neighbours_that_are_not_reached_are_counted(tmp_path: Path) -> None:
+def test_queries_without_an_edge_and_neighbours_that_are_not_reached_are_counted(tmp_path):
     """8 and 9 have each other alone, so that 8 reaches 1 of 3; 77 is in no edge."""
     links, queries = links_of(tmp_path, TREE), write_queries(tmp_path, {8: "train", 2: "validation", 77: "train"})
     where = {name: tmp_path / f"{name}.parquet" for name in ("state", "output", "omissions")}
@@ -229,37 +220,44 @@ def test_queries_without_an_edge_and_neighbours_that_are_not_reached_are_counted
     assert [row[:3] for row in read_rows(where["output"])] == [(2, 1, 3), (2, 2, 1), (2, 3, 5), (8, 1, 9)]
 
 
-def test_among_papers_with_a_text_only_those_have_a_rank_and_walks_go_through_the_others(tmp_path: Path) -> None:
+def test_among_papers_with_a_text_only_those_have_a_rank_and_walks_go_through_the_others(tmp_path):
     papers = write_papers(tmp_path, {1: "text", 2: "text", 3: None, 4: "text", 5: None, 8: "text", 77: "text"})
     found = walk(tmp_path, TREE, {2: "train", 3: "train"}, k=2, papers=[papers])
     assert [row[:3] for row in found] == [(2, 1, 1), (2, 2, 4)]
 
 
-def test_papers_that_are_kept_out_are_not_queries(tmp_path: Path) -> None:
+def test_papers_that_are_kept_out_are_not_queries(tmp_path):
     assert {row[0] for row in walk(tmp_path, TREE, {1: "train", 77: "excluded", 78: "holdout"})} == {1}
 
 
-@pytest.mark.parametrize("split", ["holdout", "excluded"])
-def test_a_paper_that_is_kept_out_in_the_graph_is_refused(tmp_path: Path, split: str) -> None:
-    with pytest.raises(InputError, match="links: holds 1 papers that are kept out, 2 among them"):
-        walk(tmp_path, TREE, {1: "train", 2: split})
+@pytest.mark.parametrize(
+    ("splits", "k", "message"),
+    [
+        ({2: "holdout"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
+        ({2: "excluded"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
+        ({}, 6, r"walks\.<name>\.k is 6, but .*links holds 7 papers to be ranked; k must be sm"),
+    ],
+)
+def test_leaks_and_a_k_that_leaves_no_choice_are_refused(tmp_path, splits, k, message):
+    with pytest.raises(InputError, match=message):
+        walk(tmp_path, TREE, {1: "train", **splits}, k=k)
     assert not (tmp_path / "neighbours.parquet").exists()
 
 
-def test_k_must_leave_a_paper_that_is_no_neighbour(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"walks\.<name>\.k is 6, but .*links holds 7 papers to be ranked; k must be sm"
-    ):
-        walk(tmp_path, TREE, {1: "train"}, k=6)
-
-
-def test_a_graph_without_edges_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="edges: the graph has no edges; lower its min_count or choose more queries"):
-        links_of(tmp_path, {})
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ({}, "edges: the graph has no edges; lower its min_count or choose more queries"),
+        ({(-1, 2): 1.0}, "holds the corpus id -1; ids must lie between 0"),
+    ],
+)
+def test_edges_that_make_no_links_are_refused(tmp_path, edges, message):
+    with pytest.raises(InputError, match=message):
+        links_of(tmp_path, edges)
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, math.inf, math.nan])
-def test_a_weight_that_is_not_positive_is_refused_where_it_counts(tmp_path: Path, weight: float) -> None:
+def test_a_weight_that_is_not_positive_is_refused_where_it_counts(tmp_path, weight):
     edges = {(1, 2): weight, (2, 3): 1.0}
     assert len(open_adjacency(links_of(tmp_path, edges)).ids) == 3
     with pytest.raises(InputError, match=r"0\.parquet: holds the weight .*; walks with weighted: true need positive"):
@@ -267,24 +265,19 @@ def test_a_weight_that_is_not_positive_is_refused_where_it_counts(tmp_path: Path
     assert len(open_adjacency(tmp_path / "links").ids) == 3
 
 
-def test_a_negative_id_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds the corpus id -1; ids must lie between 0"):
-        links_of(tmp_path, {(-1, 2): 1.0})
-
-
-def test_links_that_are_not_there_are_refused(tmp_path: Path) -> None:
+def test_links_that_are_not_there_are_refused(tmp_path):
     with pytest.raises(InputError, match="nowhere: holds no links of papers; `cocite neighbours adjacency` makes it"):
         open_adjacency(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("largest", [2**31, 2**32, 2**53 + 1, 2**63 - 1])
-def test_the_largest_ids_are_found(tmp_path: Path, largest: int) -> None:
+def test_the_largest_ids_are_found(tmp_path, largest):
     edges = {**TREE, (largest, largest - 1): 1.0, (4, largest): 1.0}
     found = walk(tmp_path, edges, {largest: "train"}, k=2)
     assert [row[:3] for row in found] == [(largest, 1, largest - 1), (largest, 2, 4)]
 
 
-def test_more_memory_takes_more_queries_and_threads_and_too_little_still_one() -> None:
+def test_more_memory_takes_more_queries_and_threads_and_too_little_still_one():
     """A query takes 16,000 bytes, a thread 36 bytes a paper."""
     assert queries_at_once(1000, 16.01) == 1000
     assert queries_at_once(1000, 10_000) == walking.QUERIES_SAVED
@@ -294,7 +287,7 @@ def test_more_memory_takes_more_queries_and_threads_and_too_little_still_one() -
     assert threads_for(8, 10_000_000, -5) == 1
 
 
-def test_the_commands_lay_links_out_and_walk(tmp_path: Path) -> None:
+def test_the_commands_lay_links_out_and_walk(tmp_path):
     edges, queries = write_edges(tmp_path, TREE, buckets=2), write_queries(tmp_path, {1: "train", 77: "train"})
     links, found, omissions = (tmp_path / name for name in ("links", "found.parquet", "omissions.parquet"))
     memory = ["--memory-mb", "1000"]
@@ -309,7 +302,7 @@ def test_the_commands_lay_links_out_and_walk(tmp_path: Path) -> None:
     assert {row["reason"]: row["count"] for row in rows} == {NOT_LINKED: 1, NOT_REACHED: 0}
 
 
-def test_the_same_edges_give_the_same_links_whatever_was_there(tmp_path: Path) -> None:
+def test_the_same_edges_give_the_same_links_whatever_was_there(tmp_path):
     before = links_of(tmp_path, RINGS, weighted=True)
     build_adjacency(write_edges(tmp_path, TREE), Links(weighted=False), memory_mb=1000, output=before)
     assert not (before / "weights.npy").exists()

@@ -17,7 +17,6 @@ class Fault(StrEnum):
     DROPPED = "the connection is closed without an answer"
     CUT = "the connection is closed in the middle of the body"
     SHORT = "the length is announced as less than it is, and so much comes"
-    LONG = "the length is announced as one byte more than it is"
     STALLED = "the body stops in the middle, and the connection stays"
     TOO_MANY = "429"
     TOO_MANY_UNTIL = "429 with Retry-After"
@@ -37,7 +36,7 @@ COUNTED = {
     },
     "listing": {"lapsed_listings": Fault.LAPSED},
     "storage": {"storage_unavailable": Fault.UNAVAILABLE},
-    "body": {"cuts": Fault.CUT, "wrong_lengths": Fault.LONG, "stalls": Fault.STALLED, "short_lengths": Fault.SHORT},
+    "body": {"cuts": Fault.CUT, "stalls": Fault.STALLED, "short_lengths": Fault.SHORT},
 }
 _ANYWHERE = (
     *(Fault.DROPPED, Fault.CUT, Fault.SHORT, Fault.STALLED),
@@ -51,29 +50,19 @@ class Faults:
     """What goes wrong. Counts say how many answers still do; each goes down as it is used."""
 
     too_many_requests: int = 0
-    """Answers of the API that are 429."""
     retry_after: str | None = None
     """The header Retry-After of each 503 and of a 429 that has one, or none."""
     api_refusals: int = 0
-    """Answers of the API that are 403, whatever the key."""
     api_unavailable: int = 0
-    """Answers of the API that are 503."""
     storage_unavailable: int = 0
-    """Answers of the storage that are 503."""
     lapsed_listings: int = 0
     """Listings whose links have lapsed when they are given."""
     cuts: int = 0
-    """Downloads whose connection is closed before the end; a large number means always."""
     cut_after: int = 0
     """Bytes of the body that are sent before a cut or a stall, and that a short length announces."""
-    wrong_lengths: int = 0
-    """Downloads whose Content-Length promises one byte more than come."""
     short_lengths: int = 0
-    """Downloads whose Content-Length is too short."""
     stalls: int = 0
-    """Downloads that stop before the end, with the connection open."""
     stall_seconds: float = 60.0
-    """How long a stalled connection stays open."""
     share: float = 0.0
     """Share of all requests that fail at random."""
     seed: int = 0

@@ -2,20 +2,31 @@
 
 import io
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+from urllib.parse import unquote
 
-from tests.releases.diffs import CatalogueWithDiffs
 from tests.releases.faults import Fault, Faults, Mishaps
+from tests.releases.successor import DELETES, UPDATES, diff_folder
 
-from cocite.corpus.sources.demo.catalogue import CopyCatalogue, LinkSigner
-from cocite.corpus.sources.demo.server import API, HOST, Handler, Site, running
+from cocite.corpus.release.local_server import (
+    API,
+    HOST,
+    Catalogue,
+    Handler,
+    LinkSigner,
+    Site,
+    read_release,
+    running,
+)
 
 OTHER_HOST = "127.0.0.2"
+LATEST = "latest"
 FAILING_STATUSES = {
     Fault.TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
     Fault.TOO_MANY_UNTIL: HTTPStatus.TOO_MANY_REQUESTS,
@@ -25,6 +36,63 @@ FAILING_STATUSES = {
 }
 
 
+class CatalogueWithDiffs(Catalogue):
+    """A release in a folder, and the diffs that lead to it from the releases that it follows.
+
+    These are listed too, and the diffs from each to each later one can be fetched, but none of their shards.
+    """
+
+    storages = (*Catalogue.storages, f"/{UPDATES}/", f"/{DELETES}/")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._folder = folder
+        self.releases = [*read_release(folder).get("earlier_releases", []), self.release]
+        self.files |= {
+            self._path_of(path): path for kind in (UPDATES, DELETES) for path in (folder / kind).rglob("*.gz")
+        }
+
+    def leads(self, start: str, end: str, name: str) -> bool:
+        """Whether the second release, which may be `latest`, is the first or comes after it, and has the dataset."""
+        later = [*self.releases[self.releases.index(start) :], LATEST] if start in self.releases else []
+        return name in self.datasets and end in later
+
+    def describe_diffs(self, start: str, end: str, name: str, link: Callable[[str], str]) -> dict[str, Any]:
+        """The answer to `/diffs/{start}/to/{end}/{name}`: a diff for each step from one release to the next."""
+        end = self.release if end == LATEST else end
+        span = self.releases[self.releases.index(start) : self.releases.index(end) + 1]
+        diffs: list[dict[str, Any]] = []
+        for older, newer in pairwise(span):
+            links = {
+                f"{kind.removesuffix('s')}_files": [
+                    link(self._path_of(file))
+                    for file in sorted(diff_folder(self._folder, kind, older, newer, name).glob("*.gz"))
+                ]
+                for kind in (UPDATES, DELETES)
+            }
+            diffs.append({"from_release": older, "to_release": newer, **links})
+        return {"dataset": name, "start_release": start, "end_release": end, "diffs": diffs}
+
+    def _path_of(self, file: Path) -> str:
+        return f"/{file.relative_to(self._folder).as_posix()}"
+
+
+class CopyCatalogue(Catalogue):
+    """A copy of OpenAlex in a folder: all its files are given to everyone, by their paths."""
+
+    storages = ("/",)
+    is_open = True
+
+    def __init__(self, folder: Path) -> None:
+        """The files are those that lie in the folder when they are asked for."""
+        self._folder = folder.resolve()
+
+    def file(self, path: str) -> Path | None:
+        """The file at a path below the folder, if there is one."""
+        file = (self._folder / unquote(path).lstrip("/")).resolve()
+        return file if file.is_relative_to(self._folder) and file.is_file() else None
+
+
 @dataclass(kw_only=True)
 class Arrival:
     """A request as the server saw it, and what became of it."""
@@ -32,19 +100,15 @@ class Arrival:
     host: str
     """Address and port that it came to."""
     method: str
-    """GET or HEAD."""
     target: str
     """Path and query."""
     headers: Mapping[str, str]
     """Its headers, by their names in small letters."""
     seconds: float = field(default_factory=time.monotonic)
-    """When it came, on the machine's monotonic clock."""
     status: int | None = None
-    """Status of the answer; None if there was none."""
     body_sent: int = 0
     """Bytes of the answer's body that were sent."""
     fault: Fault | None = None
-    """How the answer failed, if it was made to."""
 
     @property
     def path(self) -> str:
@@ -66,7 +130,7 @@ def serve(
     faults: Faults | None = None,
     requests: list[Arrival] | None = None,
 ) -> Iterator[str]:
-    """As `sources.demo.server.serve`; `requests` collects what arrives, and each fault strikes one request.
+    """As `local_server.serve`; `requests` collects what arrives, and each fault strikes one request.
 
     Where faults come at random, the storage has a second host to redirect to.
     """
@@ -76,7 +140,7 @@ def serve(
 
 @contextmanager
 def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arrival] | None = None) -> Iterator[str]:
-    """As `sources.demo.server.serve_copy`, with faults and `requests` as above."""
+    """Serve the copy of OpenAlex in a folder, with faults and `requests` as above; yield the URL of the folder."""
     with _serving(FailingSite(CopyCatalogue(folder), ""), faults, requests) as origin:
         yield origin
 
@@ -180,8 +244,6 @@ class FailingHandler(Handler):
             case Fault.SHORT:
                 short = self.site.mishaps.break_off(length)
                 return short, short
-            case Fault.LONG:
-                return length + 1, length
         return length, length
 
     def send_block(self, block: bytes) -> None:

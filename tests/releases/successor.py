@@ -1,122 +1,140 @@
 """Makes the next release of a release: a folder that holds the newer one whole, and the diffs that lead to it.
 
-Everything that real diffs do to papers, abstracts and citations happens to some records (see `paper_changes` and
-`citation_changes`); what changes is drawn by primary key, so that it does not depend on the number of shards. The
-newer release can have a successor in turn; its folder keeps the diffs of all steps (see `diffs`), and its
-`release.json` names the earlier releases. Memory holds keys and what changes; records are streamed.
+What real diffs do happens to some records of each dataset, drawn by the seed: they are edited, repeated as they were,
+deleted or added, and keys that no record has are deleted. Some keys were in the last diff already, so that what it
+updated is deleted, and what it deleted comes back. The folder keeps the diffs of all steps.
+
+    <folder>/updates/<from>-to-<to>/<dataset>/<date>_<number>.gz      records to insert or replace by primary key
+    <folder>/deletes/<from>-to-<to>/<dataset>/<date>_<number>.gz      records to remove: keys alone, or whole records
+
+These are the paths of real diffs, whose files are named alike in all datasets, for updates and for deletes. A dataset
+without changes of a kind has no file of it.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import count
+from math import ceil
 from pathlib import Path
+from random import Random
 from typing import Any
 
-import numpy as np
-from tests.releases.citation_changes import CitationColumns, choose_citation_changes
-from tests.releases.diffs import DELETES, PRIMARY_KEYS, UPDATES, read_keys, write_diff
-from tests.releases.paper_changes import choose_abstract_changes, choose_paper_changes
-from tests.releases.revision import Ints, Revision, Touched, revise
+from cocite.core.atomic import atomic_path, write_json
+from cocite.corpus.release.local_server import read_release
+from cocite.demo.release import Record, read_rows, shard_paths, write_rows
 
-from cocite.core.errors import InputError
-from cocite.core.randomness import generator
-from cocite.core.tables.files import atomic_path, write_json
-from cocite.corpus.sources.demo.catalogue import read_release
-from cocite.demo.release import parse_date
-from cocite.demo.shards import Record, read_rows, shard_paths, write_rows
+UPDATES, DELETES = "updates", "deletes"
+KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citationid"}
 
-_FEWEST_PAPERS = 3
-_MOST_SHARE = 0.05
+Rows = dict[int, Record]
+Edit = Callable[[Record], dict[str, Any]]
+"""The fields of a record that change, and their values."""
 
 
 def generate_successor(older: Path, output: Path, *, release: str, share: float, seed: int) -> None:
     """Write the release `release` (a date) that follows the one in `older`, and the diffs that lead to it.
 
     Each kind of change concerns this share of the records of a dataset, rounded up; with 0, nothing changes.
-    Raises `InputError` where the release is no later date, the share is out of range, or `older` is no release of
-    papers, abstracts and citations, or has too few of them.
     """
     described = read_release(older)
-    day = parse_date(release)
-    if str(day) <= described["release_id"]:
-        raise InputError(f"--release: {release} is not later than {described['release_id']}, which it follows.")
-    if not 0 <= share <= _MOST_SHARE:
-        raise InputError(f"--share: is {share}, must be from 0 to {_MOST_SHARE}: there are many kinds of changes.")
-    revisions = _choose_revisions(older, described, day, share, seed)
+    start, random = described["release_id"], Random(f"{seed} {release}")
+    earlier = described.get("earlier_releases", [])
+    rows = {name: {row[key]: row for row in read_rows(older / name)} for name, key in KEYS.items()}
+    papers = sorted(rows["papers"])
+    fresh = {"corpusid": count(max(rows["papers"].keys() | rows["abstracts"]) + 1)}
+    fresh["citationid"] = count(max(rows["citations"]) + 1)
     with atomic_path(output) as folder:
         for kind in (UPDATES, DELETES):
             if (older / kind).exists():
                 shutil.copytree(older / kind, folder / kind)
-        counts = {
-            name: _write_dataset(older, folder, name, described["release_id"], day, revision)
-            for name, revision in revisions.items()
-        }
-        earlier = [*described.get("earlier_releases", []), described["release_id"]]
-        write_json(
-            folder / "release.json",
-            {"release_id": str(day), "earlier_releases": earlier, "datasets": list(revisions), **counts},
-        )
+        for name, key in KEYS.items():
+            last = [_keys(diff_folder(older, kind, earlier[-1], start, name), key) if earlier else set() for kind in
+                    (UPDATES, DELETES)]  # fmt: skip
+            changes = ceil(share * len(rows[name]))
+            updates, deletes = _draw(rows[name], key, EDITS[name](papers, random), *last, fresh[key], changes, random)
+            shards = len(list((older / name).glob("*.gz")))
+            _write_diff(folder, start, release, name, key, updates, deletes, shards)
+            newer = {number: row for number, row in rows[name].items() if number not in deletes} | updates
+            (folder / name).mkdir(parents=True)
+            shutil.copyfile(older / name / "README.txt", folder / name / "README.txt")
+            write_rows(newer.values(), shard_paths(folder / name, date.fromisoformat(release), shards))
+        described = {"release_id": release, "earlier_releases": [*earlier, start], "datasets": list(KEYS)}
+        write_json(folder / "release.json", described)
 
 
-def _choose_revisions(
-    older: Path, described: Mapping[str, Any], day: date, share: float, seed: int
-) -> dict[str, Revision]:
-    rng = generator(seed, "demo", "successor", str(day))
-    papers, abstracts = (_keys(older, name) for name in ("papers", "abstracts"))
-    citations = CitationColumns.of(read_rows(older / "citations"))
-    touched = {name: _touched(older, described, name) for name in PRIMARY_KEYS}
-    if len(np.intersect1d(papers, abstracts)) < _FEWEST_PAPERS or not len(citations.key):
-        raise InputError(f"{older} is too small: it must hold {_FEWEST_PAPERS} papers with an abstract, and citations.")
-    corpusids = count(int(max(papers.max(), abstracts.max())) + 1)
-    changes = choose_paper_changes(
-        papers, abstracts, touched["papers"], fresh=corpusids, year=day.year, share=share, rng=rng
-    )
-    remaining = np.array(sorted({*papers.tolist(), *changes.models} - changes.revision.removed))
-    return {
-        "papers": changes.revision,
-        "abstracts": choose_abstract_changes(
-            abstracts, papers, changes, touched["abstracts"], fresh=corpusids, share=share, rng=rng
-        ),
-        "citations": choose_citation_changes(
-            citations,
-            remaining,
-            changes,
-            touched["citations"],
-            fresh=count(int(citations.key.max()) + 1),
-            share=share,
-            rng=rng,
-        ),
-    }
+def _draw(
+    rows: Rows,
+    key: str,
+    edits: Sequence[Edit],
+    last_updated: set[int],
+    last_deleted: set[int],
+    fresh: "count[int]",
+    changes: int,
+    random: Random,
+) -> tuple[Rows, Rows]:
+    """The records that a diff updates, and those that it deletes, of which some are not there."""
+    left = random.sample(sorted(rows), len(rows))
+    left.sort(key=lambda number: number not in last_updated)
+
+    def take() -> list[int]:
+        return [left.pop() for _ in range(changes)]
+
+    deletes = {left[place]: rows[left[place]] for place in range(changes)}
+    del left[:changes]
+    deletes |= {number: rows[number] for number in take()}
+    updates = {number: rows[number] | edit(rows[number]) for edit in edits for number in take()}
+    added = [*(next(fresh) for _ in range(2 * changes)), *sorted(last_deleted - rows.keys())[:changes]]
+    for number in added:
+        model = rows[random.choice(left)]
+        updates[number] = model | edits[0](model) | {key: number}
+    return updates, deletes | {number: {key: number} for number in (next(fresh) for _ in range(changes))}
 
 
-def _keys(older: Path, dataset: str) -> Ints:
-    return np.array([row[PRIMARY_KEYS[dataset]] for row in read_rows(older / dataset)], dtype=np.int64)
+def _of_papers(papers: Sequence[int], random: Random) -> list[Edit]:
+    return [
+        lambda row: {"title": f"{row['title'] or 'Untitled'}, corrected"},
+        lambda row: {"year": (row["year"] or 2000) - 1},
+        lambda row: {"citationcount": row["citationcount"] + 3},
+        lambda row: {},
+    ]
 
 
-def _touched(older: Path, described: Mapping[str, Any], dataset: str) -> Touched:
-    """The keys of the diff that led to the older release; none where no diff did."""
-    start = described.get("earlier_releases", [""])[-1]
-    updated, deleted = (read_keys(older, kind, start, described["release_id"], dataset) for kind in (UPDATES, DELETES))
-    return Touched(updated=updated, deleted=deleted)
+def _of_abstracts(papers: Sequence[int], random: Random) -> list[Edit]:
+    return [lambda row: {"abstract": f"{row['abstract']} An error has been corrected."}, lambda row: {}]
 
 
-def _write_dataset(older: Path, folder: Path, name: str, start: str, day: date, revision: Revision) -> int:
-    """Write a dataset of the newer release and its diff; return its number of rows, of citations that of pairs."""
-    shards = shard_paths(folder / name, day, len(list((older / name).glob("*.gz"))))
-    (folder / name).mkdir(parents=True)
-    if (older / name / "README.txt").exists():
-        shutil.copyfile(older / name / "README.txt", folder / name / "README.txt")
-    pairs: set[tuple[int, int]] = set()
-    with write_diff(folder, start, day, name, len(shards)) as diff:
-        rows = revise(read_rows(older / name), name, revision, diff)
-        written = write_rows(_noting_pairs(rows, pairs) if name == "citations" else rows, shards)
-    return len(pairs) if name == "citations" else written
+def _of_citations(papers: Sequence[int], random: Random) -> list[Edit]:
+    return [
+        lambda row: {"isinfluential": not row["isinfluential"]},
+        lambda row: {"citingcorpusid": random.choice(papers)},
+        lambda row: {"citedcorpusid": random.choice(papers)},
+        lambda row: {"citedcorpusid": None},
+        lambda row: {"contexts": ["Seen again."], "intents": [random.sample(["background", "methodology"], 1)]},
+        lambda row: {"contexts": None, "intents": None},
+        lambda row: {},
+    ]
 
 
-def _noting_pairs(rows: Iterable[Record], pairs: set[tuple[int, int]]) -> Iterator[Record]:
-    """The same rows; the pairs of a citing and a known cited paper are added to the set on the way."""
-    for row in rows:
-        if row["citedcorpusid"] is not None:
-            pairs.add((row["citingcorpusid"], row["citedcorpusid"]))
-        yield row
+EDITS = {"papers": _of_papers, "abstracts": _of_abstracts, "citations": _of_citations}
+
+
+def diff_folder(release: Path, kind: str, start: str, end: str, dataset: str) -> Path:
+    """The folder of the files of a kind, `UPDATES` or `DELETES`, of one diff of one dataset."""
+    return release / kind / f"{start}-to-{end}" / dataset
+
+
+def _keys(folder: Path, key: str) -> set[int]:
+    return {row[key] for row in read_rows(folder)} if folder.exists() else set()
+
+
+def _write_diff(
+    release: Path, start: str, end: str, name: str, key: str, updates: Rows, deletes: Rows, files: int
+) -> None:
+    """Write a diff, in so many files of updates and two of deletes, one of keys and one of whole records."""
+    gone = [row if place % 2 else {key: row[key]} for place, row in enumerate(deletes.values())]
+    for kind, rows, number in ((UPDATES, list(updates.values()), files), (DELETES, gone, 2)):
+        if rows:
+            folder = diff_folder(release, kind, start, end, name)
+            folder.mkdir(parents=True)
+            write_rows(rows, [folder / f"{end.replace('-', '')}_{place}.gz" for place in range(1, number + 1)])

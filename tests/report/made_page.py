@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tests.configurations import recorded
 from tests.report.made_run import (
     comparisons_of,
     configuration_of,
@@ -20,76 +21,36 @@ from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
 from cocite.core.tables import TABLES, empty_schema
 from cocite.report import scores as of_models
-from cocite.report.aspects import draw_aspects
+from cocite.report.aspects import draw_aspects, draw_spaces
 from cocite.report.costs import costs_of_rules
-from cocite.report.differences import differences
+from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.figures import (
     draw_band_quality,
     draw_link_prediction,
+    draw_map,
     draw_pair_counts,
     draw_validation_curves,
 )
 from cocite.report.inputs import trained_models
 from cocite.report.labels import loss_of
-from cocite.report.maps.packing import MapData
-from cocite.report.maps.picture import draw_map
-from cocite.report.maps.scores import agreement_table
-from cocite.report.over_tasks import questions_over_tasks
+from cocite.report.map_page import MapData, agreement_table
 from cocite.report.page import write_page
-from cocite.report.spaces import draw_spaces
 from cocite.report.summary import best_scores, facts
 from cocite.report.trade import draw_trade
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]
-EMPTY = (
-    "reported",
-    "scirepeval_formats",
-    "scirepeval_groups",
-    "scirepeval_tasks",
-    "scidocs",
-    "mdcr",
-    "mdcr_fields",
-    "searches",
-    "triplets",
+EMPTY = ("reported", "scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "mdcr_fields")
+EMPTY += ("searches", "triplets", "objectives", "ablations", "failures", "empty_fields")
+COSTS = pl.DataFrame(
+    [("train_encoder", 10, 600.0, 90.0, 500.0, 900.0), ("ingest", 2, 36_061.0, 36_000.0, 70.0, 300.0)],
+    schema=["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"],
+    orient="row",
 )
-COSTS = [
-    {
-        "rule": "train_encoder",
-        "jobs": 10,
-        "seconds": 600.0,
-        "longest_seconds": 90.0,
-        "cpu_seconds": 500.0,
-        "peak_mb": 900.0,
-    },
-    {
-        "rule": "ingest",
-        "jobs": 2,
-        "seconds": 36_061.0,
-        "longest_seconds": 36_000.0,
-        "cpu_seconds": 70.0,
-        "peak_mb": 300.0,
-    },
-]
 CORPUS = {"papers": 3000, "papers with text": 2800, "citations": 41_572}
-MAP_SCORES = {
-    "model-00": pl.DataFrame(
-        {
-            "label": ["field"],
-            "papers": [30],
-            "missing": [0],
-            "labelled": [30],
-            "classes": [2],
-            "clusters": [1],
-            "unclustered": [5],
-            "eps": [0.5],
-            "homogeneity": [0.25],
-            "completeness": [0.5],
-            "v_measure": [1 / 3],
-        }
-    )
-}
-MODELS = ("cocite-with-a-rather-long-name", "untrained_base", "random")
+COUNTS = {"label": "field", "papers": 30, "missing": 0, "labelled": 30, "classes": 2, "clusters": 1, "unclustered": 5}
+AGREEMENT = {"eps": 0.5, "homogeneity": 0.25, "completeness": 0.5, "v_measure": 1 / 3}
+MAP_SCORES = {"model-00": pl.DataFrame([COUNTS | AGREEMENT])}
 
 
 def small_page(folder: Path) -> Path:
@@ -102,7 +63,8 @@ def page_of(
     configuration: Mapping[str, Any], folder: Path, maps: Mapping[str, MapData] | None = None, **provenance: Any
 ) -> Path:
     """The page of a run with this configuration, on made-up scores."""
-    recorded = provenance_of(configuration, **provenance)
+    known = provenance_of(configuration, **provenance)
+    configuration = recorded(configuration)
     scores = scores_of(configuration)
     comparisons, curves = comparisons_of(configuration, scores), curves_of(configuration)
     compared = differences(comparisons, configuration)
@@ -115,33 +77,30 @@ def page_of(
             **_score_tables(configuration, scores, comparisons, curves),
             **_run_tables(),
             "trained": trained_models(configuration),
-            **{f"map_{name}": agreement_table(name, MAP_SCORES, recorded) for name in configuration["maps"]},
+            **{f"map_{name}": agreement_table(name, MAP_SCORES, known) for name in recorded(configuration).maps},
             "corpus": statistics.with_columns(pl.col("value").cast(pl.String)),
         },
-        figures=figures_of(configuration, folder, curves)
-        | trade_of(configuration, folder, scores)
-        | spaces_of(configuration, folder, scores),
-        maps={name: map_of(configuration) for name in configuration["maps"]} if maps is None else maps,
+        figures=figures_of(configuration, folder, curves, scores),
+        maps={name: map_of(configuration) for name in recorded(configuration).maps} if maps is None else maps,
         differences=compared,
-        facts=facts(recorded, statistics, pl.DataFrame(COSTS), 754.0),
-        provenance=recorded,
+        facts=facts(known, statistics, COSTS, 754.0, {}),
+        provenance=known,
         output=folder / "index.html",
     )
     return folder / "index.html"
 
 
-def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[str, pl.DataFrame]) -> dict[str, Path]:
-    """Figures of all kinds."""
-    paths = {name: folder / f"{name}.svg" for name in ("validation_curves", "pair_counts", "link_prediction")}
-    paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "aspects")}
-    losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
+def figures_of(
+    configuration: Mapping[str, Any], folder: Path, curves: Mapping[str, pl.DataFrame], scores: pl.DataFrame
+) -> dict[str, Path]:
+    """Figures of all kinds; those of both kinds of queries and of spaces if a run has such."""
+    names = ["validation_curves", "pair_counts", "link_prediction", "band_quality", "triplets", "aspects"]
+    paths = {name: folder / f"{name}.svg" for name in names}
+    losses = {name: loss_of(entry) for name, entry in recorded(configuration).models.items()}
     draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
-    draw_pair_counts(
-        pl.DataFrame({"graph": ["g"] * 3, "count": [1, 2, 9], "pairs": [90, 20, 1]}),
-        {"g": "cocitations"},
-        paths["pair_counts"],
-    )
+    counts = pl.DataFrame({"graph": ["g"] * 3, "count": [1, 2, 9], "pairs": [90, 20, 1]})
+    draw_pair_counts(counts, {"g": "cocitations"}, paths["pair_counts"])
     metrics = [
         {"epoch": epoch, "metric": metric, "filtered": filtered, "value": float(draw.uniform()), "edges": 10}
         for epoch in (1, 2)
@@ -157,17 +116,22 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
         {"check": ["served"] * 2, "part": ["background", "result"], "found": [9, 5], "among": [10, 10]}
     )
     draw_aspects({"g": intents}, {"by-aspect": served}, paths["aspects"])
-    for name in configuration["maps"]:
+    for name in recorded(configuration).maps:
         paths[f"map_{name}"] = folder / f"map_{name}.svg"
-        shown = map_of(configuration)
-        draw_map(shown.layouts, FIELDS, TITLES, 1, paths[f"map_{name}"])
+        draw_map(map_of(configuration), 1, paths[f"map_{name}"])
+    if all(sides_of(recorded(configuration))):
+        paths["trade"] = folder / "trade.svg"
+        draw_trade(scores, configuration, paths["trade"])
+    if any(entry.spaces for entry in recorded(configuration).models.values()):
+        paths["spaces"] = folder / "spaces.svg"
+        draw_spaces(scores, configuration, paths["spaces"])
     return paths
 
 
 def map_of(configuration: Mapping[str, Any]) -> MapData:
     """Thirty papers, as each model places them."""
     draw = generator(1, "map")
-    names = [name for name, _ in mapped_runs(configuration)]
+    names = [name for name, _ in mapped_runs(recorded(configuration))]
     return MapData(
         titles=TITLES,
         years=[None, *range(1990, 2019)],
@@ -175,22 +139,6 @@ def map_of(configuration: Mapping[str, Any]) -> MapData:
         layouts={name: draw.normal(size=(30, 2)) for name in names},
         clusters={name: [0] * 25 + [None] * 5 for name in names},
     )
-
-
-def trade_of(configuration: Mapping[str, Any], folder: Path, scores: pl.DataFrame) -> dict[str, Path]:
-    """Short queries against documents, where a run has both."""
-    if not all(sides_of(configuration)):
-        return {}
-    draw_trade(scores, configuration, folder / "trade.svg")
-    return {"trade": folder / "trade.svg"}
-
-
-def spaces_of(configuration: Mapping[str, Any], folder: Path, scores: pl.DataFrame) -> dict[str, Path]:
-    """The heat map, where models have spaces."""
-    if not any(entry["spaces"] for entry in configuration["models"].values()):
-        return {}
-    draw_spaces(scores, configuration, folder / "spaces.svg")
-    return {"spaces": folder / "spaces.svg"}
 
 
 def _score_tables(
@@ -206,8 +154,6 @@ def _score_tables(
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{name}": table for name, table in of_tasks.items()},
         "incomplete": of_models.incomplete(scores),
-        "failures": pl.DataFrame(schema=["task"]),
-        "empty_fields": pl.DataFrame(schema=["benchmark"]),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
     }
@@ -218,8 +164,6 @@ def _run_tables() -> dict[str, pl.DataFrame]:
     beside = {"published result": ["SPECTERCL"], "model": ["specter-cl"], "SciDocs": ["81.14"], "SciDocs, ours": ["–"]}
     return {
         "sciaspect": pl.DataFrame(beside),
-        "objectives": pl.DataFrame(schema=["published result"]),
-        "ablations": pl.DataFrame(schema=["published result"]),
         "intents": pl.DataFrame({"graph": ["g"], "citations": ["8"], "background": ["25.0% (2)"]}),
         "graph_embeddings": pl.DataFrame(
             {"embedding": ["dot"], "graph": ["g"], "held-out edges": ["9"], "negatives": ["raw"], "MRR": ["0.5"]}
@@ -227,5 +171,5 @@ def _run_tables() -> dict[str, pl.DataFrame]:
         "band_quality": pl.DataFrame({"embedding": ["dot"], "ranks 1–5": ["90.0"]}),
         "leaks": pl.DataFrame({"table": ["graph/g/edges"], "column": ["source"], **numbers}),
         "omissions": pl.DataFrame({"stage": ["corpus"], "step": ["ingest"], "reason": ["no id"], "count": [1234]}),
-        "costs": costs_of_rules(pl.DataFrame(COSTS), 3700.0),
+        "costs": costs_of_rules(COSTS, 3700.0),
     }

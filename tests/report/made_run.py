@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from tests.configurations import recorded
 
-from cocite.config.benchmarks import tasks_of
 from cocite.config.benchmarks.beir import PUBLISHED
 from cocite.config.configuration import resolve
 from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
@@ -68,10 +68,10 @@ def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
     """A score of every run on every metric of every task, in both modes where a task has two."""
     rows = []
     draw = generator(1, "scores")
-    for benchmark, entry in configuration["benchmarks"].items():
-        tasks = {task.name: task for task in tasks_of(entry)}
+    for benchmark, entry in recorded(configuration).benchmarks.items():
+        tasks = {task.name: task for task in entry.scored_tasks}
         suites = {name: [task] for name, task in tasks.items()}
-        runs, rank_alone = runs_of(configuration, benchmark), runs_that_rank_alone(configuration)
+        runs, rank_alone = runs_of(recorded(configuration), benchmark), runs_that_rank_alone(recorded(configuration))
         for name, run in scored_runs(suites, runs, rank_alone):
             task, (model, seed) = tasks[name], run.rsplit("-", 1)
             keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
@@ -126,10 +126,10 @@ def curves_of(configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
         name: pl.DataFrame(
             [
                 {"seed": seed, "step": step, "metric": f"validation_{metric}", "value": float(draw.uniform())}
-                for seed in entry["seeds"]
+                for seed in entry.seeds
                 for step in (10, 20, 30, 40)
                 for metric in ("loss", "accuracy")
             ]
         )
-        for name, entry in configuration["models"].items()
+        for name, entry in recorded(configuration).models.items()
     }

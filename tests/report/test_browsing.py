@@ -69,6 +69,11 @@ def test_times_sort_by_their_length_and_the_sum_stays_below(page):
     assert page.texts(f"{COSTS} tfoot th") == ["all together"]
 
 
+def ask(page, measure):
+    """Choose what the matrix compares."""
+    Select(page.one("#matrix-measure")).select_by_visible_text(measure)
+
+
 def matrix(page):
     """The matrix as it is shown: (row, column) → the lines of the cell."""
     names = page.texts("#matrix tbody th")
@@ -91,7 +96,7 @@ def signed(value):
 
 @pytest.mark.parametrize(("label", "measure"), [("cite MAP", ("cite", "map")), ("cocite nDCG", ("cocite", "ndcg"))])
 def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page, label, measure):
-    Select(page.one("#matrix-measure")).select_by_visible_text(f"holdout: {label}")
+    ask(page, f"holdout: {label}")
     shown, expected = matrix(page), compared(measure)
     assert len(shown) == len(expected) * 2 + 8  # five models, the encoder, BM25 and random vectors: 28 pairs
     for (model, other), row in expected.items():
@@ -117,8 +122,8 @@ def test_a_star_of_what_was_trained_once_is_marked_and_has_no_interval_of_seeds(
 
 
 def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):
+    names = page.texts("#matrix tbody th")
     for (model, other), row in compared(("cite", "map")).items():
-        names = page.texts("#matrix tbody th")
         line, place = names.index(model) + 1, names.index(other) + 2
         kind = page.one(f"#matrix tbody tr:nth-child({line}) > :nth-child({place})").get_attribute("class")
         assert kind == ("up" if row["low"] > 0 else "down" if row["high"] < 0 else "")
@@ -126,14 +131,14 @@ def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):
 
 def test_models_that_were_not_compared_are_not_in_the_matrix(page):
     assert "bm25" in {row for row, _ in matrix(page)}
-    Select(page.one("#matrix-measure")).select_by_visible_text("s2and: s2and_arnetminer B³ F1")
+    ask(page, "s2and: s2and_arnetminer B³ F1")
     shown = {row for row, _ in matrix(page)}
     assert "bm25" not in shown
     assert {"model-00", "random"} <= shown
 
 
 def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page):
-    Select(page.one("#matrix-measure")).select_by_visible_text("over tasks: holdout, mean over its tasks")
+    ask(page, "over tasks: holdout, mean over its tasks")
     remark = page.one("#matrix-items").text
     assert remark.startswith("over 2 tasks: the interval says what other tasks would change")
     assert remark.endswith("so few tasks cannot give a star among 28 pairs, however large the differences are")
@@ -143,7 +148,7 @@ def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page
 
 
 def test_the_differences_of_a_benchmark_can_be_counted(page):
-    Select(page.one("#matrix-measure")).select_by_visible_text("holdout: all values, counted")
+    ask(page, "holdout: all values, counted")
     measures = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map"), ("cocite", "ndcg")]
     rows = [compared(measure)["model-00", "model-01"] for measure in measures]
     better, worse = sum(row["low"] > 0 for row in rows), sum(row["high"] < 0 for row in rows)
@@ -197,12 +202,18 @@ TEXTS = ["p", "td", "th[scope=col]", "figcaption", "a", "figure.drawn svg text",
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_all_text_can_be_read_by_day_and_by_night(browser, dark, tmp_path_factory):
-    configuration = configuration_of(models=2, seeds=1, kinds=("holdout",))
-    configuration["corpus"]["source"] = "demo"
+def test_all_text_and_the_lines_of_figures_can_be_seen_by_day_and_by_night(browser, dark, tmp_path_factory):
+    configuration = configuration_of(models=5, seeds=1, kinds=("holdout",))
+    configuration["corpus"] = {"source": "demo"}
     page = browser.open(page_of(configuration, tmp_path_factory.mktemp("page")), dark=dark)
-    ground = "getComputedStyle(document.body).backgroundColor"
-    assert (luminance(page.run(ground)) < 0.05) is dark
+    ground = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (luminance(ground) < 0.05) is dark
+    lines = page.run(
+        "[...document.querySelectorAll('.panels [data-series] path')].map(line => getComputedStyle(line).stroke)"
+    )
+    drawn = {colour for colour in lines if colour.startswith("rgb(")}
+    assert len(drawn) >= 5
+    assert all(contrast(colour, ground) > 2 for colour in drawn)
     for selector in TEXTS:
         colours = page.run(
             """(element => {
@@ -218,22 +229,16 @@ def test_all_text_can_be_read_by_day_and_by_night(browser, dark, tmp_path_factor
         assert contrast(*colours) >= 4.5, (selector, colours)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_lines_of_figures_stand_out_from_the_page(browser, small, dark):
-    page = browser.open(small, dark=dark)
-    ground = page.run("getComputedStyle(document.body).backgroundColor")
-    lines = page.run(
-        "[...document.querySelectorAll('.panels [data-series] path')].map(line => getComputedStyle(line).stroke)"
-    )
-    drawn = {colour for colour in lines if colour.startswith("rgb(")}
-    assert len(drawn) >= 5
-    assert all(contrast(colour, ground) > 2 for colour in drawn)
-
-
 @pytest.mark.parametrize("width", [400, 1280])
-def test_only_tables_scroll_sideways_and_say_so(browser, small, width):
+def test_only_tables_scroll_sideways_and_say_so_and_figures_are_within_the_window(browser, small, width):
     page = browser.open(small, width=width)
     assert page.overflow <= 0
+    edges = page.run(
+        """[...document.querySelectorAll('figure.drawn .legend li, figure.drawn .panels > svg')]
+            .map(element => element.getBoundingClientRect()).map(box => [box.left, box.right, box.width])"""
+    )
+    assert len(edges) > 25
+    assert all(left >= 0 and right <= width and wide > 20 for left, right, wide in edges)
     tables = page.run(
         """[...document.querySelectorAll('.wide')].filter(wide => wide.offsetParent).map(wide => ({
             wider: wide.scrollWidth > wide.clientWidth + 1,
@@ -253,17 +258,6 @@ def test_the_mark_of_a_wide_table_moves_as_it_is_scrolled(browser, small):
     page.run("new Promise(done => setTimeout(done, 100))")
     assert "more-left" in wide.get_attribute("class")
     assert "more-right" not in wide.get_attribute("class")
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_the_legend_and_every_panel_of_a_figure_are_within_the_window(browser, small, width):
-    page = browser.open(small, width=width)
-    edges = page.run(
-        """[...document.querySelectorAll('figure.drawn .legend li, figure.drawn .panels > svg')]
-            .map(element => element.getBoundingClientRect()).map(box => [box.left, box.right, box.width])"""
-    )
-    assert len(edges) > 25
-    assert all(left >= 0 and right <= width and wide > 20 for left, right, wide in edges)
 
 
 def test_words_of_a_panel_are_within_it(browser, small):

@@ -9,6 +9,8 @@ from cocite.core.tables.files import read_table
 from cocite.core.usage import Usage
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 
+COLUMNS = ["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"]
+
 
 def note(path, *took):
     """The log of a job that was run once for each (seconds, seconds of the processors, MB)."""
@@ -17,101 +19,62 @@ def note(path, *took):
     path.write_text("".join(f"at work\n{line}\n" for line in lines))
 
 
-def costs(logs, tmp_path):
-    write_costs(read_jobs(logs, None), tmp_path / "costs.parquet")
-    return {row["rule"]: row for row in read_table(tmp_path / "costs.parquet", "costs").to_pylist()}
+def costs(folder, **logs):
+    """The rows of the table of rules with these logs, by the rule."""
+    write_costs(read_jobs({rule: f"{folder}/l/{log}" for rule, log in logs.items()}, None), folder / "costs.parquet")
+    return {row["rule"]: row for row in read_table(folder / "costs.parquet", "costs").to_pylist()}
 
 
 def test_jobs_of_a_rule_are_summed_and_the_largest_is_stated(tmp_path):
     note(tmp_path / "l/graph/g/count-0.log", (2.0, 1.5, 100))
     note(tmp_path / "l/graph/h/count-1.log", (3.0, 2.5, 50))
     note(tmp_path / "l/graph/g/edges-0.log", (9.0, 1.0, 1))
-    found = costs({"count_pairs": f"{tmp_path}/l/graph/{{graph}}/count-{{bucket}}.log"}, tmp_path)
-    assert found == {
-        "count_pairs": {
-            "rule": "count_pairs",
-            "jobs": 2,
-            "seconds": 5.0,
-            "longest_seconds": 3.0,
-            "cpu_seconds": 4.0,
-            "peak_mb": 100.0,
-        }
+    found = costs(tmp_path, count_pairs="graph/{graph}/count-{bucket}.log", train="train.log")
+    assert {rule: tuple(row[name] for name in COLUMNS[1:]) for rule, row in found.items()} == {
+        "count_pairs": (2, 5.0, 3.0, 4.0, 100.0)
     }
 
 
-def test_of_a_repeated_job_the_last_run_counts(tmp_path):
-    note(tmp_path / "l/list.log", (2.0, 1.0, 1), (5.0, 1.0, 1))
-    assert costs({"list": f"{tmp_path}/l/list.log"}, tmp_path)["list"]["seconds"] == 5.0
-
-
-def test_a_job_that_has_not_finished_is_not_counted(tmp_path):
-    note(tmp_path / "l/list-0.log", (2.0, 1.0, 1))
+def test_of_a_repeated_job_the_last_run_counts_and_of_one_that_has_not_finished_none(tmp_path):
+    note(tmp_path / "l/list-0.log", (2.0, 1.0, 1), (5.0, 1.0, 1))
     (tmp_path / "l/list-1.log").write_text("at work\n")
-    assert costs({"list": f"{tmp_path}/l/list-{{n}}.log"}, tmp_path)["list"]["jobs"] == 1
+    row = costs(tmp_path, list="list-{n}.log")["list"]
+    assert (row["jobs"], row["seconds"]) == (1, 5.0)
 
 
-def test_rules_that_share_their_logs_are_named_together_and_counted_once(tmp_path):
-    note(tmp_path / "l/edges-0.log", (1.0, 1.0, 1))
-    paths = {"weigh": f"{tmp_path}/l/edges-{{bucket}}.log", "combine": f"{tmp_path}/l/edges-{{bucket}}.log"}
-    assert {name: row["jobs"] for name, row in costs(paths, tmp_path).items()} == {"combine or weigh": 1}
+def test_rules_that_share_their_logs_are_named_together_and_a_log_is_of_the_rule_that_says_most_of_it(tmp_path):
+    for name in ("edges-0", "score-fos-random-0", "score-fos-cocite-1"):
+        note(tmp_path / f"l/{name}.log", (1.0, 1.0, 1))
+    logs = {"weigh": "edges-{bucket}.log", "combine": "edges-{bucket}.log"}
+    logs |= {"model": "score-{task}-{model}-{seed}.log", "random": "score-{task}-random-0.log"}
+    found = {rule: row["jobs"] for rule, row in costs(tmp_path, **logs).items()}
+    assert found == {"combine or weigh": 1, "model": 1, "random": 1}
 
 
-def test_a_log_is_of_the_rule_that_says_most_of_it(tmp_path):
-    note(tmp_path / "l/score-fos-random-0.log", (1.0, 1.0, 1))
-    note(tmp_path / "l/score-fos-cocite-1.log", (1.0, 1.0, 1))
-    paths = {"model": f"{tmp_path}/l/score-{{task}}-{{model}}-{{seed}}.log"}
-    paths["random"] = f"{tmp_path}/l/score-{{task}}-random-0.log"
-    assert {name: row["jobs"] for name, row in costs(paths, tmp_path).items()} == {"model": 1, "random": 1}
-
-
-def test_rules_without_a_finished_job_cost_nothing(tmp_path):
-    assert costs({"train": f"{tmp_path}/l/train.log"}, tmp_path) == {}
+def shown(*rows, at_work):
+    return costs_of_rules(pl.DataFrame(rows, schema=COLUMNS, orient="row"), at_work).rows()
 
 
 def test_the_longest_rule_comes_first_and_all_together_last():
-    row = {"jobs": 1, "cpu_seconds": 30.0, "peak_mb": 1200.0}
-    rules = [
-        {"rule": "short", "seconds": 5.0, "longest_seconds": 5.0, **row},
-        {"rule": "long", "seconds": 3700.0, "longest_seconds": 3600.0, **row},
+    rows = [("short", 1, 5.0, 5.0, 30.0, 1200.0), ("long", 1, 3700.0, 3600.0, 30.0, 1200.0)]
+    assert shown(*rows, at_work=3702.0) == [
+        ("long", "1", "1:01:40", "1:00:00", "0:00:30", "1,200"),
+        ("short", "1", "0:00:05", "0:00:05", "0:00:30", "1,200"),
+        ("all together", "2", "1:01:42", "1:00:00", "0:01:00", "1,200"),
     ]
-    shown = costs_of_rules(pl.DataFrame(rules), 3702.0).to_dicts()
-    assert [(cost["rule"], cost["time"], cost["longest job"]) for cost in shown] == [
-        ("long", "1:01:40", "1:00:00"),
-        ("short", "0:00:05", "0:00:05"),
-        ("all together", "1:01:42", "1:00:00"),
-    ]
-    assert (shown[-1]["jobs"], shown[-1]["processor time"], shown[-1]["largest memory, MB"]) == (
-        "2",
-        "0:01:00",
-        "1,200",
-    )
 
 
 def test_snakemake_adds_its_processor_time_and_is_no_job():
     rows = [("count", 3, 9.0, 4.0, 8.0, 100.0), ("snakemake", 1, 12.0, 12.0, 2.0, 90.0)]
-    names = ["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"]
-    of_all = costs_of_rules(pl.DataFrame(rows, schema=names, orient="row"), 12.0).to_dicts()[-1]
-    assert (of_all["jobs"], of_all["time"], of_all["longest job"], of_all["processor time"]) == (
-        "3",
-        "0:00:12",
-        "0:00:04",
-        "0:00:10",
-    )
-
-
-def ended(path, at, seconds):
-    """A job that ended at some time and took so long."""
-    note(path, (seconds, 1.0, 1))
-    os.utime(path, (at, at))
+    assert shown(*rows, at_work=12.0)[-1] == ("all together", "3", "0:00:12", "0:00:04", "0:00:10", "100")
 
 
 def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tmp_path):
-    ended(tmp_path / "l/1.log", at=1_000_110.0, seconds=10.0)  # from 100 to 110
-    ended(tmp_path / "l/2.log", at=1_000_115.0, seconds=10.0)  # from 105 to 115, beside it
-    ended(tmp_path / "l/3.log", at=1_000_112.0, seconds=1.0)  # within the second
-    ended(tmp_path / "l/4.log", at=1_009_000.0, seconds=20.0)  # after a pause
-    assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == pytest.approx(15.0 + 20.0)
-
-
-def test_before_the_first_job_no_time_has_passed(tmp_path):
-    assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == 0.0
+    logs = {"r": f"{tmp_path}/l/{{n}}.log"}
+    assert time_at_work(read_jobs(logs, None)) == 0.0
+    # From 100 to 110; from 105 to 115, beside it; within the second; and after a pause.
+    jobs = [(1_000_110.0, 10.0), (1_000_115.0, 10.0), (1_000_112.0, 1.0), (1_009_000.0, 20.0)]
+    for number, (end, seconds) in enumerate(jobs):
+        note(tmp_path / f"l/{number}.log", (seconds, 1.0, 1))
+        os.utime(tmp_path / f"l/{number}.log", (end, end))
+    assert time_at_work(read_jobs(logs, None)) == pytest.approx(15.0 + 20.0)

@@ -6,31 +6,24 @@ from struct import unpack
 
 import polars as pl
 import pytest
+from tests.configurations import recorded
 
-from cocite.report.differences import difference_of, differences
-from cocite.report.over_tasks import questions_over_tasks
+from cocite.report.differences import difference_of, differences, questions_over_tasks
 
-CONFIGURATION = {
-    "models": {"b": {"seeds": [1, 2, 3]}, "a": {"seeds": [1], "averaged": True}},
-    "encoders": {"e": {}},
-    "benchmarks": {"second": {}, "first": {}},
-    "baselines": {"bm25": {"kind": "bm25"}, "random": {"kind": "random", "seeds": [1]}},
-}
+CONFIGURATION = recorded(
+    {
+        "models": {"b": {"seeds": [1, 2, 3]}, "a": {"seeds": [1], "averaged": True}},
+        "encoders": {"e": {}},
+        "benchmarks": {"second": {}, "first": {}},
+        "baselines": {"bm25": {"kind": "bm25"}, "random": {"kind": "fasttext", "seeds": [1]}},
+    }
+)
 
 
 def comparison(model, other, difference, low, high, *, benchmark="first", task="cite", metric="map"):
     row = {"benchmark": benchmark, "task": task, "metric": metric, "mode": "both", "model": model, "other": other}
-    return row | {
-        "items": 200,
-        "difference": difference,
-        "low": low,
-        "high": high,
-        "wide_low": low - 1,
-        "wide_high": high + 2,
-        "p_value": 0.5,
-        "p_adjusted": 0.5,
-        "detectable": 2.0,
-    }
+    row |= {"difference": difference, "low": low, "high": high, "wide_low": low - 1, "wide_high": high + 2}
+    return row | {"items": 200, "p_value": 0.5, "p_adjusted": 0.5, "detectable": 2.0}
 
 
 def unpacked(packed, models):
@@ -70,16 +63,13 @@ def test_models_come_with_the_number_of_their_seeds():
     assert dict(zip(found["models"], found["seeds"], strict=True)) == dict(zip(names, (3, 1, 1, 0, 0, 1), strict=True))
 
 
-def test_an_interval_beyond_what_sixteen_bits_hold_ends_there():
-    compared = [comparison("a", "b", 1.0, -400.0, 401.0)]
-    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
-    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -32767, 32767, -32767, 32767)}
-
-
-def test_an_end_of_an_interval_that_rounds_to_zero_keeps_its_side():
-    compared = [comparison("a", "b", 1.0, 0.02, 2.0)]
-    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
-    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -200, -1, -400, 100)}
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [(-400.0, 401.0, (-32767, 32767, -32767, 32767)), (0.02, 2.0, (-200, -1, -400, 100))],
+)
+def test_an_interval_ends_where_sixteen_bits_do_and_an_end_that_rounds_to_zero_keeps_its_side(low, high, ends):
+    [question] = differences(pl.DataFrame([comparison("a", "b", 1.0, low, high)]), CONFIGURATION)["questions"]
+    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, *ends)}
 
 
 def test_models_that_were_not_compared_differ_from_equal_ones():

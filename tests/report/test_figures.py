@@ -5,19 +5,19 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from tests.report.conftest import texts
 
 from cocite.core.randomness import generator
-from cocite.report.canvas import styles
+from cocite.report.canvas import read_figure, read_svg, styles
 from cocite.report.figures import (
     draw_band_quality,
     draw_link_prediction,
+    draw_map,
     draw_pair_counts,
     draw_triplets,
     draw_validation_curves,
 )
-from cocite.report.maps.packing import UNKNOWN
-from cocite.report.maps.picture import draw_map
-from cocite.report.svg import read_figure, read_svg
+from cocite.report.map_page import UNKNOWN, MapData
 
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
 
@@ -30,9 +30,9 @@ def test_the_curves_of_link_prediction_have_a_panel_a_metric_and_a_line_an_embed
         for filtered in (False, True)
     ]
     draw_link_prediction({"dot": pl.DataFrame(rows), "cos": pl.DataFrame(rows)}, tmp_path / "curves.svg")
+    words = {"loss", "mean rank", "MRR", "Hits@1", "Hits@10", "Hits@50", "AUC", "dot", "cos"}
     drawn = (tmp_path / "curves.svg").read_text()
-    words = re.findall(r">([^<>]+)</text>", drawn)
-    assert {"loss", "mean rank", "MRR", "Hits@1", "Hits@10", "Hits@50", "AUC", "dot", "cos"} <= set(words)
+    assert words <= set(texts(drawn))
     faint = re.findall(r'id="series-[01]-\d-raw">\s*<path[^>]*stroke-opacity: 0.5', drawn)
     assert len(faint) == 2 * len(METRICS)
 
@@ -43,7 +43,7 @@ NO_CURVE = pl.DataFrame(schema={"k_negative": pl.Int32, "collisions": pl.Int64, 
 
 def test_the_quality_of_bands_has_a_panel_a_relation_and_a_line_an_embedding(tmp_path):
     draw_band_quality({"dot": BANDS, "cos": BANDS}, tmp_path / "bands.svg")
-    words = re.findall(r">([^<>]+)</text>", (tmp_path / "bands.svg").read_text())
+    words = texts((tmp_path / "bands.svg").read_text())
     assert {"neighbours co-cited with the query", "neighbours citing it or cited by it", "rank"} <= set(words)
     assert words.count("dot") == words.count("cos") == 1
 
@@ -55,8 +55,7 @@ def test_the_figure_of_triplets_marks_the_rank_of_each_set_that_is_drawn_from_ne
     for collisions in ({"cocite": curve, "specter": NO_CURVE}, {"cocite": NO_CURVE, "specter": NO_CURVE}):
         draw_triplets(collisions, {"cocite": counts, "specter": counts}, {"cocite": 100}, tmp_path / "triplets.svg")
         drawn.append((tmp_path / "triplets.svg").read_text())
-    words = re.findall(r">([^<>]+)</text>", drawn[0])
-    assert {"cocite", "specter", "triplets a query", "queries"} <= set(words)
+    assert {"cocite", "specter", "triplets a query", "queries"} <= set(texts(drawn[0]))
     colour = "#0072b2"  # of the first set, whose curve and dot the second figure lacks
     assert drawn[0].count(colour) > drawn[1].count(colour) > 0
 
@@ -64,8 +63,7 @@ def test_the_figure_of_triplets_marks_the_rank_of_each_set_that_is_drawn_from_ne
 def test_nothing_to_show_is_drawn_as_nothing(tmp_path):
     draw_band_quality({}, tmp_path / "bands.svg")
     draw_triplets({}, {}, {}, tmp_path / "triplets.svg")
-    assert "<svg" in (tmp_path / "bands.svg").read_text()
-    assert "<svg" in (tmp_path / "triplets.svg").read_text()
+    assert all("<svg" in (tmp_path / f"{name}.svg").read_text() for name in ("bands", "triplets"))
 
 
 def curve(*seeds):
@@ -79,14 +77,10 @@ def curve(*seeds):
     return pl.DataFrame(rows)
 
 
-def texts(path):
-    return re.findall(r"<text[^>]*>([^<]+)</text>", path.read_text())
-
-
 def test_each_kind_of_loss_has_a_panel_and_each_model_one_name(tmp_path):
     losses = {"first": "triplet", "second": "triplet", "third": "cosent"}
     draw_validation_curves(dict.fromkeys(losses, curve(1)), losses, tmp_path / "curves.svg")
-    drawn = texts(tmp_path / "curves.svg")
+    drawn = texts((tmp_path / "curves.svg").read_text())
     assert [text for text in drawn if text.endswith(" loss")] == ["triplet loss", "cosent loss"]
     assert [text for text in drawn if text in losses] == ["first", "second", "third"]
 
@@ -101,15 +95,12 @@ def test_several_seeds_are_drawn_as_their_mean_within_a_band_and_one_without(tmp
 
 
 def test_figures_take_the_colour_of_the_text_around_them_and_have_no_ground_of_their_own(tmp_path):
-    draw_pair_counts(
-        pl.DataFrame({"graph": ["g", "g"], "count": [1, 1000], "pairs": [20, 1]}),
-        {"g": "couplings"},
-        tmp_path / "p.svg",
-    )
+    counts = pl.DataFrame({"graph": ["g", "g"], "count": [1, 1000], "pairs": [20, 1]})
+    draw_pair_counts(counts, {"g": "couplings"}, tmp_path / "p.svg")
     drawn = (tmp_path / "p.svg").read_text()
     assert "fill: currentColor" in drawn
     assert not re.search(r"#0{6}|#f{6}", drawn)
-    assert {"1", "10", "100", "1,000", "g (couplings)"} <= set(texts(tmp_path / "p.svg"))
+    assert {"1", "10", "100", "1,000", "g (couplings)"} <= set(texts(drawn))
 
 
 def test_no_two_of_fifty_models_look_alike():
@@ -122,38 +113,41 @@ def test_no_two_of_fifty_models_look_alike():
 POINTS = generator(1, "page").normal(size=(700, 2))
 
 
-def titles_in(figure):
-    return re.findall(r"<title>([^<]*)</title>", figure.read_text())
+def mapped(folder, layouts, classes, titles):
+    """The titles of the points in the picture of a map, and its words."""
+    clusters, years = {name: [None] * len(titles) for name in layouts}, [None] * len(titles)
+    data = MapData(titles=titles, years=years, classes={"field": classes}, layouts=layouts, clusters=clusters)
+    draw_map(data, 1, folder / "map.svg")
+    drawn = (folder / "map.svg").read_text()
+    return re.findall(r"<title>([^<]*)</title>", drawn), texts(drawn)
 
 
 def test_each_point_of_the_map_names_its_paper(tmp_path):
     fields = ["physics", "biology", "physics", "biology", "history"]
-    draw_map({"cocite": POINTS[:5]}, fields, ["a < b", "c", "d", "e", "f"], 1, tmp_path / "map.svg")
-    assert sorted(titles_in(tmp_path / "map.svg")) == ["a &lt; b", "c", "d", "e", "f"]
+    titles, _ = mapped(tmp_path, {"cocite": POINTS[:5]}, fields, ["a < b", "c", "d", "e", "f"])
+    assert sorted(titles) == ["a &lt; b", "c", "d", "e", "f"]
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 2)), np.ones((1, 2)), np.ones((40, 2)), np.full((3, 2), np.nan)])
 def test_papers_that_a_model_does_not_tell_apart_or_does_not_place_can_be_drawn(tmp_path, points):
-    draw_map({"collapsed": points}, ["physics"] * len(points), ["a"] * len(points), 1, tmp_path / "map.svg")
-    assert "collapsed" in texts(tmp_path / "map.svg")
+    _, words = mapped(tmp_path, {"collapsed": points}, ["physics"] * len(points), ["a"] * len(points))
+    assert "collapsed" in words
 
 
 def test_a_paper_that_a_model_does_not_place_is_missing_in_its_panel_alone(tmp_path):
     layouts = {"one": POINTS[:3], "other": np.array([[0, 0], [np.nan, np.nan], [1, 1]])}
-    draw_map(layouts, ["physics"] * 3, ["a", "b", "c"], 1, tmp_path / "map.svg")
-    assert titles_in(tmp_path / "map.svg") == ["a", "b", "c", "a", "c"]
+    assert mapped(tmp_path, layouts, ["physics"] * 3, ["a", "b", "c"])[0] == ["a", "b", "c", "a", "c"]
 
 
 def test_papers_without_a_class_are_on_the_map(tmp_path):
-    draw_map({"cocite": POINTS[:12]}, [None] * 12, ["a"] * 12, 1, tmp_path / "map.svg")
-    assert UNKNOWN in texts(tmp_path / "map.svg")
-    assert (tmp_path / "map.svg").read_text().count("<use ") >= 12
+    titles, words = mapped(tmp_path, {"cocite": POINTS[:12]}, [None] * 12, ["a"] * 12)
+    assert UNKNOWN in words
+    assert len(titles) == 12
 
 
 def test_of_many_papers_the_map_has_500_and_the_same_in_each_model(tmp_path):
-    titles = [f"paper {number}" for number in range(700)]
-    draw_map({"one": POINTS, "other": POINTS[:, ::-1]}, ["physics"] * 700, titles, 1, tmp_path / "map.svg")
-    shown = titles_in(tmp_path / "map.svg")
+    layouts, papers = {"one": POINTS, "other": POINTS[:, ::-1]}, [f"paper {number}" for number in range(700)]
+    shown, _ = mapped(tmp_path, layouts, ["physics"] * 700, papers)
     assert len(shown) == 1000
     assert shown[:500] == shown[500:]
     assert len(set(shown)) == 500
@@ -172,8 +166,8 @@ def test_the_page_takes_a_figure_apart_into_panels_of_one_size_with_their_lines(
     assert len({tuple(panel.get("viewBox").split()[2:]) for panel in panels}) == 1
     lines = [[group.get("data-series") for group in panel.iter() if group.get("data-series")] for panel in panels]
     assert lines == [["0", "1"], ["0"], ["1"]]
-    assert [sample.name for sample in figure.legend] == ["first", "second"]
-    assert "#0072b2" in figure.legend[0].svg
+    assert [name for name, _ in figure.legend] == ["first", "second"]
+    assert "#0072b2" in figure.legend[0][1]
     assert "first" not in "".join(figure.panels).replace("data-", "")
 
 

@@ -3,6 +3,7 @@
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.configurations import recorded
 
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.report.inputs import (
@@ -27,22 +28,15 @@ def test_a_graph_embedding_is_described_by_its_last_epoch_raw_and_filtered():
     )
     shared = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
     configuration = {"embeddings": {"g": {"graph": "cited"}}, "corpus": {"source": "directory"}}
-    assert graph_embeddings({"g": table}, configuration).to_dicts() == [
+    assert graph_embeddings({"g": table}, recorded(configuration)).to_dicts() == [
         {**shared, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
         {**shared, "negatives": "filtered", "MRR": "0.500", "AUC": None},
     ]
-    of_s2 = graph_embeddings({"g": table}, {**configuration, "corpus": {"source": "s2"}}).to_dicts()
+    of_s2 = graph_embeddings({"g": table}, recorded({**configuration, "corpus": {"source": "s2"}})).to_dicts()
     values = {(row["graph"], row["embedding"]): (row["mean rank"], row["MRR"], row["AUC"]) for row in of_s2[2:]}
     assert len(values) == 8
     assert values["CoCite, Table 6.6", "dot, 768"] == ("12.32", "0.65", "0.99")
     assert values["SciNCL, Table 5", "dot, 128"] == (None, "0.8975", "0.9770")
-
-
-@pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])
-def test_what_was_left_out_is_listed_by_step_and_what_never_occurred_is_not(tmp_path, counts):
-    write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
-    configuration = {"queries": {"from": "rule"}, "corpus": {}}
-    assert omissions(tmp_path, configuration).rows() == [("corpus", "ingest", "gone", 3)]
 
 
 def test_omissions_of_entries_that_are_gone_are_not_listed(tmp_path):
@@ -57,7 +51,7 @@ def test_omissions_of_entries_that_are_gone_are_not_listed(tmp_path):
             write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": 1})
     configuration = {"queries": {"from": "rule"}, "corpus": {}}
     configuration |= {"graphs": {"a": {}}, "embeddings": {"a": {}}, "triplets": {"b": {}}}
-    assert [row[:2] for row in omissions(tmp_path, configuration).rows()] == [
+    assert [row[:2] for row in omissions(tmp_path, recorded(configuration)).rows()] == [
         ("corpus", "merge-papers"),
         ("graph", "a-cocitations"),
         ("graph", "a-edges"),
@@ -66,7 +60,8 @@ def test_omissions_of_entries_that_are_gone_are_not_listed(tmp_path):
     ]
 
 
-def test_the_jobs_that_share_a_step_are_counted_together_and_names_that_end_in_numbers_are_not(tmp_path):
+def test_what_occurred_is_listed_by_step_whose_jobs_count_together_and_names_may_end_in_numbers(tmp_path):
+    write_omissions(tmp_path / "corpus/omissions/ingest.parquet", {"gone": 3, "never": 0})
     for stage, name, count in [
         ("corpus", "merge-papers-0", 3),
         ("corpus", "merge-papers-10", 4),
@@ -78,7 +73,8 @@ def test_the_jobs_that_share_a_step_are_counted_together_and_names_that_end_in_n
         write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": count})
     configuration = {"queries": {"from": "rule"}, "corpus": {}, "graphs": {"cited-2": {}}}
     configuration["triplets"] = {"cocite-25-1000": {}, "cocite-25-5000": {}}
-    assert omissions(tmp_path, configuration).rows() == [
+    assert omissions(tmp_path, recorded(configuration)).rows() == [
+        ("corpus", "ingest", "gone", 3),
         ("corpus", "merge-papers", "gone", 7),
         ("graph", "cited-2-edges", "gone", 2),
         ("triplets", "cocite-25-1000", "gone", 5),
@@ -105,26 +101,22 @@ def test_only_searches_that_are_not_exact_are_listed_with_their_recall(tmp_path)
         "exact": {"neighbours": {"index": {"kind": "flat"}}},
         "listed": {"neighbours": {"index": {"kind": "ivf"}}},
     }
-    rows = searches(tmp_path, {"embeddings": embeddings}).rows()
+    rows = searches(tmp_path, recorded({"embeddings": embeddings})).rows()
     assert rows[0][5] == "1.000"
     assert rows[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
 
 
-def test_oracles_are_told_apart_from_leaks_in_words_and_in_the_table(tmp_path):
-    row = {"table_name": "sampled_examples", "column_name": "query", "rows": 7, "kept_out": 2, "leaked": 0}
+def test_leaks_are_listed_by_table_and_column_and_oracles_are_told_apart_from_them(tmp_path):
+    counts = {"column_name": "query", "table_name": "t", "rows": 12000, "kept_out": 1500, "leaked": 0}
     paths = {"triplets/oracle/sampled_examples.parquet": "scirepeval", "triplets/t/triplets.parquet": None}
-    rows = [{**row, "path": path, "answers_of": answers} for path, answers in paths.items()]
+    rows = [{**counts, "path": path, "answers_of": answers} for path, answers in paths.items()]
     write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist(rows))
     found = leaks(tmp_path)
     assert found["answers of"].to_list() == ["scirepeval", "–"]
     said = "Tables of oracles, which hold the answers of scirepeval on purpose: 1."
     assert leaks_in_words(found).endswith(f"and none was found. {said}")
-
-
-def test_leaks_are_listed_by_table_and_column(tmp_path):
-    row = {"path": "graph/g/edges", "table_name": "edges", "column_name": "source"}
-    counts = {"rows": 12000, "kept_out": 1500, "leaked": 0}
-    write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist([row | counts]))
+    edges = {**counts, "path": "graph/g/edges", "column_name": "source"}
+    write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist([edges]))
     assert leaks(tmp_path).rows() == [("graph/g/edges", "source", "12,000", "1,500", "0")]
 
 
@@ -150,6 +142,7 @@ def test_a_set_of_triplets_has_its_size_its_queries_and_its_checks_in_a_row():
             {"check": "no text", "part": "query", "found": 0, "among": 310},
         ]
     )
+    assert len(band_quality({})) == len(triplet_sets({}, {})) == 0
     assert triplet_sets({"cocite": counts}, {"cocite": checks}).to_dicts() == [
         {
             "triplets": "cocite",
@@ -162,33 +155,14 @@ def test_a_set_of_triplets_has_its_size_its_queries_and_its_checks_in_a_row():
     ]
 
 
-def test_without_embeddings_and_triplets_their_tables_are_empty():
-    assert len(band_quality({})) == len(triplet_sets({}, {})) == 0
-
-
 def test_a_model_is_described_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
+    trained = {"encoder": "e", "loss": {"kind": "triplet"}, "trainable": {"kind": "all"}, "epochs": 2, "seeds": [1, 2]}
+    further = {"loss": {"kind": "mnrl"}, "trainable": {"kind": "lora"}, "epochs": 1, "seeds": [3]}
     configuration = {
         "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
-        "models": {
-            "m": {
-                "triplets": "t",
-                "encoder": "e",
-                "loss": {"kind": "triplet"},
-                "trainable": {"kind": "all"},
-                "epochs": 2,
-                "seeds": [1, 2],
-            },
-            "n": {
-                "triplets": "u",
-                "encoder": "e",
-                "loss": {"kind": "mnrl"},
-                "trainable": {"kind": "lora"},
-                "epochs": 1,
-                "seeds": [3],
-            },
-        },
+        "models": {"m": {**trained, "triplets": "t"}, "n": {**trained, **further, "triplets": "u"}},
     }
-    assert trained_models(configuration).rows() == [
+    assert trained_models(recorded(configuration)).rows() == [
         ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
         ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
     ]

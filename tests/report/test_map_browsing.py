@@ -13,7 +13,7 @@ from tests.report.made_page import page_of
 from tests.report.made_run import configuration_of
 
 from cocite.core.randomness import generator
-from cocite.report.maps.packing import LARGEST, MapData, aligned, quantised
+from cocite.report.map_page import LARGEST, MapData, aligned, quantised
 
 PAPERS = 10_000
 FIELDS = ("physics", "biology", "history", "art")
@@ -48,14 +48,10 @@ def made_map():
 MAP = made_map()
 
 
-def large_page(folder):
-    configuration = configuration_of(models=2, seeds=1, kinds=("holdout",))
-    return page_of(configuration, folder, maps={"holdout": MAP})
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    return large_page(tmp_path_factory.mktemp("map"))
+    configuration = configuration_of(models=2, seeds=1, kinds=("holdout",))
+    return page_of(configuration, tmp_path_factory.mktemp("map"), maps={"holdout": MAP})
 
 
 @pytest.fixture
@@ -74,9 +70,18 @@ def wait(condition):
         time.sleep(0.05)
 
 
+def of_canvas(page, function, *numbers):
+    """What a function of the canvas and some numbers returns."""
+    return page.run(f"({function})(document.querySelector('{CANVAS}'), ...arguments)", *map(float, numbers))
+
+
 def settle(page):
     """Wait until the map is there and nothing on it moves."""
-    wait(lambda: page.run(f"document.querySelector('{CANVAS}').dataset.moving === 'false'"))
+    wait(lambda: of_canvas(page, "canvas => canvas.dataset.moving === 'false'"))
+
+
+def size_of_canvas(page):
+    return np.array(of_canvas(page, "canvas => [canvas.clientWidth, canvas.clientHeight]"))
 
 
 def placed(model):
@@ -86,34 +91,27 @@ def placed(model):
 
 def pixels(page, model):
     """Where each paper is, in pixels from the upper left of the canvas, by what the canvas says it shows."""
-    x, y, scale = map(float, str(page.run(f"document.querySelector('{CANVAS}').dataset.view")).split())
-    width, height = page.run(f"(c => [c.clientWidth, c.clientHeight])(document.querySelector('{CANVAS}'))")
-    points = placed(model)
-    return np.stack([width / 2 + (points[:, 0] - x) * scale, height / 2 - (points[:, 1] - y) * scale], axis=1)
+    x, y, scale = map(float, of_canvas(page, "canvas => canvas.dataset.view").split())
+    return size_of_canvas(page) / 2 + (placed(model) - [x, y]) * [scale, -scale]
 
 
 def alone(page, model):
     """The paper within the canvas that is farthest from all others."""
     at = pixels(page, model)
-    width, height = page.run(f"(c => [c.clientWidth, c.clientHeight])(document.querySelector('{CANVAS}'))")
     placed = np.flatnonzero(np.isfinite(MAP.layouts[model]).all(axis=1))
     nearest = cKDTree(at[placed]).query(at[placed], k=2)[0][:, 1]
-    is_inside = (at[placed] > 15).all(axis=1) & (at[placed] < [width - 60, height - 15]).all(axis=1)
+    is_inside = (at[placed] > 15).all(axis=1) & (at[placed] < size_of_canvas(page) - [60, 15]).all(axis=1)
     return int(placed[np.argmax(np.where(is_inside, nearest, 0))])
 
 
 def point_at(page, x, y):
     """Move the pointer to a pixel of the canvas."""
-    page.run(
-        """((canvas, x, y) => {
-            const box = canvas.getBoundingClientRect();
-            const at = {clientX: box.left + x, clientY: box.top + y, bubbles: true, pointerId: 1};
-            canvas.dispatchEvent(new PointerEvent('pointermove', at));
-        })(document.querySelector(arguments[0]), arguments[1], arguments[2])""",
-        CANVAS,
-        float(x),
-        float(y),
-    )
+    function = """(canvas, x, y) => {
+        const box = canvas.getBoundingClientRect();
+        const at = {clientX: box.left + x, clientY: box.top + y, bubbles: true, pointerId: 1};
+        canvas.dispatchEvent(new PointerEvent('pointermove', at));
+    }"""
+    of_canvas(page, function, x, y)
 
 
 def tip(page):
@@ -122,13 +120,8 @@ def tip(page):
 
 def colour_at(page, x, y):
     """The colour that is drawn at a pixel of the canvas, as red, green and blue."""
-    return page.run(
-        """((canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3))(
-            document.querySelector(arguments[0]), arguments[1], arguments[2])""",
-        CANVAS,
-        math.floor(x),
-        math.floor(y),
-    )
+    function = "(canvas, x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3)"
+    return of_canvas(page, function, math.floor(x), math.floor(y))
 
 
 def is_drawn(page, x, y):
@@ -146,14 +139,6 @@ def choose(page, what, name):
     of, said = (CANVAS, f" as {name} places them") if what == "model" else (f"{FIGURE} .legend", f"Legend: {name}")
     wait(lambda: (page.one(of).get_attribute("aria-label") or "").endswith(said))
     settle(page)
-
-
-def test_a_map_without_points_is_not_at_rest(browser, written):
-    browser.open(written)
-    drawn = f"document.querySelector('{CANVAS}').dataset.view"
-    wait(lambda: browser.run(drawn) is not None)
-    is_empty = browser.run(f"document.querySelectorAll('{FIGURE} .map-model option').length === 0")
-    assert not is_empty or browser.run(f"document.querySelector('{CANVAS}').dataset.moving") == "true"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -181,16 +166,12 @@ def test_the_pointer_names_the_nearest_of_many_papers(page):
         assert tip(page)[0] in {MAP.titles[paper] for paper in np.flatnonzero(between <= between.min() + 0.5)}
 
 
-def test_another_model_moves_the_points(page):
-    before = page.run(f"document.querySelector('{CANVAS}').toDataURL()")
-    choose(page, "model", "model-01")
-    assert page.run(f"document.querySelector('{CANVAS}').toDataURL()") != before
-    assert "as model-01 places them" in page.one(CANVAS).get_attribute("aria-label")
-
-
-def test_a_paper_that_a_model_does_not_place_comes_back_with_another_model(page):
+def test_another_model_moves_the_points_and_a_paper_that_one_does_not_place_comes_back(page):
+    picture = "canvas => canvas.toDataURL()"
     wait(lambda: status(page) == "10,000 of 10,000 papers in view")
+    before = of_canvas(page, picture)
     choose(page, "model", "model-01")
+    assert of_canvas(page, picture) != before
     wait(lambda: status(page) == "9,999 of 10,000 papers in view")
     choose(page, "model", MODELS[0])
     wait(lambda: status(page) == "10,000 of 10,000 papers in view")
@@ -208,25 +189,18 @@ def test_another_colour_colours_the_points_by_other_classes(page):
     assert legends["cluster"][-1].startswith("in no cluster")
     paper = alone(page, MODELS[0])
     at = pixels(page, MODELS[0])[paper]
-    seen = {}
     for label in ("field", "parity"):
         choose(page, "colour", label)
         wait(lambda at=at: is_drawn(page, *at))
-        seen[label] = colour_at(page, *at)
-    dots = {}
-    for label in seen:
-        choose(page, "colour", label)
-        name = MAP.classes[label][paper] or "unknown"
-        dots[label] = page.run(
+        dot = page.run(
             """[...document.querySelectorAll(arguments[0])]
                 .find(each => each.textContent.trim().startsWith(arguments[1]))
                 .querySelector('.map-dot').style.background""",
             f"{FIGURE} .legend button",
-            name,
+            MAP.classes[label][paper] or "unknown",
         )
-    for label, drawn in seen.items():
-        named = [int(part) for part in dots[label][4:-1].split(",")]
-        assert np.abs(np.array(named) - drawn).max() <= 25, label  # a dot covers its middle pixel all but wholly
+        named = [int(part) for part in dot[4:-1].split(",")]
+        assert np.abs(np.array(named) - colour_at(page, *at)).max() <= 25, label  # it covers its pixel all but wholly
 
 
 def test_a_class_of_the_legend_is_shown_alone_until_it_is_pressed_again(page):
@@ -251,20 +225,19 @@ def test_a_class_of_the_legend_is_shown_alone_until_it_is_pressed_again(page):
 def test_the_wheel_zooms_where_the_pointer_is_once_the_map_is_chosen(page):
     paper, before = 4, pixels(page, MODELS[0])
     at = before[paper]
-    wheel = """((canvas, x, y, deltaY, ctrlKey) => {
+    wheel = """(canvas, x, y, deltaY, ctrlKey) => {
         const box = canvas.getBoundingClientRect();
         const at = {clientX: box.left + x, clientY: box.top + y, deltaY, ctrlKey, bubbles: true, cancelable: true};
         return canvas.dispatchEvent(new WheelEvent('wheel', at));
-    })(document.querySelector(arguments[0]), ...[...arguments].slice(1))"""
-    assert page.run(wheel, CANVAS, float(at[0]), float(at[1]), -600, False)  # the page scrolls
+    }"""
+    assert of_canvas(page, wheel, *at, -600, False)  # the page scrolls
     assert pixels(page, MODELS[0])[paper] == pytest.approx(at)
-    assert not page.run(wheel, CANVAS, float(at[0]), float(at[1]), -600, True)
+    assert not of_canvas(page, wheel, *at, -600, True)
     wait(lambda: status(page) != "10,000 of 10,000 papers in view")
     after = pixels(page, MODELS[0])
     assert np.ptp(after[:, 0]) == pytest.approx(math.exp(600 / 400) * np.ptp(before[:, 0]))
     assert after[paper] == pytest.approx(at, abs=4)  # a browser's pointer is at whole pixels
-    width, height = page.run(f"(c => [c.clientWidth, c.clientHeight])(document.querySelector('{CANVAS}'))")
-    inside = ((after >= 0) & (after <= [width, height])).all(axis=1).sum()
+    inside = ((after >= 0) & (after <= size_of_canvas(page))).all(axis=1).sum()
     wait(lambda: status(page) == f"{inside:,} of 10,000 papers in view")
     point_at(page, *after[paper])
     wait(lambda: tip(page) and tip(page)[0] == MAP.titles[paper])
@@ -275,7 +248,7 @@ def test_the_wheel_zooms_where_the_pointer_is_once_the_map_is_chosen(page):
 def test_the_keyboard_moves_and_zooms_the_map(page):
     canvas = page.one(CANVAS)
     before = pixels(page, MODELS[0])
-    middle = np.array(page.run(f"(c => [c.clientWidth, c.clientHeight])(document.querySelector('{CANVAS}'))")) / 2
+    middle = size_of_canvas(page) / 2
     zoomed = middle + 1.5 * (before - middle)
     for key, expected in (("+", zoomed), (Keys.ARROW_RIGHT, zoomed - [60, 0]), ("0", before)):
         canvas.send_keys(key)
@@ -320,17 +293,13 @@ def test_ten_thousand_points_move_without_stutter(page):
     assert np.median(took) < 100, took
 
 
-def test_nothing_is_fetched_and_nothing_is_complained_about(page):
+def test_nothing_is_fetched_or_complained_about_and_the_page_stays_light(page, written):
     choose(page, "model", "model-01")
     assert page.run("performance.getEntriesByType('resource').length") == 0
     assert page.complaints == []
-
-
-def test_the_page_stays_light(written):
     assert written.stat().st_size < 1_500_000
 
 
 @pytest.mark.parametrize("width", [400, 1280])
 def test_the_map_is_no_wider_than_the_window(browser, written, width):
-    page = browser.open(written, width=width)
-    assert page.overflow <= 0
+    assert browser.open(written, width=width).overflow <= 0

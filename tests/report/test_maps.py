@@ -18,14 +18,21 @@ from cocite.config.map import Clustering
 from cocite.config.maps import Map
 from cocite.config.settings import entry_of
 from cocite.core.errors import InputError
-from cocite.core.randomness import generator
+from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.report.maps.clusters import NOISE, agreement, bend_of_distances, find_clusters, usual_min_samples
-from cocite.report.maps.layout import lay_out, write_layout
-from cocite.report.maps.packing import ABSENT, LARGEST, MapData, aligned, packed, quantised
-from cocite.report.maps.papers import write_papers
-from cocite.report.maps.scores import agreement_table
+from cocite.report.map_layout import (
+    NOISE,
+    agreement,
+    bend_of_distances,
+    find_clusters,
+    lay_out,
+    usual_min_samples,
+    write_layout,
+)
+from cocite.report.map_page import ABSENT, LARGEST, MapData, agreement_table, aligned, packed, quantised
+from cocite.report.map_papers import write_papers
 
+METHODS = ["tsne", pytest.param("umap", marks=pytest.mark.long)]  # whose libraries compile for half a minute
 VECTORS = generator(1, "map").normal(size=(120, 8)).astype(np.float32)
 
 
@@ -52,7 +59,7 @@ def benchmark(tmp_path):
         ),
     )
     judged = {"task": ["cite"] * 3, "query": ["2", "4", "words"], "candidate": ["1", "1", "3"], "relevance": [1, 0, 1]}
-    judgements = pa.table({**judged, "propensity": pa.nulls(3, pa.float64())})
+    judgements = pa.table({**judged, "propensity": pa.nulls(3, pa.float64()), "fold": pa.nulls(3, pa.int8())})
     write_table(tmp_path / "judgements.parquet", "judgements", judgements)
     rows = [("mag", "test", "1", ["b", "a"]), ("mag", "train", "3", ["a"]), ("year", "test", "1", ["1999"])]
     columns = ("task", "split", "document", "labels")
@@ -128,24 +135,27 @@ def by_entropies(classes, clusters):
     return homogeneity, completeness, 2 * homogeneity * completeness / both if both > 1e-12 else 0.0
 
 
+def agreed(classes, clusters):
+    found = agreement(pl.Series(classes), np.array(clusters))
+    return tuple(found[name] for name in ("homogeneity", "completeness", "v_measure"))
+
+
 def test_agreement_is_as_worked_out_by_hand():
-    found = agreement(["a", "a", "b", "b"], np.array([0, 0, 0, 1]))
     # H(class) = ln 2. In the first cluster 2 of 3 are a: H(class | cluster) = ¾ (ln 3 − ⅔ ln 2).
     # H(cluster) = ln 4 − ¾ ln 3. Of b, one paper is in each cluster: H(cluster | class) = ½ ln 2.
     homogeneity = 1 - 0.75 * (math.log(3) - 2 / 3 * math.log(2)) / math.log(2)
     completeness = 1 - 0.5 * math.log(2) / (math.log(4) - 0.75 * math.log(3))
-    assert found.homogeneity == pytest.approx(homogeneity)
-    assert found.completeness == pytest.approx(completeness)
-    assert found.v_measure == pytest.approx(2 * homogeneity * completeness / (homogeneity + completeness))
+    both = 2 * homogeneity * completeness / (homogeneity + completeness)
+    assert agreed(["a", "a", "b", "b"], [0, 0, 0, 1]) == pytest.approx((homogeneity, completeness, both))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(NOISE, 3)), min_size=1, max_size=40))
 def test_agreement_is_what_its_entropies_say_and_papers_in_no_cluster_are_one_of_their_own(pairs):
     classes, clusters = map(list, zip(*pairs, strict=True))
-    found = agreement(classes, np.array(clusters))
-    assert (found.homogeneity, found.completeness) == pytest.approx(by_entropies(classes, clusters)[:2], abs=1e-9)
-    if min(found.homogeneity, found.completeness) > 1e-6:
-        assert found.v_measure == pytest.approx(by_entropies(classes, clusters)[2])
+    found, expected = agreed(classes, clusters), by_entropies(classes, clusters)
+    assert found[:2] == pytest.approx(expected[:2], abs=1e-9)
+    if min(found[:2]) > 1e-6:
+        assert found[2] == pytest.approx(expected[2])
 
 
 def blobs(*sizes):
@@ -163,11 +173,8 @@ def test_groups_that_lie_apart_are_clusters_the_largest_first_and_a_paper_alone_
     assert clusters[100] == NOISE
 
 
-def test_the_core_of_a_cluster_takes_more_points_where_there_are_more():
+def test_the_core_of_a_cluster_takes_more_points_where_there_are_more_and_eps_may_be_given():
     assert [usual_min_samples(papers) for papers in (1, 20, 200, 3000, 10_000)] == [4, 4, 5, 8, 9]
-
-
-def test_eps_may_be_given():
     clusters, eps = find_clusters(blobs(40, 60), Clustering(eps=50.0))
     assert eps == 50
     assert set(clusters) == {0}
@@ -187,7 +194,7 @@ def test_eps_is_where_the_sorted_distances_are_farthest_below_the_line_between_t
     assert bend_of_distances(points, 5) == pytest.approx(curve[below.index(max(below))])
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_a_map_is_the_same_each_time_and_another_with_another_seed(method, metric):
     settings = map_with(method=method, metric=metric)
@@ -198,7 +205,7 @@ def test_a_map_is_the_same_each_time_and_another_with_another_seed(method, metri
     assert (once != other).any() or method == "tsne"  # which starts from principal components
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap"])
+@pytest.mark.parametrize("method", METHODS)
 def test_groups_of_papers_stay_together_on_a_map(method):
     groups = np.repeat([[0.0] * 6, [9.0] * 6, [0, 9.0] * 3], 40, axis=0)
     vectors = (groups + generator(1, "groups").normal(size=groups.shape)).astype(np.float32)
@@ -208,7 +215,7 @@ def test_groups_of_papers_stay_together_on_a_map(method):
     assert (between.argmin(axis=1) // 40 == np.arange(120) // 40).all()
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("papers", [0, 1, 2, 3, 4, 5, 6, 20])
 def test_a_few_papers_can_be_laid_out(method, papers):
     points = lay_out(VECTORS[:papers], map_with(method=method), seed=1)
@@ -216,7 +223,7 @@ def test_a_few_papers_can_be_laid_out(method, papers):
     assert np.isfinite(points).all()
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap"])
+@pytest.mark.parametrize("method", METHODS)
 def test_papers_that_a_model_does_not_tell_apart_lie_on_one_spot(method):
     points = lay_out(np.ones((40, 4), np.float32), map_with(method=method), seed=1)
     assert (points == points[0]).all()
@@ -289,14 +296,8 @@ def test_of_an_encoder_with_adapters_the_vectors_are_those_of_proximity(mapped):
     both = pa.table({**rows, "vector": vector_column(np.concatenate([*vectors.values()]))})
     write_table(mapped / "vectors.parquet", "document_embeddings", both)
     points, _ = laid_out(mapped)
-    expected = lay_out(VECTORS[20:40], map_with(), seed=laid_out_seed())
+    expected = lay_out(VECTORS[20:40], map_with(), seed=derive_seed(1, "map") % 2**32)
     assert np.allclose([[row["x"], row["y"]] for row in points], expected)
-
-
-def laid_out_seed():
-    from cocite.core.randomness import derive_seed
-
-    return derive_seed(1, "map") % 2**32
 
 
 def scored(**values):
@@ -305,12 +306,15 @@ def scored(**values):
     return pl.DataFrame([{**row, **agreed, **values}])
 
 
+def table_of(scores, kind, source="s2", folder="x"):
+    benchmarks = {"b": {"kind": kind, "folder": folder}}
+    configuration = {"corpus": {"source": source}, "benchmarks": benchmarks, "maps": {"m": {"benchmark": "b"}}}
+    return agreement_table("m", {"ours": scores}, {"configuration": configuration}).to_dicts()
+
+
 @pytest.mark.parametrize(("kind", "label"), [("scidocs", "mag"), ("scirepeval", "scidocs_mag")])
 def test_agreement_with_the_classes_of_mag_stands_beside_what_was_published(kind, label):
-    configuration = {"corpus": {"source": "s2"}, "benchmarks": {"b": {"kind": kind, "folder": "x"}}}
-    provenance = {"configuration": {**configuration, "maps": {"m": {"benchmark": "b"}}}}
-    both = pl.concat([scored(label=label), scored(label="field", homogeneity=None)])
-    rows = agreement_table("m", {"ours": both}, provenance).rows(named=True)
+    rows = table_of(pl.concat([scored(label=label), scored(label="field", homogeneity=None)]), kind)
     shown = [(row["model"], row["label"], row["source"], row["homogeneity"], row["completeness"]) for row in rows]
     assert shown == [
         ("ours", label, "b", "0.25", "0.50"),
@@ -322,20 +326,13 @@ def test_agreement_with_the_classes_of_mag_stands_beside_what_was_published(kind
     assert rows[1]["V-measure"] == "0.52"  # 2 · 0.41 · 0.72 / 1.13
 
 
-def test_nothing_published_stands_beside_generated_papers_or_other_labels():
-    configuration = {"corpus": {"source": "demo"}, "benchmarks": {"b": {"kind": "scirepeval", "folder": "demo"}}}
-    provenance = {"configuration": {**configuration, "maps": {"m": {"benchmark": "b"}}}}
-    for label in ("scidocs_mag", "field"):
-        assert len(agreement_table("m", {"ours": scored(label=label)}, provenance)) == 1
+@pytest.mark.parametrize("label", ["scidocs_mag", "field"])
+def test_nothing_published_stands_beside_generated_papers_or_other_labels(label):
+    assert len(table_of(scored(label=label), "scirepeval", source="demo", folder="demo")) == 1
 
 
 def test_a_map_without_labels_has_no_table():
-    configuration = {
-        "corpus": {"source": "s2"},
-        "benchmarks": {"b": {"kind": "scidocs"}},
-        "maps": {"m": {"benchmark": "b"}},
-    }
-    assert agreement_table("m", {"ours": scored().clear()}, {"configuration": configuration}).is_empty()
+    assert table_of(scored().clear(), "scidocs") == []
 
 
 def unpacked(text):

@@ -38,25 +38,19 @@ def scores() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def test_sets_stand_in_the_order_of_the_papers_that_choose(scores):
+def test_sets_stand_in_the_order_of_the_papers_that_choose_with_the_values_of_those_that_prove(scores):
     table = probes_table({"which": scores})
     assert table["triplets"].to_list() == ["good", "even", "untrained", "far"]
     assert table["choosing"].to_list() == ["83.0", "82.9", "79.0", "59.0"]
-
-
-def test_values_are_of_the_papers_that_prove_with_the_difference_from_the_best(scores):
-    best, even, untrained, _ = probes_table({"which": scores}).to_dicts()
+    best, even, untrained, _ = table.to_dicts()
     assert (best["cite"], best["cocite"], best["from the best"]) == ("85.0 ± 0.1", "83.0 ± 0.1", "")
     assert even["from the best"] == "-0.1 (-0.4 to +0.2)"
     assert (untrained["loss"], untrained["batch size"], untrained["cite"]) == ("", "", "81.0")
 
 
-def test_several_probes_are_told_apart_by_their_names(scores):
+def test_several_probes_are_told_apart_by_their_names_and_without_any_the_table_is_empty(scores):
     table = probes_table({"one": scores, "other": scores})
     assert table["probe"].to_list() == ["one"] * 4 + ["other"] * 4
-
-
-def test_without_probes_the_table_is_empty():
     assert len(probes_table({})) == 0
 
 

@@ -1,86 +1,75 @@
-"""The report's tables of models say what the scores say."""
+"""The report's tables of models say what the scores say, and what has none."""
 
 import polars as pl
+import pyarrow as pa
 import pytest
+from tests.configurations import recorded
 
 from cocite.config.benchmarks import declared
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
+from cocite.evaluation.benchmark import write_rows
 from cocite.report.inputs import graph_embeddings
 from cocite.report.results import read_scored
-from cocite.report.scores import models_by_format
+from cocite.report.scores import difficulties, empty_fields, failures, incomplete, losses, models_by_format, tasks
 
-MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
+MODEL = {"triplets": "near", "encoder": "e", "lr": 0.1}
+BAND = {"sampler": "neighbours", "embedding": "g", "per_query": 7, "k_positive": 25}
 CONFIGURATION = {
+    "triplets": {
+        "near": {**BAND, "k_negative": 1000},
+        "far": {**BAND, "k_negative": [4000, 5000]},
+        "fewer": {**BAND, "k_negative": 1000, "per_query": 5},
+    },
     "models": {"infonce": {**MODEL, "loss": {"kind": "infonce"}}, "triplet": {**MODEL, "loss": {"kind": "triplet"}}},
     "encoders": {"e": {}},
     "benchmarks": {"holdout": {"kind": "holdout"}, "sre": {"kind": "scirepeval"}},
 }
 
 
-def score(
-    model,
-    value,
-    *,
-    benchmark="sre",
-    task="fos",
-    metric=None,
-    format="classification",
-    seed=1,
-    evaluation=1,
-    mode="both",
-):
-    return {
-        "model": model,
-        "seed": seed,
-        "benchmark": benchmark,
-        "task": task,
-        "metric": metric or declared(task).metrics[0],
-        "evaluation_seed": evaluation,
-        "format": format,
-        "value": value,
-        "mode": mode,
-    }
+def score(model, value, task="fos", *, benchmark="sre", metric=None, format=None, seed=1, evaluation=1, mode="both"):
+    known = declared(task)
+    of = {"benchmark": benchmark, "task": task, "metric": metric or known.metrics[0], "format": format or known.format}
+    counts = {"documents": 90, "missing": 0, "unscored": 0}
+    return {"model": model, "seed": seed, "evaluation_seed": evaluation, "value": value, "mode": mode, **of, **counts}
+
+
+def by_format(*scores, **configuration):
+    return models_by_format(pl.DataFrame(scores), recorded({**CONFIGURATION, **configuration}))
+
+
+def cells(column, *scores, **configuration):
+    table = by_format(*scores, **configuration)
+    return dict(zip(table["model"], table[column], strict=True))
+
+
+OF_CLASSES = "sre: classification"
 
 
 def test_a_format_is_the_mean_of_its_tasks_and_seeds_deviate():
-    scores = pl.DataFrame(
-        [
-            score("triplet", 60.0, task="fos"),
-            score("triplet", 80.0, task="drsm"),
-            score("triplet", 70.0, task="fos", seed=2),
-            score("triplet", 74.0, task="drsm", seed=2),
-        ]
-    )
-    table = models_by_format(scores, CONFIGURATION)
-    assert table.to_dicts() == [{"model": "triplet", "sre: classification": "71.0 ± 1.4"}]  # 70 and 72
+    values = {("fos", 1): 60.0, ("drsm", 1): 80.0, ("fos", 2): 70.0, ("drsm", 2): 74.0}
+    table = by_format(*(score("triplet", value, task, seed=seed) for (task, seed), value in values.items()))
+    assert table.to_dicts() == [{"model": "triplet", OF_CLASSES: "71.0 ± 1.4"}]  # 70 and 72
 
 
 def test_a_format_is_the_mean_over_the_first_metric_of_each_task():
     values = {
-        ("beir_scifact", "ndcg_cut_10"): 60.0,
-        ("beir_scifact", "recall_100"): 90.0,
-        ("beir_nfcorpus", "ndcg_cut_10"): 30.0,
-        ("beir_nfcorpus", "recip_rank_10"): 70.0,
+        ("beir", "beir_scifact", "ndcg_cut_10"): 60.0,
+        ("beir", "beir_scifact", "recall_100"): 90.0,
+        ("beir", "beir_nfcorpus", "ndcg_cut_10"): 30.0,
+        ("beir", "beir_nfcorpus", "recip_rank_10"): 70.0,
+        **{("cube", "csfcube_method", metric): 40.0 for metric in ("map", "Rprec")},
+        ("cube", "csfcube_method", declared("csfcube_method").metrics[0]): 80.0,
+        ("sre", "biomimicry", "f1_with_few_shot"): 50.0,
     }
     scores = [
-        score("bm25", value, benchmark="beir", task=task, metric=metric, format="search")
-        for (task, metric), value in values.items()
+        score("bm25", value, task, benchmark=name, metric=metric) for (name, task, metric), value in values.items()
     ]
-    facets = {"ndcg_csfcube": 80.0, "map": 40.0, "Rprec": 70.0}
-    scores += [
-        score("bm25", value, benchmark="cube", task="csfcube_method", metric=metric, format="proximity")
-        for metric, value in facets.items()
-    ]
-    scores += [score("bm25", 50.0, task="biomimicry", metric="f1_with_few_shot")]
     beir = {"kind": "beir", "datasets": {"scifact": "x", "nfcorpus": "y"}}
     benchmarks = {"sre": {"kind": "scirepeval"}, "beir": beir, "cube": {"kind": "csfcube"}}
-    [row] = models_by_format(pl.DataFrame(scores), {**CONFIGURATION, "benchmarks": benchmarks}).to_dicts()
-    first = declared("csfcube_method").metrics[0]
-    assert row == {
-        "model": "bm25",
-        "sre: classification": "50.0",
-        "beir: search": "45.0",
-        "cube: proximity": str(facets[first]),
-    }
+    assert by_format(*scores, benchmarks=benchmarks).to_dicts() == [
+        {"model": "bm25", OF_CLASSES: "50.0", "beir: search": "45.0", "cube: proximity": "80.0"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,89 +80,208 @@ def test_a_format_is_the_mean_over_the_first_metric_of_each_task():
 def test_a_task_that_repeats_the_queries_of_others_is_not_averaged_with_them(listed, cell, folds):
     values = {"csfcube_background": 10.0, "csfcube_method": 30.0, "csfcube_all": 90.0}
     metric = "map_folds" if folds else "map"
-    scores = [
-        score("bm25", values[task], benchmark="cube", task=task, metric=metric, format="proximity") for task in listed
-    ]
-    benchmarks = {"cube": {"kind": "csfcube", "folds": folds, "tasks": listed}}
-    table = models_by_format(pl.DataFrame(scores), {**CONFIGURATION, "benchmarks": benchmarks})
+    scores = [score("bm25", values[task], task, benchmark="cube", metric=metric) for task in listed]
+    table = by_format(*scores, benchmarks={"cube": {"kind": "csfcube", "folds": folds, "tasks": listed}})
     assert table.to_dicts() == [{"model": "bm25", "cube: proximity": cell}]
 
 
-def test_the_deviation_is_over_training_seeds_whatever_evaluation_seeds_there_are():
-    values = {(1, 1): 60.0, (1, 2): 64.0, (2, 1): 70.0, (2, 2): 74.0}
+@pytest.mark.parametrize(
+    ("values", "cell"),
+    [
+        ({(1, 1): 60.0, (1, 2): 64.0, (2, 1): 70.0, (2, 2): 74.0}, "67.0 ± 7.1"),  # of 62 and 72; of all four, 6.0
+        ({(0, 1): 60.0, (0, 2): 64.0}, "62.0 ± 2.8"),
+    ],
+)
+def test_the_deviation_is_over_training_seeds_and_of_what_was_trained_once_over_evaluation_seeds(values, cell):
     scores = [score("triplet", value, seed=seed, evaluation=of) for (seed, of), value in values.items()]
-    table = models_by_format(pl.DataFrame(scores), CONFIGURATION)
-    assert table["sre: classification"].item() == "67.0 ± 7.1"  # of 62 and 72; of all four it would be 6.0
-
-
-def test_what_was_trained_once_deviates_over_evaluation_seeds():
-    scores = [score("random", value, seed=0, evaluation=of) for of, value in ((1, 60.0), (2, 64.0))]
-    assert models_by_format(pl.DataFrame(scores), CONFIGURATION)["sre: classification"].item() == "62.0 ± 2.8"
+    assert cells(OF_CLASSES, *scores) == {"triplet": cell}
 
 
 def test_the_holdout_has_a_column_for_each_task_and_metric():
-    scores = pl.DataFrame(
-        [
-            score("bm25", 50.0, benchmark="holdout", task="cite", metric="map", format="proximity"),
-            score("bm25", 60.0, benchmark="holdout", task="cite", metric="ndcg", format="proximity"),
-            score("bm25", 70.0, benchmark="holdout", task="cocite", metric="map", format="proximity"),
-        ]
-    )
-    columns = models_by_format(scores, CONFIGURATION).columns
-    assert columns == ["model", "holdout: cite MAP", "holdout: cite nDCG", "holdout: cocite MAP"]
+    asked = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map")]
+    scores = [score("bm25", 50.0, task, benchmark="holdout", metric=metric) for task, metric in asked]
+    assert by_format(*scores).columns == ["model", "holdout: cite MAP", "holdout: cite nDCG", "holdout: cocite MAP"]
 
 
-def test_the_published_mode_comes_first_in_every_format():
-    formats, modes = ("regression", "classification"), ("correct", "compat")
-    scores = pl.DataFrame([score("bm25", 1.0, format=format, mode=mode) for mode in modes for format in formats])
-    assert models_by_format(scores, CONFIGURATION).columns[1:] == [
-        f"sre: {format} ({mode})" for format in ("classification", "regression") for mode in ("compat", "correct")
+def test_models_and_benchmarks_come_as_configured_formats_and_modes_as_in_the_literature():
+    formats, modes, benchmarks = ("search", "regression", "classification"), ("correct", "compat"), ("a", "z")
+    names = ("bm25", "triplet", "untrained_e", "infonce", "random")
+    scores = [
+        score(name, 1.0, benchmark=benchmark, format=format, mode=mode)
+        for name in names
+        for benchmark in benchmarks
+        for format in formats
+        for mode in modes
+    ]
+    table = by_format(*scores, benchmarks={key: {"kind": "scirepeval"} for key in ("z", "a")})
+    assert table["model"].to_list() == ["infonce", "triplet", "untrained_e", "bm25", "random"]
+    assert table.columns[1:] == [
+        f"{name}: {format} ({mode})"
+        for name in ("z", "a")
+        for format in ("classification", "regression", "search")
+        for mode in ("compat", "correct")
     ]
 
 
-def test_models_come_in_the_order_of_the_configuration_and_baselines_after():
-    scores = pl.DataFrame([score(name, 1.0) for name in ("bm25", "triplet", "untrained_e", "infonce", "random")])
-    ordered = ["infonce", "triplet", "untrained_e", "bm25", "random"]
-    assert models_by_format(scores, CONFIGURATION)["model"].to_list() == ordered
-
-
-def test_benchmarks_come_in_the_order_of_the_configuration_and_formats_in_that_of_the_literature():
-    formats = ("search", "regression", "classification")
-    scores = pl.DataFrame(
-        [score("bm25", 1.0, benchmark=name, format=format) for name in ("a", "z") for format in formats]
-    )
-    configuration = {**CONFIGURATION, "benchmarks": {key: {"kind": "scirepeval"} for key in ("z", "a")}}
-    of_each = ["classification", "regression", "search"]
-    expected = ["model", *(f"{name}: {format}" for name in ("z", "a") for format in of_each)]
-    assert models_by_format(scores, configuration).columns == expected
-
-
-def test_a_score_says_its_mode_where_there_are_two():
-    scores = pl.DataFrame(
-        [score("triplet", 1.0, mode="compat"), score("triplet", 2.0, format="proximity", task="relish")]
-    )
-    assert models_by_format(scores, CONFIGURATION).columns == [
-        "model",
-        "sre: classification (compat)",
-        "sre: proximity",
+def test_a_model_that_was_not_scored_on_a_format_has_a_dash_and_a_mode_is_named_where_there_are_two():
+    table = by_format(score("triplet", 1.0, mode="compat"), score("bm25", 2.0, "search"))
+    assert table.to_dicts() == [
+        {"model": "triplet", "sre: classification (compat)": "1.0", "sre: search": "–"},
+        {"model": "bm25", "sre: classification (compat)": "–", "sre: search": "2.0"},
     ]
-
-
-def test_a_model_that_was_not_scored_on_a_format_has_a_dash():
-    scores = pl.DataFrame([score("triplet", 1.0), score("bm25", 2.0, format="search", task="search")])
-    table = models_by_format(scores, CONFIGURATION)
-    assert table.filter(model="bm25")["sre: classification"].item() == "–"
 
 
 def test_a_mean_that_lacks_a_task_says_over_how_many_it_is():
-    scores = [score("triplet", 60.0), score("triplet", 80.0, task="drsm"), score("infonce", 70.0)]
-    table = models_by_format(pl.DataFrame(scores), CONFIGURATION)
-    cells = dict(zip(table["model"], table["sre: classification"], strict=True))
-    assert cells == {"triplet": "70.0", "infonce": "70.0 (1 of 2 tasks)"}
+    scores = [score("triplet", 60.0), score("triplet", 80.0, "drsm"), score("infonce", 70.0)]
+    assert cells(OF_CLASSES, *scores) == {"triplet": "70.0", "infonce": "70.0 (1 of 2 tasks)"}
 
 
 def test_a_run_without_benchmarks_or_graph_embeddings_has_empty_tables(tmp_path):
-    nothing = {"models": {}, "encoders": {}, "benchmarks": {}}
+    nothing = recorded({"models": {}, "encoders": {}, "benchmarks": {}, "baselines": {}})
     scores = read_scored(tmp_path, nothing, "scores")
     assert models_by_format(scores, nothing).columns == ["model"]
     assert graph_embeddings({}, nothing).is_empty()
+
+
+def test_what_could_not_be_scored_is_listed_by_benchmark_and_task():
+    rows = [("m", 2, "sre", "fos", "too few"), ("m", 1, "sre", "fos", "too few"), ("n", 1, "sre", "drsm", "no vector")]
+    found = pl.DataFrame(rows, schema=["model", "seed", "benchmark", "task", "reason"], orient="row")
+    assert failures(found).rows() == [
+        ("sre", "drsm", "n", "1", "no vector"),
+        ("sre", "fos", "m", "1", "too few"),
+        ("sre", "fos", "m", "2", "too few"),
+    ]
+
+
+def test_a_benchmark_has_a_row_for_each_model_and_a_column_for_each_metric_of_its_tasks():
+    scores = [score("random", 9.96, seed=0), score("triplet", 60.0), score("triplet", 62.0, seed=2)]
+    found = tasks(pl.DataFrame([*scores, score("random", 5.0, "drsm", mode="compat")]), recorded(CONFIGURATION))
+    assert list(found) == ["sre"]
+    assert found["sre"].to_dicts() == [
+        {"model": "triplet", "drsm macro F1 (compat)": "–", "fos macro F1": "61.0 ± 1.4"},
+        {"model": "random", "drsm macro F1 (compat)": "5.0", "fos macro F1": "10.0"},
+    ]
+
+
+def test_tasks_that_lack_documents_are_listed_with_the_most_that_any_model_lacks():
+    lacking = {"missing": 3, "unscored": 3}
+    scores = [score("triplet", 60.0), score("other", 60.0) | lacking, score("triplet", 50.0, "drsm")]
+    assert incomplete(pl.DataFrame(scores)).rows() == [("sre", "fos", "3 of 90", "3")]
+
+
+def test_what_no_model_can_find_or_tell_apart_is_listed_where_there_is_any():
+    def searched(task, unfindable, copies):
+        return score("triplet", 60.0) | {"task": task, "searched": 80, "copies": copies, "unfindable": unfindable}
+
+    nothing = {"searched": None, "copies": None, "unfindable": None, "missing": 2, "unscored": 2}
+    scores = [searched("a", 3, 0), searched("b", 0, 9), searched("c", 0, 0), score("triplet", 1.0) | nothing]
+    columns = ("documents without a vector", "left out of the score")
+    columns += ("judged relevant, but not in the collection", "documents that repeat a text")
+    found = incomplete(pl.DataFrame(scores))
+    assert found.columns == ["benchmark", "task", *columns]
+    assert found.rows() == [
+        ("sre", "a", "0 of 90", "0", "3", "0 of 80"),
+        ("sre", "b", "0 of 90", "0", "0", "9 of 80"),
+        ("sre", "fos", "2 of 90", "2", "–", "–"),
+    ]
+
+
+def curve(*measured, seed=1):
+    return pl.DataFrame(
+        [
+            {"seed": seed, "step": step, "metric": f"validation_{name}", "value": value}
+            for step, loss, accuracy in measured
+            for name, value in (("loss", loss), ("accuracy", accuracy))
+        ]
+    )
+
+
+def compared(table, curves=None, **models):
+    """The models that a table compares."""
+    configuration = {**CONFIGURATION, "models": models}
+    curves = curves or dict.fromkeys(models, curve((1, 0.5, 0.7)))
+    return table(pl.DataFrame([score(name, 1.0) for name in models]), curves, recorded(configuration))
+
+
+def test_losses_are_compared_by_the_accuracy_of_the_state_that_was_kept_over_the_seeds():
+    seeds = pl.concat([curve((1, 0.4, 0.8), (2, 0.5, 0.9), seed=1), curve((1, 0.6, 0.5), (2, 0.4, 0.84), seed=2)])
+    curves = {"triplet": seeds, "infonce": curve((1, 0.5, 0.7), (2, 0.4, 0.8), (3, 0.6, 0.9))}
+    table = compared(losses, curves, **CONFIGURATION["models"])
+    accuracies = dict(zip(table["loss"], table["validation accuracy"], strict=True))
+    assert accuracies == {"infonce": "80.0", "triplet": "82.0 ± 2.8"}  # 80 and 84
+
+
+def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():
+    long = {**MODEL, "loss": {"kind": "angle", "temperature": 20.0}, "lr": 9}
+    assert compared(losses, **CONFIGURATION["models"], long=long)["model"].to_list() == ["infonce", "triplet"]
+    assert compared(losses, triplet=CONFIGURATION["models"]["triplet"]).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("other", "rows"),
+    [
+        ({"triplets": "far"}, [("first", "25", "1000", "70.0"), ("second", "25", "4000–5000", "70.0")]),
+        ({"triplets": "fewer"}, []),
+        ({"triplets": "far", "lr": 9}, []),
+    ],
+)
+def test_models_are_compared_by_their_bands_if_they_differ_in_nothing_else(other, rows):
+    first = CONFIGURATION["models"]["triplet"]
+    table = compared(difficulties, first=first, second={**first, **other})
+    found = [] if table.is_empty() else table.select("model", "k⁺", "k⁻", "validation accuracy").rows()
+    assert found == rows
+
+
+READING = {
+    "encoders": {
+        "plain": {},
+        "specter": {"text": ["title", "abstract", "venue", "authors"]},
+        "years": {"text": ["title", "year"]},
+    },
+    "models": {"m": {"encoder": "specter"}, "further": {"from": "m"}, "p": {"encoder": "plain"}},
+    "benchmarks": {"b": {"kind": "scidocs"}},
+}
+ALL = "everything that reads texts"
+PAPER = {"title": "A title", "abstract": "An abstract", "is_query": False}
+QUERY = {"title": "some words", "abstract": None, "is_query": True}
+
+
+def write_documents(results, rows):
+    documents = [{"document": str(n), "more": [], **row} for n, row in enumerate(rows)]
+    schema = empty_schema(TABLES["documents"])
+    if not any("is_query" in row for row in documents):
+        schema = pa.schema([field for field in schema if field.name != "is_query"])
+    path = results / "evaluation/b/documents.parquet"
+    write_table(path, "documents", pa.Table.from_pylist(documents, schema=schema))
+
+
+@pytest.mark.parametrize(
+    ("documents", "fields", "expected"),
+    [
+        ([PAPER], [("0", ("Venue", ["A"], 1999))], []),
+        ([PAPER], [("0", (None, ["A"], 1999))], [("b", "venue", 1, "untrained_specter, m, further")]),
+        ([PAPER, PAPER], [("1", ("Venue", [], None)), ("0", (None, None, None))], ["authors", "year"]),
+        ([PAPER], [], ["venue", "authors", "year"]),
+        ([PAPER | {"abstract": None}, PAPER | {"abstract": ""}], [("0", ("V", ["A"], 1))], [("b", "abstract", 2, ALL)]),
+        ([PAPER | {"abstract": None}, PAPER], [("0", ("V", ["A"], 1))], []),
+        ([PAPER | {"abstract": None}, QUERY | {"abstract": "of a query"}], [("0", ("V", ["A"], 1))], ["abstract"]),
+        ([QUERY], [("0", ("V", ["A"], 1))], []),
+        ([PAPER | {"title": None}], [("0", ("V", ["A"], 1))], ["title"]),
+    ],
+)
+def test_a_field_that_is_empty_for_every_document_is_named_with_what_reads_it(tmp_path, documents, fields, expected):
+    write_documents(tmp_path, documents)
+    write_rows(
+        tmp_path / "evaluation/b/document_fields.parquet",
+        "document_fields",
+        [(name, *values) for name, values in fields],
+    )
+    found = empty_fields(tmp_path, recorded(READING)).rows()
+    assert [row if isinstance(expected[at], tuple) else row[1] for at, row in enumerate(found)] == expected
+
+
+def test_without_an_encoder_that_reads_more_no_further_field_is_looked_at(tmp_path):
+    write_documents(tmp_path, [{"title": "A title", "abstract": None}])
+    plain = {"encoders": {"plain": {}}, "models": {}, "benchmarks": {"b": {"kind": "beir"}}}
+    assert empty_fields(tmp_path, recorded(plain)).rows() == [("b", "abstract", 1, ALL)]
+    assert empty_fields(tmp_path, recorded(plain | {"benchmarks": {}})).is_empty()

@@ -2,12 +2,18 @@
 
 import polars as pl
 import pytest
+from tests.configurations import recorded as configured
 
 from cocite.report.summary import best_scores, facts, what_is_generated
 
 BUILT = {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 4000}
 STATISTICS = pl.DataFrame({"measure": ["papers", "papers with text", "citations"], "value": [3000, 2806, 41_572]})
 COSTS = pl.DataFrame({"rule": ["train_encoder", "ingest"], "cpu_seconds": [90.0, 10.0], "peak_mb": [700.0, 300.0]})
+
+
+def lines(recorded, trained_in=None):
+    """The facts of a run."""
+    return facts(recorded, STATISTICS, COSTS, 61.0, trained_in or {})
 
 
 def provenance(source="demo", seeds=((1,),), **benchmarks):
@@ -28,7 +34,7 @@ def provenance(source="demo", seeds=((1,),), **benchmarks):
     ],
 )
 def test_the_corpus_is_described_by_its_source_release_and_size(source, said):
-    assert facts(provenance(source), STATISTICS, COSTS, 61.0)["Corpus"].startswith(said)
+    assert lines(provenance(source))["Corpus"].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -41,48 +47,37 @@ def test_the_corpus_is_described_by_its_source_release_and_size(source, said):
     ],
 )
 def test_models_are_counted_with_their_seeds(seeds, said):
-    assert facts(provenance(seeds=seeds), STATISTICS, COSTS, 61.0)["Models"] == said
+    assert lines(provenance(seeds=seeds))["Models"] == said
 
 
 def test_time_memory_and_machine_are_stated():
-    lines = facts(provenance(), STATISTICS, COSTS, 61.0)
-    assert lines["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
-    assert lines["Processor time"] == "0:01:40 of all steps together"
-    assert lines["Largest memory"] == "700 MB, a job of the rule train_encoder"
-    assert lines["Machine"] == "P, 2 cores, 8 GB of memory, H200"
-    assert lines["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")
+    said = lines(provenance())
+    assert said["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
+    assert said["Processor time"] == "0:01:40 of all steps together"
+    assert said["Largest memory"] == "700 MB, a job of the rule train_encoder"
+    assert said["Machine"] == "P, 2 cores, 8 GB of memory, H200"
+    assert said["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")
 
 
 REAL = {"kind": "csfcube", "folder": "x"}
 OTHERS = {"models": {}, "encoders": {"e": {"package": "p"}}, "baselines": {"bm25": {"kind": "bm25"}}}
 """Of a comparison of what exists."""
-NOTHING = "say nothing about real papers"
+HELD_OUT = {"h": {"kind": "holdout"}}
+NOTHING, LEARNED = "say nothing about real papers", "learned from generated papers"
 
 
 @pytest.mark.parametrize(
     ("source", "benchmarks", "others", "said", "not_said"),
     [
-        ("s2", {"h": {"kind": "holdout"}}, {}, None, None),
+        ("s2", HELD_OUT, {}, None, None),
         ("demo", {}, {}, "made up the corpus with its citations: no such papers exist.", "benchmark"),
-        (
-            "demo",
-            {"h": {"kind": "holdout"}},
-            {},
-            "the corpus with its citations and the benchmark h: ",
-            "not generated",
-        ),
+        ("demo", HELD_OUT, {}, "the corpus with its citations and the benchmark h: ", "not generated"),
         ("directory", {"d": {"kind": "scirepeval", "folder": "demo"}}, {}, "made up the benchmark d: ", "the corpus"),
         ("demo", {"real": REAL}, OTHERS, None, None),
         ("demo", {"real": REAL, "other": REAL}, OTHERS, None, None),
         ("demo", {}, OTHERS, "made up the corpus with its citations: ", "benchmark"),
-        ("demo", {"real": REAL}, {}, "learned from generated papers", NOTHING),
-        (
-            "demo",
-            {"real": REAL},
-            {**OTHERS, "encoders": {"e": {"build": {}}}},
-            "learned from generated papers",
-            NOTHING,
-        ),
+        ("demo", {"real": REAL}, {}, LEARNED, NOTHING),
+        ("demo", {"real": REAL}, {**OTHERS, "encoders": {"e": {"build": {}}}}, LEARNED, NOTHING),
         (
             "demo",
             {"real": REAL},
@@ -92,7 +87,7 @@ NOTHING = "say nothing about real papers"
         ),
         (
             "demo",
-            {"h": {"kind": "holdout"}, "real": REAL},
+            {**HELD_OUT, "real": REAL},
             OTHERS,
             f"The scores on the benchmark h {NOTHING}. The documents of the benchmark real are not generated.",
             "learned",
@@ -108,7 +103,7 @@ def test_what_is_generated_is_named_with_the_scores_that_it_touches(source, benc
 
 def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whether_it_is_generated():
     asked = {"h": {"kind": "holdout"}, "s": {"kind": "scirepeval", "folder": "demo", "tasks": ["fos"]}}
-    said = facts(provenance("s2", **asked), STATISTICS, COSTS, 61.0)["Benchmarks"]
+    said = lines(provenance("s2", **asked))["Benchmarks"]
     assert said == "h: papers held out of everything (2 tasks); s: SciRepEval (1 task, generated)"
 
 
@@ -124,14 +119,14 @@ def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whethe
 def test_the_page_names_what_was_computed_in(configured, trained_in, said):
     recorded = provenance("s2")
     recorded["configuration"]["precision"] = configured
-    assert facts(recorded, STATISTICS, COSTS, 61.0, trained_in)["Precision"].endswith(said)
+    assert lines(recorded, trained_in)["Precision"].endswith(said)
 
 
 def test_baselines_are_named_with_their_kinds():
     recorded = provenance("s2")
-    assert facts(recorded, STATISTICS, COSTS, 61.0)["Baselines"] == "bm25; random"
+    assert lines(recorded)["Baselines"] == "bm25; random"
     recorded["configuration"]["baselines"] = {"bm25": {"kind": "bm25"}, "rare": {"kind": "sif", "of": "ft"}}
-    assert facts(recorded, STATISTICS, COSTS, 61.0)["Baselines"] == "bm25; rare: sif"
+    assert lines(recorded)["Baselines"] == "bm25; rare: sif"
 
 
 def score(model, value, *, seed=1, task="cite", metric="map"):
@@ -144,20 +139,28 @@ def comparison(model, other, difference):
     return row | {"difference": difference, "low": difference - 1, "high": difference + 2}
 
 
-def average(model, mean, *, values=4, mode="compat", deviation=None):
-    row = {"benchmark": "s", "model": model, "mode": mode, "over": "all", "average": "all"}
+def average(model, mean, *, values=4, mode="compat", deviation=None, of=("all", "all")):
+    row = {"benchmark": "s", "model": model, "mode": mode, "over": of[0], "average": of[1]}
     return row | {"mean": mean, "deviation": deviation, "values": values}
 
 
-NO_AVERAGES = pl.DataFrame(schema={"benchmark": pl.String, "over": pl.String, "average": pl.String})
+def best(recorded, scores=(), compared=(), averages=()):
+    """The rows of the table of the best models."""
+    frames = [
+        pl.DataFrame([*rows, row]).head(len(rows))  # with all columns, if there is no row as well
+        for rows, row in (
+            (scores, score("m0", 1.0)),
+            (averages, average("m0", 1.0, deviation=0.5)),
+            (compared, comparison("m0", "m1", 1.0)),
+        )
+    ]
+    return best_scores(*frames, configured(recorded["configuration"])).rows()
 
 
 def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
     scores = [score("m0", 60.0), score("m1", 70.0), score("m1", 74.0, seed=2), score("bm25", 99.0, seed=0)]
     compared = [comparison("m1", "untrained_e", 30.0), comparison("bm25", "m1", 27.0), comparison("bm25", "m0", 39.0)]
-    configuration = provenance(seeds=[(1,), (1, 2)], h={"kind": "holdout"})["configuration"]
-    found = best_scores(pl.DataFrame(scores), NO_AVERAGES, pl.DataFrame(compared), configuration)
-    assert found.rows() == [
+    assert best(provenance(seeds=[(1,), (1, 2)], **HELD_OUT), scores, compared) == [
         ("h", "cite MAP", "m1", "72.0 ± 2.8", "+30.0 (+29.0 to +32.0)", "−27.0 (−29.0 to −26.0)"),
     ]
 
@@ -171,61 +174,50 @@ def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
     ],
 )
 def test_the_best_model_is_that_by_the_metric_that_the_tasks_have(entry, metric, label):
-    configuration = provenance(seeds=[(1,), (1,)], s=entry)["configuration"]
-    found = pl.DataFrame(
-        average(model, mean, mode="both") | {"over": "metric", "average": metric}
-        for model, mean in (("m0", 40.0), ("m1", 50.0))
-    )
-    none = pl.DataFrame([comparison("m1", "m0", 10.0)])
-    [row] = best_scores(pl.DataFrame([score("m0", 60.0)]), found, none, configuration).rows()
+    averages = [average(f"m{n}", mean, mode="both", of=("metric", metric)) for n, mean in enumerate((40.0, 50.0))]
+    [row] = best(provenance(seeds=[(1,), (1,)], s=entry), averages=averages)
     assert row[:4] == ("s", label, "m1", "50.0")
 
 
 def test_an_oracle_is_never_the_best_model():
-    scores = [score("m0", 60.0), score("m1", 70.0)]
-    configuration = provenance(seeds=[(1,), (1,)], h={"kind": "holdout"})["configuration"]
-    configuration["triplets"] = {"answers": {"sampler": "oracle", "benchmark": "h"}, "t": {"sampler": "citations"}}
-    configuration["models"]["m0"]["triplets"] = "t"
-    configuration["models"]["m1"]["triplets"] = "answers"
-    none = pl.DataFrame([comparison("m1", "m0", 10.0)])
-    [row] = best_scores(pl.DataFrame(scores), NO_AVERAGES, none, configuration).rows()
+    recorded = provenance(seeds=[(1,), (1,)], **HELD_OUT)
+    sets = {"answers": {"sampler": "oracle", "benchmark": "h"}, "t": {"sampler": "citations"}}
+    recorded["configuration"]["triplets"] = sets
+    for name, of in (("m0", "t"), ("m1", "answers")):
+        recorded["configuration"]["models"][name]["triplets"] = of
+    [row] = best(recorded, [score("m0", 60.0), score("m1", 70.0)])
     assert row[2] == "m0"
 
 
 @pytest.mark.parametrize(
     ("baselines", "gains"),
     [
-        (
-            {"r": {"kind": "random"}, "words": {"kind": "bm25"}, "more": {"kind": "bm25"}},
-            {"above words": "+9.0 (+8.0 to +11.0)"},
-        ),
-        ({"r": {"kind": "random"}}, {}),
-        ({}, {}),
+        ({"r": {"kind": "random"}, "words": {"kind": "bm25"}, "more": {"kind": "bm25"}}, ["+9.0 (+8.0 to +11.0)"]),
+        ({"r": {"kind": "random"}}, []),
+        ({}, []),
     ],
 )
 def test_the_best_model_is_measured_against_the_first_baseline_that_ranks_by_words_if_there_is_one(baselines, gains):
-    configuration = provenance(seeds=[(1,)], h={"kind": "holdout"})["configuration"] | {"baselines": baselines}
-    compared = pl.DataFrame([comparison("m0", "words", 9.0), comparison("m0", "more", 5.0)])
-    found = best_scores(pl.DataFrame([score("m0", 60.0)]), NO_AVERAGES, compared, configuration)
-    [row] = found.rows(named=True)
-    assert {name: cell for name, cell in row.items() if name.startswith("above")} == {"above its encoder": "–", **gains}
+    recorded = provenance(**HELD_OUT)
+    recorded["configuration"]["baselines"] = baselines
+    [row] = best(recorded, [score("m0", 60.0)], [comparison("m0", "words", 9.0), comparison("m0", "more", 5.0)])
+    assert list(row[4:]) == ["–", *gains]
 
 
 def test_the_best_model_may_be_one_in_a_space_of_its_own_and_is_measured_against_its_encoder():
+    recorded = provenance(**HELD_OUT)
+    recorded["configuration"]["models"]["m0"]["spaces"] = ["result"]
     scores = [score("m0", 60.0), score("m0_in_result", 80.0), score("bm25", 70.0, seed=0)]
     compared = [comparison("m0_in_result", "untrained_e", 30.0), comparison("m0_in_result", "bm25", 10.0)]
-    configuration = provenance(seeds=[(1,)], h={"kind": "holdout"})["configuration"]
-    configuration["models"]["m0"]["spaces"] = ["result"]
-    [row] = best_scores(pl.DataFrame(scores), NO_AVERAGES, pl.DataFrame(compared), configuration).rows()
+    [row] = best(recorded, scores, compared)
     assert row[2:5] == ("m0_in_result", "80.0", "+30.0 (+29.0 to +32.0)")
 
 
 def test_by_averages_models_with_all_values_compete_mode_by_mode():
     averages = [average("m0", 60.0), average("m1", 65.5, deviation=0.5), average("untrained_e", 40.0)]
     averages += [average("m0", 99.0, values=3, mode="compat"), average("m0", 50.0, mode="correct")]
-    configuration = provenance(seeds=[(1,), (1, 2)], s={"kind": "scirepeval", "folder": "x"})["configuration"]
-    scores, compared = pl.DataFrame([score("m0", 1.0)]), pl.DataFrame([comparison("m0", "m1", 1.0)])
-    assert best_scores(scores, pl.DataFrame(averages), compared, configuration).rows() == [
+    recorded = provenance(seeds=[(1,), (1, 2)], s={"kind": "scirepeval", "folder": "x"})
+    assert best(recorded, averages=averages) == [
         ("s", "average of 4 values (compat)", "m1", "65.5 ± 0.5", "+25.5", "–"),
         ("s", "average of 4 values (correct)", "m0", "50.0", "–", "–"),
     ]

@@ -1,12 +1,13 @@
 """Each model is a point: short queries to the right, documents up; labels cover nothing."""
 
-import re
 from itertools import combinations
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.configurations import recorded
+from tests.report.conftest import texts
 from tests.report.made_page import page_of
 from tests.report.made_run import configuration_of
 
@@ -44,18 +45,21 @@ def everything(model, short, documents, seed=1):
 
 
 def points(scores):
-    return {point.model: point for point in points_of(pl.DataFrame(scores), sides_of(CONFIGURATION), CONFIGURATION)}
+    return {
+        point.model: point
+        for point in points_of(pl.DataFrame(scores), sides_of(recorded(CONFIGURATION)), recorded(CONFIGURATION))
+    }
 
 
 def test_searches_ask_with_short_queries_and_rankings_with_documents_unless_said_otherwise():
-    short, documents = sides_of(CONFIGURATION)
+    short, documents = sides_of(recorded(CONFIGURATION))
     assert short == {("holdout", "title_search"): "ndcg_cut_10", ("claims", "beir_scifact"): "ndcg_cut_10"}
     assert documents == {
         ("holdout", "cite"): "map",
         ("holdout", "cocite"): "map",
         ("iclr", "beir_iclr2022"): "ndcg_cut_10",
     }
-    assert sides_of({"benchmarks": {"sre": {"kind": "scirepeval", "tasks": ["fos", "search"]}}}) == (
+    assert sides_of(recorded({"benchmarks": {"sre": {"kind": "scirepeval", "tasks": ["fos", "search"]}}})) == (
         {("sre", "search"): "ndcg"},
         {},
     )
@@ -64,13 +68,10 @@ def test_searches_ask_with_short_queries_and_rankings_with_documents_unless_said
 def test_a_point_is_the_mean_over_the_tasks_of_a_side_and_over_seeds():
     scores = [*everything("cropping", 50.0, 30.0, seed=1), *everything("cropping", 54.0, 31.0, seed=2)]
     scores += [score("cropping", "cite", 99.0, metric="ndcg"), *everything("bm25", 40.0, 20.0, seed=0)]
-    found = points(scores)
+    again = [row | {"evaluation_seed": 2} for row in scores]  # which is averaged first
+    found = points(scores + again)
     assert found["cropping"] == pytest.approx(("cropping", 52.0, 30.5, 8**0.5, 0.5**0.5))
     assert found["bm25"] == ("bm25", 40.0, 20.0, None, None)
-
-
-def test_random_vectors_are_not_shown():
-    assert points([*everything("random", 1.0, 1.0, seed=0), *everything("citations", 9.0, 9.0)]).keys() == {"citations"}
 
 
 def test_baselines_are_shown_as_configured_but_for_chance_and_those_of_some_benchmarks_alone():
@@ -79,7 +80,7 @@ def test_baselines_are_shown_as_configured_but_for_chance_and_those_of_some_benc
     theirs = {"kind": "brought", "path": "x", "benchmarks": ["holdout"]}
     named = {"words": {"kind": "bm25"}, "r": {"kind": "random"}, "theirs": theirs}
     configuration = CONFIGURATION | {"baselines": named}
-    found = points_of(pl.DataFrame(scores), sides_of(configuration), configuration)
+    found = points_of(pl.DataFrame(scores), sides_of(recorded(configuration)), recorded(configuration))
     assert [(point.model, point.short, point.documents) for point in found] == [("citations", 9, 9), ("words", 5, 4)]
 
 
@@ -90,12 +91,7 @@ def test_a_task_that_one_model_lacks_is_left_out_for_all():
     assert points(scores)["citations"].documents == pytest.approx((48 + 45) / 2)
 
 
-def test_evaluation_seeds_are_averaged_first():
-    scores = everything("cropping", 50.0, 30.0)
-    again = [row | {"evaluation_seed": 2, "value": row["value"] + 2} for row in scores]
-    assert points(scores + again)["cropping"].short == pytest.approx(51)
-
-
+LIMITS = ((0.0, 100.0), (0.0, 100.0))
 POINTS = st.lists(
     st.builds(
         Point,
@@ -111,20 +107,21 @@ POINTS = st.lists(
 
 @given(POINTS)
 def test_labels_cover_neither_each_other_nor_a_point_and_stay_in_the_panel(found):
-    boxes = [label.box for label in placed(found, (0.0, 100.0), (0.0, 100.0)) if label]
+    boxes = [label.box for label in placed(found, LIMITS) if label]
     covered = [
         Box(*(place * size / 100 for place, size in zip((p.short, p.documents) * 2, SIZE * 2, strict=True)))
         for p in found
     ]
-    assert all(box.left >= 0 and box.right <= SIZE[0] and box.bottom >= 0 and box.top <= SIZE[1] for box in boxes)
     for one, other in combinations(boxes, 2):
         assert one.right <= other.left or other.right <= one.left or one.top <= other.bottom or other.top <= one.bottom
     for box in boxes:
+        assert 0 <= box.left < box.right <= SIZE[0]
+        assert 0 <= box.bottom < box.top <= SIZE[1]
         assert not any(box.left < x < box.right and box.bottom < y < box.top for x, y, _, _ in covered)
 
 
 def test_a_label_that_has_room_stands_right_of_its_point():
-    [label] = placed([Point("alone", 50.0, 50.0, None, None)], (0.0, 100.0), (0.0, 100.0))
+    [label] = placed([Point("alone", 50.0, 50.0, None, None)], LIMITS)
     assert label.side == (1, 0)
     assert label.box.left > SIZE[0] / 2
     assert label.box.right - label.box.left == pytest.approx(5 * LETTER)
@@ -134,28 +131,24 @@ def test_a_label_that_has_room_stands_right_of_its_point():
 def test_the_figure_names_every_model_and_says_its_values(tmp_path):
     scores = [*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)]
     scores += [*everything("untrained_small", 30.0, 20.0, seed=0), *everything("bm25", 45.0, 25.0, seed=0)]
-    draw_trade(pl.DataFrame(scores), CONFIGURATION, tmp_path / "trade.svg")
+    draw_trade(pl.DataFrame(scores), recorded(CONFIGURATION), tmp_path / "trade.svg")
     svg = (tmp_path / "trade.svg").read_text()
-    texts = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
-    assert {"cropping", "citations", "untrained_small", "bm25"} <= set(texts)
-    assert "short queries: nDCG@10, mean over 2 tasks" in texts
-    assert "documents as queries: MAP or nDCG@10, mean over 3 tasks" in texts
+    words = {"cropping", "citations", "untrained_small", "bm25", "short queries: nDCG@10, mean over 2 tasks"}
+    assert {*words, "documents as queries: MAP or nDCG@10, mean over 3 tasks"} <= set(texts(svg))
     assert "<title>citations: short queries 40.0, documents 45.0</title>" in svg
 
 
-def test_an_oracle_has_a_colour_of_its_own(tmp_path):
+@pytest.mark.parametrize("sampler", ["oracle", "citations"])
+def test_an_oracle_has_a_colour_of_its_own(tmp_path, sampler):
     scores = pl.DataFrame([*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)])
-    sets = {"answers": {"sampler": "oracle", "benchmark": "holdout"}, "t": {"sampler": "citations"}}
+    sets = {"answers": {"sampler": sampler}, "t": {"sampler": "citations"}}
     models = {"cropping": {"triplets": "answers"}, "citations": {"triplets": "t"}}
-    draw_trade(scores, CONFIGURATION, tmp_path / "plain.svg")
-    draw_trade(scores, {**CONFIGURATION, "triplets": sets, "models": models}, tmp_path / "oracle.svg")
-    plain, oracle = ((tmp_path / f"{name}.svg").read_text() for name in ("plain", "oracle"))
-    assert GROUPS["oracle"].colour in oracle
-    assert GROUPS["oracle"].colour not in plain
+    draw_trade(scores, recorded({**CONFIGURATION, "triplets": sets, "models": models}), tmp_path / "trade.svg")
+    assert (GROUPS["oracle"].colour in (tmp_path / "trade.svg").read_text()) is (sampler == "oracle")
 
 
 def test_a_run_without_a_score_has_an_empty_figure(tmp_path):
-    draw_trade(pl.DataFrame(everything("random", 1.0, 1.0)), CONFIGURATION, tmp_path / "trade.svg")
+    draw_trade(pl.DataFrame(everything("random", 1.0, 1.0)), recorded(CONFIGURATION), tmp_path / "trade.svg")
     assert "short queries" in (tmp_path / "trade.svg").read_text()
 
 

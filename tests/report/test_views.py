@@ -25,15 +25,23 @@ def write_edges(path, *ends):
     write_table(path, "edges", pa.table(columns))
 
 
-def test_buckets_are_united_and_graphs_kept_apart(tmp_path):
+def test_tables_that_are_there_have_a_view_that_unites_buckets_and_keeps_names_apart(tmp_path):
     write_edges(tmp_path / "graph/cited/edges/0.parquet", (2, 3))
     write_edges(tmp_path / "graph/cited/edges/1.parquet", (1, 3), (3, 4))
     write_edges(tmp_path / "graph/both/edges/0.parquet", (2, 3))
-    write_views(tmp_path, tmp_path / "cocite.duckdb")
-    assert query(tmp_path / "cocite.duckdb", "SELECT graph, count(*) FROM edges GROUP BY ALL ORDER BY ALL") == [
-        ("both", 1),
-        ("cited", 3),
-    ]
+    for name, dimension in (("small", 2), ("large", 3)):
+        rows = pa.table({"corpusid": [1], "vector": vector_column(np.ones((1, dimension)))})
+        write_table(tmp_path / f"embeddings/{name}/graph_embeddings.parquet", "graph_embeddings", rows)
+    curves = pa.table({"step": [1], "metric": ["validation_loss"], "value": [0.5]})
+    write_table(tmp_path / "encoder/model-a/seed-12/training_curves.parquet", "training_curves", curves)
+    file = tmp_path / "cocite.duckdb"
+    write_views(tmp_path, file)
+    views = "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+    assert query(file, views) == [("edges",), ("graph_embeddings",), ("training_curves",)]
+    assert query(file, "SELECT graph, count(*) FROM edges GROUP BY ALL ORDER BY ALL") == [("both", 1), ("cited", 3)]
+    lengths = "SELECT embedding, len(vector) FROM graph_embeddings ORDER BY ALL"
+    assert query(file, lengths) == [("large", 3), ("small", 2)]
+    assert query(file, "SELECT model, seed FROM training_curves") == [("model-a", 12)]  # a seed is a number
 
 
 def test_what_is_left_of_entries_that_are_gone_is_in_no_view(tmp_path):
@@ -42,29 +50,6 @@ def test_what_is_left_of_entries_that_are_gone_is_in_no_view(tmp_path):
     (tmp_path / "provenance.json").write_text(json.dumps({"configuration": {"graphs": {"cited": {}}}}))
     write_views(tmp_path, tmp_path / "cocite.duckdb")
     assert query(tmp_path / "cocite.duckdb", "SELECT graph FROM edges") == [("cited",)]
-
-
-def test_vectors_of_different_dimension_stand_in_one_view(tmp_path):
-    for name, dimension in (("small", 2), ("large", 3)):
-        rows = pa.table({"corpusid": [1], "vector": vector_column(np.ones((1, dimension)))})
-        write_table(tmp_path / f"embeddings/{name}/graph_embeddings.parquet", "graph_embeddings", rows)
-    write_views(tmp_path, tmp_path / "cocite.duckdb")
-    lengths = "SELECT embedding, len(vector) FROM graph_embeddings ORDER BY ALL"
-    assert query(tmp_path / "cocite.duckdb", lengths) == [("large", 3), ("small", 2)]
-
-
-def test_only_tables_that_are_there_have_a_view(tmp_path):
-    write_edges(tmp_path / "graph/cited/edges/0.parquet", (2, 3))
-    write_views(tmp_path, tmp_path / "cocite.duckdb")
-    views = "SELECT view_name FROM duckdb_views() WHERE NOT internal"
-    assert query(tmp_path / "cocite.duckdb", views) == [("edges",)]
-
-
-def test_a_seed_is_a_number(tmp_path):
-    rows = pa.table({"step": [1], "metric": ["validation_loss"], "value": [0.5]})
-    write_table(tmp_path / "encoder/model-a/seed-12/training_curves.parquet", "training_curves", rows)
-    write_views(tmp_path, tmp_path / "cocite.duckdb")
-    assert query(tmp_path / "cocite.duckdb", "SELECT model, seed FROM training_curves") == [("model-a", 12)]
 
 
 @pytest.fixture
@@ -94,10 +79,6 @@ def test_a_copied_folder_shows_its_own_tables_wherever_it_is_opened_from(run, tm
         ("../cocite.duckdb", copied / "graph"),
     ]:
         assert plainly(path, cwd) == "[('cited', 3, 4, 1.0, None)]"
-    assert plainly("cocite.duckdb", run) == "[('cited', 1, 2, 1.0, None)]"
-
-
-def test_a_moved_folder_shows_its_tables(run, tmp_path):
     moved = run.rename(tmp_path / "moved")
     assert plainly(str(moved / "cocite.duckdb"), tmp_path) == "[('cited', 1, 2, 1.0, None)]"
 

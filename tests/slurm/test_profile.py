@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tests.slurm.conftest import CONFIGURATION, ROOT, command
 
-from cocite.tools.doctor.asked import rule_files
+from cocite.tools.doctor.cluster import rule_files
 
 
 def planned(folder, rule, **changes):

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 from tests.cookbook import recipes
 
-from cocite.tools.documentation.pages import cookbook_page
+from cocite.tools.documentation import cookbook_page
 
 PAGE = """# Page
 

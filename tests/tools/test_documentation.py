@@ -12,8 +12,7 @@ from typer.main import get_command
 
 from cocite.cli import app
 from cocite.core.tables import TABLES
-from cocite.tools.documentation import ROOT, generated
-from cocite.tools.documentation.links import as_shown
+from cocite.tools.documentation import ROOT, as_shown, generated
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 GENERATED = generated(get_command(app))
@@ -85,7 +84,7 @@ def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
     # The project's own configuration, but for its pages and what takes long.
     (tmp_path / "mkdocs.yml").write_text(
         f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\n"
-        f"hooks: [{ROOT}/workflow/cocite/tools/documentation/links.py]\n"
+        f"hooks: [{ROOT}/workflow/cocite/tools/documentation.py]\n"
     )
     built = build_site(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert built.returncode == 1

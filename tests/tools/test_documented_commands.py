@@ -15,7 +15,7 @@ from cocite.config.configuration import read_configuration
 from cocite.config.described import json_schema
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge
-from cocite.corpus.ingest.shards import IngestSettings, ingest_shards
+from cocite.corpus.ingest.release_shards import IngestSettings, ingest_shards
 from cocite.corpus.sources.directory import list_folder
 from cocite.tools.documentation import ROOT
 

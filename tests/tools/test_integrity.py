@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from typer.testing import CliRunner
+from tests.tools.builders import invoke, write_start
 
-from cocite.cli import app
-from cocite.config.started import FILE, Job, Start
+from cocite.config.started import Job
+from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 
 EDGES = "graph/cited/edges/{bucket}.parquet"
@@ -32,7 +31,7 @@ def results(tmp_path):
 
 
 def check(results, *options):
-    outcome = CliRunner().invoke(app, ["check", "--results", str(results), *options])
+    outcome = invoke("check", "--results", results, *options)
     return outcome.exit_code, outcome.output
 
 
@@ -48,9 +47,8 @@ def test_whole_files_are_counted(results):
 
 
 def test_a_folder_without_tables_is_an_error(tmp_path):
-    outcome = CliRunner().invoke(app, ["check", "--results", str(tmp_path / "typo")])
-    assert outcome.exit_code == 1
-    assert "typo holds no tables" in str(outcome.exception)
+    with pytest.raises(InputError, match="typo holds no tables"):
+        check(tmp_path / "typo")
 
 
 def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):
@@ -63,7 +61,7 @@ def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results)
     gone.parent.mkdir(parents=True)
     gone.write_bytes(b"PAR1")
     spoil(results / EDGES.format(bucket=0), 2_000)
-    outcome = CliRunner().invoke(app, ["check", "--configfile", str(results / "my run.yaml"), "--remove"])
+    outcome = invoke("check", "--configfile", results / "my run.yaml", "--remove")
     assert not gone.exists()
     target, *configured = shlex.split(outcome.output.splitlines()[-1])[3:]
     assert target == str(results / EDGES.format(bucket=0))
@@ -78,10 +76,7 @@ def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_tha
     job = {"number": 1, "rule": "edges", "stage": "graph", "of": "cited", "after": [], "threads": 1, "log": None}
     jobs = [Job(**job, is_needed=False, outputs=made, benchmark=None)]
     jobs.append(Job(**{**job, "number": 2}, is_needed=True, outputs=["results/not-yet"], benchmark=None))
-    fields = {"time": 0.0, "directory": str(results.parent), "results": results.name, "snakefile": "Snakefile"}
-    fields |= {"configfiles": [], "log": None, "cores": 2, "host": "", "process": 1, "process_started": None}
-    (results / FILE).parent.mkdir()
-    (results / FILE).write_text(json.dumps(asdict(Start(**fields, jobs=jobs))))
+    write_start(results, directory=str(results.parent), results=results.name, jobs=jobs)
     assert check(Path(results.name)) == (0, "2 files, 0 of them broken.\n")
     (results / EDGES.format(bucket=1)).unlink()
     status, output = check(Path(results.name))
@@ -95,10 +90,7 @@ def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_tha
 
 def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results, monkeypatch):
     monkeypatch.chdir(results.parent)
-    fields = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
-    fields |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
-    (results / FILE).parent.mkdir()
-    (results / FILE).write_text(json.dumps(asdict(Start(**fields))))
+    write_start(results)
     assert check(Path(results.name))[1].splitlines() == [
         "2 files, 0 of them broken.",
         f"{results.name} is a copy: which files are gone from it is not known.",
@@ -112,8 +104,10 @@ def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "unlink", refuse)  # root may delete anything
-    outcome = CliRunner().invoke(app, ["check", "--results", str(results), "--remove"])
-    assert str(outcome.exception) == f"{results / EDGES.format(bucket=0)} cannot be deleted (Permission denied)."
+    with pytest.raises(
+        InputError, match=rf"{results / EDGES.format(bucket=0)} cannot be deleted \(Permission denied\)"
+    ):
+        check(results, "--remove")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
@@ -127,19 +121,15 @@ def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
     assert path.exists()
 
 
-def test_pages_with_fewer_rows_than_the_footer_counts_are_found(results):
-    path = results / EDGES.format(bucket=0)
+def test_pages_with_fewer_rows_than_the_footer_counts_and_a_file_that_was_cut_short_are_found(results):
+    path, short = (results / EDGES.format(bucket=bucket) for bucket in (0, 1))
     content = bytearray(path.read_bytes())
     content[pq.read_metadata(path).row_group(0).column(0).data_page_offset + 1] ^= 2  # the type of the page
     path.write_bytes(content)
-    said = f"{path}: 0 rows are in the pages of column source, and 20,000 in the footer"
-    assert check(results)[1].splitlines()[0] == said
-
-
-def test_a_file_that_was_cut_short_is_named(results):
-    path = results / EDGES.format(bucket=0)
-    path.write_bytes(path.read_bytes()[:200])
-    assert f"{path}: not a readable Parquet file" in check(results)[1]
+    short.write_bytes(short.read_bytes()[:200])
+    rows, cut, *_ = check(results)[1].splitlines()
+    assert rows == f"{path}: 0 rows are in the pages of column source, and 20,000 in the footer"
+    assert cut.startswith(f"{short}: not a readable Parquet file")
 
 
 def test_a_broken_file_is_deleted_where_that_is_asked_for(results):

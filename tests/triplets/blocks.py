@@ -1,15 +1,18 @@
-"""Small tables for the samplers, and what they make of them as plain rows."""
+"""Small tables for the samplers, what they make of them as plain rows, and the steps `sample` and `check` on them."""
 
 import json
 
 import numpy as np
 import pyarrow as pa
+from tests.papers import papers_table
 
 from cocite.config.settings import parse_settings
 from cocite.config.triplets import TripletSet
 from cocite.core.id_sets import set_of
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import read_table, table_in, write_table
+from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Block
+from cocite.triplets.sampling import sample as run_sampler
 
 COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")
 
@@ -49,9 +52,58 @@ def unserved(sampled, of="a triplet"):
     return {name.removeprefix(start): n for name, n in sampled.omissions.items() if n and name.startswith(start)}
 
 
+def written_sample(folder, asked, sources=(), *, output="sampled.parquet", threads=1, texts=None):
+    """What the step `sample` writes of the tables queries and papers of a folder: rows, and counts by reason."""
+    run_sampler(
+        asked,
+        list(sources),
+        queries=folder / "queries.parquet",
+        papers=folder / "papers",
+        seed=1,
+        threads=threads,
+        output=folder / output,
+        omissions=folder / "omissions.parquet",
+        written_settings=folder / "settings.json",
+        texts=texts,
+    )
+    omitted = read_table(folder / "omissions.parquet", "omissions").to_pylist()
+    return read_table(folder / output, table_in(folder / output)), {row["reason"]: row["count"] for row in omitted}
+
+
+def written_checks(folder, triplets, benchmarks=(), **more):
+    """What the step `check` writes of a set: rows of triplet_checks, triplets_per_query and collisions."""
+    tables = {"checks": "triplet_checks", "per_query": "triplets_per_query", "collisions": "collisions"}
+    outputs = {name: folder / f"{name}.parquet" for name in tables}
+    given = {"queries": folder / "queries.parquet", "papers": folder / "papers", **more}
+    check_triplets(benchmarks, triplets=triplets, **given, **outputs)
+    return [read_table(outputs[name], table).to_pylist() for name, table in tables.items()]
+
+
+def found_by(checks):
+    """The rows of triplet_checks by check and part."""
+    return {(row["check"], row["part"]): (row["found"], row["among"]) for row in checks}
+
+
+def write_queries(folder, splits):
+    """splits: corpus id → split, in rising order."""
+    table = pa.table({"corpusid": list(splits), "split": list(splits.values())})
+    write_table(folder / "queries.parquet", "queries", table)
+    return folder / "queries.parquet"
+
+
+def write_papers(folder, papers, bucket=0):
+    """papers: ids, or {id: (title, abstract)}."""
+    texts = papers if isinstance(papers, dict) else dict.fromkeys(papers, ("title", "abstract"))
+    write_table(folder / f"papers/{bucket}.parquet", "papers", papers_table(texts))
+    return folder / "papers"
+
+
 def write_neighbours(path, neighbours):
-    """neighbours: {query: [(paper, distance), …]}, the nearest first."""
-    rows = [(query, rank, *found) for query in sorted(neighbours) for rank, found in enumerate(neighbours[query], 1)]
+    """neighbours: {query: [(paper, distance), …]}, the nearest first; papers alone are 0.5 away."""
+    ranked = {
+        query: [each if isinstance(each, tuple) else (each, 0.5) for each in neighbours[query]] for query in neighbours
+    }
+    rows = [(query, rank, *found) for query in sorted(ranked) for rank, found in enumerate(ranked[query], 1)]
     types = {"query": pa.int64(), "rank": pa.int32(), "neighbour": pa.int64(), "distance": pa.float32()}
     write_table(path, "neighbours", _table(rows, types))
     return path

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.triplets.small_tables import write_neighbours, write_queries
+from tests.triplets.blocks import write_neighbours, write_queries
 
 from cocite.core.tables.files import read_table, write_table
 from cocite.triplets import band_quality

@@ -5,12 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
-from tests.papers import papers_table
-from tests.triplets.blocks import write_examples
-from tests.triplets.small_tables import write_neighbours, write_queries
+from tests.triplets.blocks import (
+    found_by,
+    write_examples,
+    write_neighbours,
+    write_papers,
+    write_queries,
+    written_checks,
+)
 
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import write_table
 from cocite.triplets.checks import check_triplets, collision_curve, count_collisions
 
 PAPERS = st.integers(1, 8)
@@ -102,45 +107,33 @@ def checked(tmp_path):
     """Check a set of the queries 1, 2 and 3, of which 3 has no triplets and paper 30 has no text."""
     rows = [(1, 10, 20, None, None, "hard"), (1, 11, 21, None, None, "easy"), (2, 30, 20, None, None, "hard")]
     write_table(tmp_path / "triplets.parquet", "triplets", triplet_table(rows))
-    texts = {paper: ("title", None if paper == 30 else "abstract") for paper in (1, 2, 3, 10, 11, 20, 21, 30, 40)}
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
-    outputs = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
-
-    def check(*benchmarks):
-        check_triplets(
-            benchmarks,
-            triplets=tmp_path / "triplets.parquet",
-            queries=write_queries(tmp_path, {1: "train", 2: "validation", 3: "train", 8: "holdout"}),
-            papers=tmp_path / "papers",
-            **outputs,
-        )
-        tables = {"checks": "triplet_checks", "per_query": "triplets_per_query", "collisions": "collisions"}
-        return {name: read_table(outputs[name], table).to_pylist() for name, table in tables.items()}
-
-    return check
+    ids = (1, 2, 3, 10, 11, 20, 21, 30, 40)
+    write_papers(tmp_path, {paper: ("title", None if paper == 30 else "abstract") for paper in ids})
+    write_queries(tmp_path, {1: "train", 2: "validation", 3: "train", 8: "holdout"})
+    return lambda *benchmarks: written_checks(tmp_path, tmp_path / "triplets.parquet", benchmarks)
 
 
-def test_queries_are_counted_by_their_triplets_and_those_without_any_too(checked):
-    assert checked()["per_query"] == [
+def test_queries_are_counted_by_their_triplets_and_papers_without_a_text_by_role(checked):
+    checks, per_query, collisions = checked()
+    assert per_query == [
         {"split": "train", "count": 0, "queries": 1},
         {"split": "train", "count": 2, "queries": 1},
         {"split": "validation", "count": 1, "queries": 1},
     ]
-
-
-def test_papers_without_a_text_are_counted_by_role(checked):
-    rows = {row["part"]: (row["found"], row["among"]) for row in checked()["checks"] if row["check"] == "no text"}
-    assert rows == {"query": (0, 2), "positive": (1, 3), "negative": (0, 2)}
+    assert found_by(checks) == {
+        ("collision", "pairs"): (0, 3),
+        ("no text", "query"): (0, 2),
+        ("no text", "positive"): (1, 3),
+        ("no text", "negative"): (0, 2),
+    }
+    assert collisions == []  # the set is not drawn from neighbours
 
 
 def test_a_planted_paper_of_a_benchmark_is_found(checked, tmp_path):
     clean = write_documents(tmp_path / "clean/documents.parquet", ["50", "51", "a name"])
     planted = write_documents(tmp_path / "planted/documents.parquet", ["task:21", "other:21", "52"])
-    rows = [row for row in checked(clean, planted)["checks"] if row["check"] == "in benchmark"]
-    assert rows == [
-        {"check": "in benchmark", "part": "clean", "found": 0, "among": 2},
-        {"check": "in benchmark", "part": "planted", "found": 1, "among": 2},
-    ]
+    found = found_by(checked(clean, planted)[0])
+    assert (found["in benchmark", "clean"], found["in benchmark", "planted"]) == ((0, 2), (1, 2))
 
 
 def write_document_papers(path, papers, without_record=()):
@@ -152,59 +145,34 @@ def write_document_papers(path, papers, without_record=()):
     return path
 
 
-def test_documents_of_other_ids_are_found_by_their_matches_and_not_by_their_numbers(checked, tmp_path):
-    # 20 and 21 are papers of the set, but the documents of these numbers are not: 7 is, as the paper 10.
-    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "21", "7", "task:7", "8", "MED-4"])
-    papers = write_document_papers(tmp_path / "papers_of/other.parquet", {"7": 10, "8": 99, "task:7": 10})
-    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "other"]
-    assert rows == [
-        {"check": "in benchmark", "part": "other", "found": 1, "among": 2},
-        {"check": "not matched", "part": "other", "found": 2, "among": 4},
-    ]
+HASHES = [f"{number:a>40}" for number in (10, 11, 12)]
 
 
-def test_ids_of_documents_without_a_record_are_not_matched(checked, tmp_path):
-    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "98", "99"])
-    known = {"20": 20, "98": 98, "99": 99}
-    papers = write_document_papers(tmp_path / "papers_of/other.parquet", known, without_record=("98", "99"))
-    rows = [row for row in checked(documents, papers)["checks"] if row["check"] == "not matched"]
-    assert rows == [{"check": "not matched", "part": "other", "found": 2, "among": 3}]
+@pytest.mark.parametrize(
+    ("names", "known", "without_record", "in_benchmark", "not_matched"),
+    [
+        # 20 and 21 are papers of the set, but the documents of these numbers are not: 7 is, as the paper 10.
+        (["20", "21", "7", "task:7", "8", "MED-4"], {"7": 10, "8": 99, "task:7": 10}, (), (1, 2), (2, 4)),
+        (["20", "98", "99"], {"20": 20, "98": 98, "99": 99}, ("98", "99"), (1, 3), (2, 3)),
+        (["20", "21", "MED-4"], {}, (), None, (2, 2)),
+        ([*HASHES, f"again2:{HASHES[0]}", "a"], {HASHES[0]: 21, f"again2:{HASHES[0]}": 21}, (), (1, 1), (2, 3)),
+    ],
+)
+def test_documents_of_other_ids_are_found_by_their_matches_and_those_without_are_counted(
+    checked, tmp_path, names, known, without_record, in_benchmark, not_matched
+):
+    documents = write_documents(tmp_path / "other/documents.parquet", names)
+    papers = write_document_papers(tmp_path / "papers_of/other.parquet", known, without_record)
+    found = found_by(checked(documents, papers)[0])
+    assert (found.get(("in benchmark", "other")), found["not matched", "other"]) == (in_benchmark, not_matched)
 
 
-def test_documents_of_other_ids_that_nothing_matches_are_counted_and_not_said_to_be_absent(checked, tmp_path):
-    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "21", "MED-4"])
-    papers = write_document_papers(tmp_path / "papers_of/other.parquet", {})
-    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "other"]
-    assert rows == [{"check": "not matched", "part": "other", "found": 2, "among": 2}]
-
-
-def test_documents_with_hashes_are_found_by_what_is_known_of_them_and_the_others_are_counted(checked, tmp_path):
-    hashes = [f"{number:a>40}" for number in (10, 11, 12)]
-    documents = write_documents(tmp_path / "scidocs/documents.parquet", [*hashes, f"again2:{hashes[0]}", "a name"])
-    papers = write_document_papers(tmp_path / "known/scidocs.parquet", {hashes[0]: 21, f"again2:{hashes[0]}": 21})
-    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "scidocs"]
-    assert rows == [
-        {"check": "in benchmark", "part": "scidocs", "found": 1, "among": 1},
-        {"check": "not matched", "part": "scidocs", "found": 2, "among": 3},
-    ]
-
-
-def test_a_set_that_is_not_drawn_from_neighbours_has_no_curve(checked):
-    assert checked()["collisions"] == []
-
-
-def test_the_collisions_of_a_set_are_among_its_checks(checked):
-    assert {"check": "collision", "part": "pairs", "found": 0, "among": 3} in checked()["checks"]
-
-
-def checks_of(folder, path, papers):
-    """The rows of triplet_checks, by check and part."""
-    write_table(folder / "papers/0.parquet", "papers", papers_table(dict.fromkeys(papers, ("t", "a"))))
-    outputs = {name: folder / name for name in ("checks", "per_query", "collisions")}
-    queries = write_queries(folder, {1: "train", 2: "train", 3: "validation"})
-    check_triplets(triplets=path, queries=queries, papers=folder / "papers", **outputs)
-    rows = read_table(folder / "checks", "triplet_checks").to_pylist()
-    return {(row["check"], row["part"]): (row["found"], row["among"]) for row in rows}
+def checks_of(folder, rows, papers):
+    """The checks of a set of examples, by check and part, and its rows of triplets_per_query."""
+    write_papers(folder, papers)
+    write_queries(folder, {1: "train", 2: "train", 3: "validation"})
+    checks, per_query, _ = written_checks(folder, write_examples(folder / "examples", rows))
+    return found_by(checks), per_query
 
 
 def test_examples_collide_within_an_aspect_alone(tmp_path):
@@ -215,31 +183,26 @@ def test_examples_collide_within_an_aspect_alone(tmp_path):
         (2, "result", [5], [1]),
         (3, "result", [9], [6]),
     ]
-    found = checks_of(tmp_path, write_examples(tmp_path / "examples", rows), [1, 2, 3, 5, 6, 7, 9])
+    found, per_query = checks_of(tmp_path, rows, [1, 2, 3, 5, 6, 7, 9])
     assert found["collision", "pairs in background"] == (1, 3)
     assert found["collision", "pairs in result"] == (0, 2)
     assert found["served", "background"] == (2, 3)
     assert found["served", "result"] == (2, 3)
     assert found["no text", "negative"] == (1, 3)
-    per_query = read_table(tmp_path / "per_query", "triplets_per_query").to_pylist()
-    assert {(row["split"], row["count"]): row["queries"] for row in per_query} == {
-        ("train", 1): 1,
-        ("train", 2): 1,
-        ("validation", 1): 1,
-    }
+    assert [(row["split"], row["count"], row["queries"]) for row in per_query] == [
+        ("train", 1, 1),
+        ("train", 2, 1),
+        ("validation", 1, 1),
+    ]
 
 
-def test_examples_without_an_aspect_are_checked_beside_those_of_each(tmp_path):
+def test_examples_without_an_aspect_are_checked_together_beside_those_of_each(tmp_path):
     rows = [(1, "result", [2], [3]), (1, None, [4], [5]), (4, None, [6], [1]), (5, None, [1], [4])]
-    found = checks_of(tmp_path, write_examples(tmp_path / "examples", rows), range(1, 7))
+    found, _ = checks_of(tmp_path, rows, range(1, 7))
     # 1 and 4 are near for the query 1, far for the query 4; 1 and 5 are near for 5 and far for 1.
     assert found["collision", "pairs"] == (2, 3)
     assert found["collision", "pairs in result"] == (0, 1)
     assert [part for check, part in found if check == "served"] == ["result"]
-
-
-def test_examples_without_aspects_are_checked_together(tmp_path):
-    path = write_examples(tmp_path / "examples", [(1, None, [2], [3, 4]), (2, None, [5], [1])])
-    found = checks_of(tmp_path, path, range(1, 6))
+    found, _ = checks_of(tmp_path, [(1, None, [2], [3, 4]), (2, None, [5], [1])], range(1, 6))
     assert found["collision", "pairs"] == (1, 2)
     assert not any(check == "served" for check, _ in found)

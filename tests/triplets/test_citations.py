@@ -3,12 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tests.large_ids import RELABELLINGS
 
 from cocite.core.errors import InputError
 from cocite.triplets.picking import draw
-from cocite.triplets.samplers.cocited import CocitedPapers
 
 from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
 from .definitions import asked, from_citations, from_cocitations
@@ -84,12 +82,6 @@ def test_the_least_cocited_papers_are_hard_negatives(tmp_path):
     assert [row[2] in range(30, 40) for row in rows if row[5] == "easy"] == [True]
 
 
-@pytest.mark.parametrize("chosen", [{"min_count": 1, "hard": 1}, {"min_count": 2, "per_query": 1, "hard": 2}])
-def test_hard_cocitations_need_room_below_the_positives(chosen):
-    with pytest.raises(ValidationError, match="hard"):
-        CocitedPapers(sampler="cocited", graph="g", **chosen)
-
-
 def sampled_from(path, queries, texts=range(1, 40), **chosen):
     return sample("citations", block(queries, texts, [path]), **{"per_query": 5, "easy": 3} | chosen)
 
@@ -115,13 +107,6 @@ def test_as_published_a_paper_that_cites_the_query_can_be_its_negative(tmp_path)
     path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (3, 1)})
     assert [row[:3] for row in rows_of(sampled_from(path, [1], per_query=1, easy=0))] == [(1, 2, 3)]
     assert rows_of(sampled_from(path, [1], per_query=1, easy=0, directed=False)) == []
-
-
-def test_few_positives_are_used_again_where_that_is_asked_for(tmp_path):
-    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (2, 4)})
-    assert len(rows_of(sampled_from(path, [1]))) == 1
-    rows = rows_of(sampled_from(path, [1], oversample=True))
-    assert [row[1] for row in rows] == [2] * 5
 
 
 def test_released_sampling_leaves_out_queries_with_direct_citations_only(tmp_path):

@@ -2,28 +2,19 @@
 
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.papers import papers_table
-from tests.triplets.blocks import block, sample
-from tests.triplets.small_tables import write_queries
+from tests.triplets.blocks import block, sample, sampler, write_papers, write_queries, written_sample
 
-from cocite.config.configuration import resolve
-from cocite.config.yaml_files import written_configuration
-from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.core.text_ids import text_id
-from cocite.triplets.samplers.contexts import CitingSentences
-from cocite.triplets.sampling import sample as run_sampler
-from cocite.triplets.sentences import TOO_FEW, WITHOUT_TEXT
+from cocite.triplets.samplers.contexts import TOO_FEW, WITHOUT_TEXT
 from cocite.triplets.texts import training_examples, write_documents
 
-ROOT = Path(__file__).parents[2]
 PAPERS = range(1, 41)
 
 
@@ -136,13 +127,6 @@ def test_of_a_sentence_that_two_papers_have_the_smaller_id_makes_the_example(tmp
     }
 
 
-def test_papers_without_a_text_are_no_positives_and_a_sentence_with_no_other_is_counted(tmp_path):
-    sentences = [(1, "one has none", [11, 12]), (1, "none has one", [11])]
-    rows, left_out = sampled(tmp_path, sentences, [1], texts=[12, 13, 14], easy=1)
-    assert {words: row["positives"] for words, (row,) in rows.items()} == {"one has none": [12]}
-    assert left_out == {"sentences that cite no paper with a text": 1}
-
-
 def test_a_paper_has_no_more_sentences_than_asked_for_whatever_the_buckets(tmp_path):
     sentences = [(citing, f"{citing} says {number}", [11 + number]) for citing in (1, 2) for number in range(9)]
     rows, left_out = sampled(tmp_path, sentences, [1, 2], per_query=3)
@@ -203,52 +187,17 @@ def test_examples_are_those_of_the_definition(tmp_path, sentences, kept_out, tex
 
 def test_the_examples_and_their_texts_are_written_and_read_as_documents(tmp_path):
     write_queries(tmp_path, {1: "train", 2: "validation", 20: "holdout"})
-    papers = {paper: (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
-    out = {"output": "examples", "texts": "texts", "omissions": "omissions"}
-    run_sampler(
-        CitingSentences(sampler="contexts", easy=1),
-        write_contexts(tmp_path, [*SENTENCES, (1, "names a held-out one", [20])]),
-        queries=tmp_path / "queries.parquet",
-        papers=tmp_path / "papers",
-        seed=1,
-        threads=1,
-        written_settings=tmp_path / "settings.json",
-        **{name: tmp_path / f"{file}.parquet" for name, file in out.items()},
-    )
-    splits = {
-        row["query"]: row["split"] for row in read_table(tmp_path / "examples.parquet", "sampled_examples").to_pylist()
-    }
+    papers, texts_path = write_papers(tmp_path, list(PAPERS)), tmp_path / "texts.parquet"
+    sources = write_contexts(tmp_path, [*SENTENCES, (1, "names a held-out one", [20])])
+    found, _ = written_sample(tmp_path, sampler("contexts", easy=1), sources, texts=texts_path)
+    splits = {row["query"]: row["split"] for row in found.to_pylist()}
     assert splits[query("only this one")] == "validation"
     assert splits[query("one is here")] == "train"
-    texts = read_table(tmp_path / "texts.parquet", "sampled_texts").to_pylist()
+    texts = read_table(texts_path, "sampled_texts").to_pylist()
     assert {row["title"] for row in texts} == {words for citing, words, _ in SENTENCES if citing != 3}
-    rows = training_examples(tmp_path / "examples.parquet", [tmp_path / "examples.parquet"], 1)
-    write_documents(
-        tmp_path / "documents", "training_documents", rows, tmp_path / "papers", [tmp_path / "texts.parquet"], threads=1
-    )
+    rows = training_examples(tmp_path / "sampled.parquet", [tmp_path / "sampled.parquet"], 1)
+    write_documents(tmp_path / "documents", "training_documents", rows, papers, [texts_path], threads=1)
     documents = read_table(tmp_path / "documents", "training_documents").to_pylist()
     assert {row["title"] for row in documents if row["is_query"]} == {
-        "both are here",
-        "one is here",
-        "one is here again",
+        words for citing, words, _ in SENTENCES if citing == 1
     }
-
-
-def test_a_set_of_sentences_or_a_graph_of_them_needs_contexts():
-    config = written_configuration(ROOT / "config.yaml")
-    for section, entry in (("triplets", {"sampler": "contexts"}), ("graphs", {"signal": "sentence-cocitation"})):
-        asked = config | {section: config[section] | {"new": entry}}
-        with pytest.raises(InputError, match=f"key {section}.new.* needs the sentences that cite.*set corpus.contexts"):
-            resolve(asked)
-        assert resolve(asked | {"corpus": config["corpus"] | {"contexts": {}}})["corpus"]["contexts"]["min_words"] == 5
-    with pytest.raises(InputError, match=r"corpus.contexts.min_words \(9\) must not exceed max_words \(8\)"):
-        resolve(config | {"corpus": config["corpus"] | {"contexts": {"min_words": 9, "max_words": 8}}})
-
-
-def test_pairs_of_sentences_can_be_sampled_from_as_co_citations():
-    config = written_configuration(ROOT / "config.yaml")
-    config["corpus"]["contexts"] = {}
-    config["graphs"]["sentences"] = {"signal": "sentence-cocitation"}
-    config["triplets"]["doc2doc"] = {"sampler": "cocited", "graph": "sentences"}
-    assert resolve(config)["triplets"]["doc2doc"]["graph"] == "sentences"

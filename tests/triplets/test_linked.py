@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.core.tables.files import write_table
-from cocite.triplets.linked import pick_linked
 from cocite.triplets.picking import NONE
 
-from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
+from .blocks import block, rows_of, sample, sampler, unserved, write_cocitations, write_edges
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
@@ -20,7 +19,8 @@ PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
 
 def picked(given_block, pick, count, required=True):
     """The papers of each query, the first picked first."""
-    papers = pick_linked(given_block, pick, count, required=required).positives.papers
+    text = "required" if required else "dropped"
+    papers = sampler("linked", pick=pick, per_query=count, text=text).picks(given_block)[0].papers
     rows = zip(given_block.queries.tolist(), papers.tolist(), strict=True)
     return {query: [paper for paper in row if paper != NONE] for query, row in rows}
 
@@ -67,12 +67,6 @@ def test_a_first_pick_is_drawn_evenly_or_in_proportion_to_the_weights(tmp_path, 
     assert [drawn[paper] / 4000 for paper in (1, 2, 3)] == pytest.approx(shares, abs=0.03)
 
 
-def test_a_weighted_pick_of_all_edges_holds_each_once(tmp_path):
-    path = write_cocitations(tmp_path / "0.parquet", {(1, other): other for other in range(2, 9)})
-    [papers] = picked(block([1], range(2, 9), [path]), "weighted", 20).values()
-    assert sorted(papers) == list(range(2, 9))
-
-
 def test_the_order_of_the_edges_and_their_shards_change_nothing(tmp_path):
     counts = {(paper, paper + step): step for paper in range(1, 60) for step in (1, 2, 3)}
     whole = write_cocitations(tmp_path / "whole.parquet", counts)
@@ -91,10 +85,13 @@ def test_the_strength_of_a_pair_is_its_weight_where_the_graph_has_one(tmp_path):
     assert picked(block([1], {2, 3, 4}, [tmp_path / "0.parquet"]), "strongest", 2) == {1: [4, 3]}
 
 
-def test_of_many_equal_weights_none_is_taken_for_another(tmp_path):
-    path = write_cocitations(tmp_path / "0.parquet", {(1, other): 1 for other in range(2, 5002)})
-    [papers] = picked(block([1], range(2, 5002), [path]), "strongest", 5000).values()
-    assert sorted(papers) == list(range(2, 5002))
+@pytest.mark.parametrize(
+    ("pick", "many", "weigh"), [("weighted", 8, lambda other: other), ("strongest", 5000, lambda _: 1)]
+)
+def test_a_pick_of_all_edges_holds_each_once(tmp_path, pick, many, weigh):
+    path = write_cocitations(tmp_path / "0.parquet", {(1, other): weigh(other) for other in range(2, many + 2)})
+    [papers] = picked(block([1], range(2, many + 2), [path]), pick, 5000).values()
+    assert sorted(papers) == list(range(2, many + 2))
 
 
 def test_a_citation_links_either_way(tmp_path):

@@ -5,45 +5,43 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.papers import papers_table
 from tests.triplets.blocks import (
     block,
+    found_by,
     sample,
     sampler,
     unserved,
     write_cocitations,
     write_edges,
     write_examples,
+    write_papers,
+    write_queries,
     write_triplets,
+    written_checks,
+    written_sample,
 )
-from tests.triplets.small_tables import write_queries
 
-from cocite.core.tables.files import read_table, write_table
-from cocite.triplets import mining
-from cocite.triplets.checks import check_triplets
-from cocite.triplets.mining import DUPLICATE, FEW, LINKED, NEAR, OUT_OF_BOUNDS
-from cocite.triplets.sampling import sample as sample_set
+from cocite.core.tables.files import write_table
+from cocite.triplets.samplers import mined
+from cocite.triplets.samplers.mined import DUPLICATE, FEW, LINKED, NEAR, OUT_OF_BOUNDS
 
 BY = {"of": "set", "by": "bm25"}
 
 
 def write_mined(folder, candidates, positives):
     """candidates: {query: [(document, score, likeness), …]} from rank 1; positives: {(query, positive): score}."""
-    rows = [
-        (query, rank, *found) for query in sorted(candidates) for rank, found in enumerate(candidates[query], start=1)
-    ]
-    columns = list(zip(*rows, strict=True)) or [()] * 5
-    kinds = {"query": pa.int64(), "rank": pa.int32(), "document": pa.int64()}
-    kinds |= {"score": pa.float32(), "likeness": pa.float32()}
-    table = {name: pa.array(column, kinds[name]) for name, column in zip(kinds, columns, strict=True)}
-    write_table(folder / "candidates.parquet", "mined_candidates", pa.table(table))
-    pairs = sorted(positives)
-    scores = {
-        "query": pa.array([query for query, _ in pairs], pa.int64()),
-        "positive": pa.array([positive for _, positive in pairs], pa.int64()),
-        "score": pa.array([positives[pair] for pair in pairs], pa.float32()),
-    }
-    write_table(folder / "positives.parquet", "mined_positives", pa.table(scores))
+    found = [(query, rank, *row) for query in sorted(candidates) for rank, row in enumerate(candidates[query], start=1)]
+    scored = [(*pair, positives[pair]) for pair in sorted(positives)]
+    types = {"query": pa.int64(), "rank": pa.int32(), "document": pa.int64(), "positive": pa.int64()}
+    for name, rows, columns in (
+        ("candidates", found, ("query", "rank", "document", "score", "likeness")),
+        ("positives", scored, ("query", "positive", "score")),
+    ):
+        values = list(zip(*rows, strict=True)) or [()] * len(columns)
+        table = {
+            key: pa.array(column, types.get(key, pa.float32())) for key, column in zip(columns, values, strict=True)
+        }
+        write_table(folder / f"{name}.parquet", f"mined_{name}", pa.table(table))
     return [folder / "candidates.parquet", folder / "positives.parquet"]
 
 
@@ -147,15 +145,8 @@ def test_examples_that_differ_in_their_former_negatives_alone_become_one(tmp_pat
         write_triplets(tmp_path / "set", [(1, 2, 8), (1, 2, 9), (1, 3, 9)]),
         *write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9}),
     ]
-    assert negatives(sample("mined", block([1], [], sources), **BY, negatives=1)) == {(1, 1): [10], (1, 2): [10]}
-
-
-def test_a_query_that_the_set_does_not_have_is_counted(tmp_path):
-    sources = [
-        write_triplets(tmp_path / "set", [(1, 2, 8)]),
-        *write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 1}),
-    ]
     sampled = sample("mined", block([1, 5, 7], [], sources), **BY, negatives=1)
+    assert negatives(sampled) == {(1, 1): [10], (1, 2): [10]}
     assert unserved(sampled, "an example") == {"not in the set": 2}
 
 
@@ -182,8 +173,8 @@ def test_random_negatives_are_of_the_ranks_and_depend_on_seed_and_example_alone(
     sources = [write_triplets(tmp_path / "set", [(*pair, 99) for pair in pairs]), *write_mined(tmp_path, ranked, pairs)]
     chosen = {**BY, "pick": "random", "ranks": [first, first + width - 1], "negatives": count}
     whole = sample("mined", block(found, [], sources, seed=seeds[0]), **chosen)
-    monkeypatch.setattr(mining, "QUERIES_AT_ONCE", at_once)
-    monkeypatch.setattr(mining, "EXAMPLES_AT_ONCE", at_once)
+    monkeypatch.setattr(mined, "QUERIES_AT_ONCE", at_once)
+    monkeypatch.setattr(mined, "EXAMPLES_AT_ONCE", at_once)
     assert negatives(sample("mined", block(found, [], sources, seed=seeds[0]), **chosen)) == negatives(whole)
     for (query, number), of_example in negatives(whole).items():
         band = found[query][first - 1 : first + width - 1]
@@ -236,21 +227,11 @@ def test_the_whole_set_is_written_with_queries_that_are_texts(tmp_path):
     examples = write_examples(tmp_path / "set", [(-7, None, [2], [3]), (1, None, [2], [3])])
     found = {-7: [(10, 0.5, 0.1)], 1: [(11, 0.5, 0.1)]}
     sources = [examples, *write_mined(tmp_path, found, {(-7, 2): 0.9, (1, 2): 0.9})]
-    texts = dict.fromkeys((1, 2, 3, 10, 11), ("title", "abstract"))
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
-    sample_set(
-        sampler("mined", **BY, negatives=1),
-        sources,
-        queries=write_queries(tmp_path, {1: "train"}),
-        papers=tmp_path / "papers",
-        seed=1,
-        threads=1,
-        output=tmp_path / "mined.parquet",
-        omissions=tmp_path / "omissions.parquet",
-        written_settings=tmp_path / "settings.json",
-    )
-    rows = read_table(tmp_path / "mined.parquet", "sampled_examples").to_pylist()
-    assert [(row["query"], row["split"], row["negatives"]) for row in rows] == [(-7, "train", [10]), (1, "train", [11])]
+    write_papers(tmp_path, (1, 2, 3, 10, 11))
+    write_queries(tmp_path, {1: "train"})
+    rows, _ = written_sample(tmp_path, sampler("mined", **BY, negatives=1), sources)
+    found = [(row["query"], row["split"], row["negatives"]) for row in rows.to_pylist()]
+    assert found == [(-7, "train", [10]), (1, "train", [11])]
 
 
 def test_the_check_counts_mined_negatives_that_are_linked_or_score_above_a_positive(tmp_path):
@@ -262,19 +243,11 @@ def test_the_check_counts_mined_negatives_that_are_linked_or_score_above_a_posit
     write_table(tmp_path / "mined.parquet", "sampled_examples", mined.rows)
     related = {"query": [1, 1, 1], "paper": [10, 12, 50], "cocited": [2, 0, 3], "cited": [False, True, True]}
     write_table(tmp_path / "relations.parquet", "sampled_relations", pa.table(related))
-    texts = dict.fromkeys((1, 2, 3, 4, 10, 11, 12), ("title", "abstract"))
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
-    outputs = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
-    check_triplets(
-        triplets=tmp_path / "mined.parquet",
-        queries=write_queries(tmp_path, {1: "train", 4: "train"}),
-        papers=tmp_path / "papers",
-        relations=tmp_path / "relations.parquet",
-        mined=sources[2],
-        **outputs,
-    )
-    rows = read_table(outputs["checks"], "triplet_checks").to_pylist()
-    assert {row["part"]: (row["found"], row["among"]) for row in rows if row["check"] == "false negative"} == {
+    write_papers(tmp_path, (1, 2, 3, 4, 10, 11, 12))
+    write_queries(tmp_path, {1: "train", 4: "train"})
+    known = {"relations": tmp_path / "relations.parquet", "mined": sources[2]}
+    checks, _, _ = written_checks(tmp_path, tmp_path / "mined.parquet", **known)
+    assert {part: found for (check, part), found in found_by(checks).items() if check == "false negative"} == {
         "above a positive": (2, 4),  # 0.9 and 0.7 above 0.65
         "citing or cited": (1, 3),  # the relations of the query 4 are not known
         "co-cited": (1, 3),

@@ -67,9 +67,10 @@ def forty(tmp_path):
     return write_neighbours(tmp_path / "neighbours.parquet", found)
 
 
-def sampled_from(path, queries=(1, 2), texts=range(1, 1001), **chosen):
+def sampled_from(path, queries=(1, 2), texts=range(1, 1001), seed=1, **chosen):
     chosen = {"per_query": 4, "easy": 0, "k_positive": 10, "k_negative": 30} | chosen
-    return sample("neighbours", block(queries, texts, [path]), **chosen)
+    paths = path if isinstance(path, list) else [path]
+    return sample("neighbours", block(queries, texts, paths, seed=seed), **chosen)
 
 
 def of_query(sampled, query, column):
@@ -81,15 +82,11 @@ def test_positives_and_negatives_are_the_last_ranks_up_to_k(forty):
     assert of_query(sampled, 1, 1) == [107, 108, 109, 110]
     assert of_query(sampled, 1, 3) == [7, 8, 9, 10]
     assert of_query(sampled, 2, 2) == [227, 228, 229, 230]
-
-
-def test_with_easy_negatives_the_hard_band_shrinks(forty):
     rows = rows_of(sampled_from(forty, queries=[1], easy=3))
     assert [row[2] for row in rows if row[5] == "hard"] == [130]
-    assert all(row[2] not in range(101, 141) and row[4] is None for row in rows if row[5] == "easy")
 
 
-def test_published_text_is_dropped_after_ranking_and_required_text_counts_before(forty):
+def test_published_text_is_dropped_after_ranking_and_counted_and_required_text_counts_before(forty):
     texts = set(range(1, 1001)) - {108, 127, 128}
     dropped = sampled_from(forty, queries=[1], texts=texts, text="dropped")
     assert set(of_query(dropped, 1, 1)) <= {107, 109, 110}
@@ -107,18 +104,6 @@ def test_a_band_by_distance_ends_with_the_last_neighbour_within(forty):
     assert of_query(sampled, 1, 4) == [28, 29, 30, 31]
 
 
-def test_a_distance_that_all_neighbours_are_within_defines_no_band(forty):
-    sampled = sampled_from(forty, k_positive=None, distance_positive=40.0)
-    assert unserved(sampled) == {"no neighbour in the band of positives": 2}
-
-
-def test_a_paper_of_the_band_of_positives_is_no_negative(forty):
-    near = {"k_positive": None, "distance_positive": 20.0, "k_negative": None, "distance_negative": 22.0}
-    sampled = sampled_from(forty, **near)
-    assert of_query(sampled, 1, 4) == [21, 22]
-    assert set(of_query(sampled, 1, 3)) < {17, 18, 19, 20}
-
-
 def test_a_wide_interval_is_picked_from_at_random(forty):
     ranks = of_query(sampled_from(forty, k_positive=(1, 20)), 1, 3)
     assert len(set(ranks)) == 4
@@ -126,62 +111,26 @@ def test_a_wide_interval_is_picked_from_at_random(forty):
     assert ranks != of_query(sampled_from(forty, k_positive=(1, 20)), 2, 3)
 
 
-def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):
+def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(forty, tmp_path):
     few = [(100 + rank, float(rank)) for rank in range(1, 6)]
     path = write_neighbours(tmp_path / "few.parquet", {1: few, 2: [*few, *((200 + r, 10.0 + r) for r in range(1, 30))]})
     sampled = sampled_from(path, queries=[1, 2, 3])
     assert unserved(sampled) == {"no neighbours": 1, "no neighbour in the band of positives": 1}
+    all_within = sampled_from(forty, k_positive=None, distance_positive=40.0)
+    assert unserved(all_within) == {"no neighbour in the band of positives": 2}
+    partial = sampled_from(forty, texts=set(range(1, 1001)) - {108}, partial="dropped")
+    assert unserved(partial) == {"fewer triplets than asked for": 1}
 
 
-def test_partial_queries_are_dropped_where_that_is_asked_for(forty):
-    texts = set(range(1, 1001)) - {108}
-    sampled = sampled_from(forty, texts=texts, partial="dropped")
-    assert {row[0] for row in rows_of(sampled)} == {2}
-    assert unserved(sampled) == {"fewer triplets than asked for": 1}
-
-
-def test_easy_negatives_fill_up_for_hard_ones_without_text(forty):
-    texts = set(range(1, 1001)) - {127, 128}
-    kinds = [row[5] for row in rows_of(sampled_from(forty, queries=[1], texts=texts, fill=True))]
-    assert sorted(kinds) == ["easy", "easy", "hard", "hard"]
-
-
-def test_shards_of_the_table_make_no_difference(forty, tmp_path):
+def test_neither_shards_nor_batches_nor_other_queries_make_a_difference_but_the_seed_does(forty, tmp_path, monkeypatch):
+    whole = sampled_from(forty, easy=2)
     found = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
     shards = [write_neighbours(tmp_path / f"{query}.parquet", {query: found[query]}) for query in (2, 1)]
-    whole = sample(
-        "neighbours", block([1, 2], range(1, 1001), [forty]), per_query=4, easy=2, k_positive=9, k_negative=30
-    )
-    parts = sample(
-        "neighbours", block([1, 2], range(1, 1001), shards), per_query=4, easy=2, k_positive=9, k_negative=30
-    )
-    assert whole.rows.equals(parts.rows)
-
-
-def test_rows_may_be_cut_anywhere_between_batches(forty, monkeypatch):
-    whole = sampled_from(forty, easy=2)
+    assert sampled_from(shards, easy=2).rows.equals(whole.rows)
+    assert rows_of(sampled_from(forty, queries=[2], easy=2)) == [row for row in rows_of(whole) if row[0] == 2]
     monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
     assert sampled_from(forty, easy=2).rows.equals(whole.rows)
-
-
-def test_a_querys_triplets_do_not_depend_on_other_queries(forty):
-    both = [row for row in rows_of(sampled_from(forty, easy=2)) if row[0] == 2]
-    assert both == rows_of(sampled_from(forty, queries=[2], easy=2))
-
-
-def test_another_seed_pairs_and_draws_otherwise(forty):
-    runs = [
-        sample(
-            "neighbours",
-            block([1, 2], range(1, 1001), [forty], seed=seed),
-            per_query=4,
-            easy=2,
-            k_positive=9,
-            k_negative=30,
-        )
-        for seed in (1, 2)
-    ]
-    assert not runs[0].rows.equals(runs[1].rows)
+    assert not sampled_from(forty, easy=2, seed=2).rows.equals(whole.rows)
 
 
 @pytest.fixture

@@ -1,19 +1,15 @@
 """The answers of a benchmark as triplets: what is near, what is far, and how the tasks are balanced."""
 
-import json
 from collections import Counter
 
 import pyarrow as pa
 import pytest
-from tests.papers import papers_table
-from tests.triplets.small_tables import write_queries
+from tests.configurations import recorded
+from tests.triplets.blocks import found_by, sampler, write_papers, write_queries, written_checks, written_sample
 
-from cocite.config.settings import parse_settings
-from cocite.config.triplets import TripletSet, oracle_models, oracles
+from cocite.config.triplets import oracle_models, oracles
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.triplets.checks import check_triplets
-from cocite.triplets.sampling import sample
 
 CLASSES = {f"d{number:02}": ["even", "odd"][number % 2] for number in range(12)}
 JUDGED = {"q": {"a": 1, "b": 2, "c": 0, "d": 0}, "r": {"a": 0, "d": 1}}
@@ -43,8 +39,8 @@ def write_benchmark(folder, texts=TEXTS, labels=(), judgements=(), collection=()
             name: pa.array([row[place] for row in given], types.get(name, pa.string()))
             for place, name in enumerate(columns)
         }
-        if table == "judgements":
-            found["propensity"] = pa.nulls(len(given), pa.float64())
+        unknown = {"judgements": ("propensity", "fold"), "collections": ("query", "copy_of")}.get(table, ())
+        found |= {name: pa.nulls(len(given)) for name in unknown}
         write_table(folder / f"{table}.parquet", table, pa.table(found))
     return [folder / f"{name}.parquet" for name in ("documents", *rows)]
 
@@ -63,31 +59,19 @@ def judged(task="relish", judgements=JUDGED):
 def oracle(tmp_path):
     """A function that samples an oracle: (query, positive, negative) by the names of the documents, splits, counts."""
     write_queries(tmp_path, {1: "train", 2: "holdout"})
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table({1: ("one", "first"), 2: TEXTS["a"]}))
+    write_papers(tmp_path, {1: ("one", "first"), 2: TEXTS["a"]})
 
     def run(sources, **more):
-        sample(
-            parse_settings(TripletSet, json.dumps({"sampler": "oracle", "benchmark": "b", "validation": 0.0, **more})),
-            sources,
-            queries=tmp_path / "queries.parquet",
-            papers=tmp_path / "papers",
-            seed=1,
-            threads=1,
-            output=tmp_path / "sampled_examples.parquet",
-            omissions=tmp_path / "omissions.parquet",
-            written_settings=tmp_path / "settings.json",
-            texts=tmp_path / "texts.parquet",
-        )
-        texts = read_table(tmp_path / "texts.parquet", "sampled_texts").to_pylist()
+        asked = sampler("oracle", benchmark="b", **{"validation": 0.0, **more})
+        rows, omitted = written_sample(tmp_path, asked, sources, texts=tmp_path / "texts.parquet")
+        texts, rows = read_table(tmp_path / "texts.parquet", "sampled_texts").to_pylist(), rows.to_pylist()
         name = {row["text"]: row["title"].removeprefix("title of ") for row in texts}
-        rows = read_table(tmp_path / "sampled_examples.parquet", "sampled_examples").to_pylist()
         named = {text for row in rows for text in (row["query"], *row["positives"], *row["negatives"])}
         assert named == set(name)  # every text that is named, and no other
-        omitted = read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
         return (
             [(name[row["query"]], name[row["positives"][0]], name[row["negatives"][0]]) for row in rows],
-            {name[row["query"]]: row["split"] for row in rows},
-            {row["reason"]: row["count"] for row in omitted if row["count"]},
+            {(name[row["query"]], row["split"]) for row in rows},
+            {reason: count for reason, count in omitted.items() if count},
         )
 
     return run
@@ -151,11 +135,9 @@ def test_the_same_queries_are_drawn_the_same_whichever_tasks_stand_beside(oracle
 
 
 def test_a_query_trains_or_validates_with_all_its_triplets(oracle, tmp_path):
-    paths = write_benchmark(tmp_path / "b", labels=labelled())
-    _, splits, _ = oracle(paths, validation=0.4)
-    assert set(splits.values()) == {"train", "validation"}
-    rows = read_table(tmp_path / "sampled_examples.parquet", "sampled_examples").to_pylist()
-    assert len({(row["query"], row["split"]) for row in rows}) == len({row["query"] for row in rows})
+    _, splits, _ = oracle(write_benchmark(tmp_path / "b", labels=labelled()), validation=0.4)
+    assert {split for _, split in splits} == {"train", "validation"}
+    assert len(splits) == len({query for query, _ in splits})
 
 
 def test_documents_without_a_text_are_left_out_and_counted(oracle, tmp_path):
@@ -165,57 +147,35 @@ def test_documents_without_a_text_are_left_out_and_counted(oracle, tmp_path):
     assert omitted["documents without a text"] == 2
 
 
-def test_regressions_have_no_answers(oracle, tmp_path):
+def test_regressions_have_no_answers_and_a_benchmark_without_answers_is_refused(oracle, tmp_path):
     numbers = [("cite_count", "train", name, [str(place)]) for place, name in enumerate(CLASSES)]
-    with pytest.raises(InputError, match="b: the benchmark has no labels and no judgements"):
-        oracle(write_benchmark(tmp_path / "b", labels=numbers))
-    both = write_benchmark(tmp_path / "b", labels=[*numbers, *labelled()])
-    _, _, omitted = oracle(both)
+    for labels in (numbers, []):
+        with pytest.raises(InputError, match="b: the benchmark has no labels and no judgements"):
+            oracle(write_benchmark(tmp_path / "b", labels=labels))
+    _, _, omitted = oracle(write_benchmark(tmp_path / "b", labels=[*numbers, *labelled()]))
     assert omitted["tasks that say of no two documents that they belong together: cite_count"] == 1
 
 
-def test_a_benchmark_without_answers_is_refused(oracle, tmp_path):
-    with pytest.raises(InputError, match="b: the benchmark has no labels and no judgements"):
-        oracle(write_benchmark(tmp_path / "b"))
-
-
 def test_a_table_that_is_not_given_is_named(oracle, tmp_path):
-    paths = write_benchmark(tmp_path / "b", labels=labelled())
     with pytest.raises(InputError, match="draws from the table labels; none of its sources is one"):
-        oracle(paths[:1])
+        oracle(write_benchmark(tmp_path / "b", labels=labelled())[:1])
 
 
-def checked(tmp_path, benchmark):
-    """The row of the checks about a benchmark: documents found, among how many."""
-    written = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
-    check_triplets(
-        [benchmark],
-        triplets=tmp_path / "sampled_examples.parquet",
-        queries=tmp_path / "queries.parquet",
-        papers=tmp_path / "papers",
-        **written,
-    )
-    rows = read_table(written["checks"], "triplet_checks").to_pylist()
-    [found] = [row for row in rows if row["check"] == "in benchmark"]
-    return found["found"], found["among"]
+def test_the_check_finds_the_documents_that_were_given_away_in_whichever_benchmark(oracle, tmp_path):
+    def found(benchmark):
+        return found_by(written_checks(tmp_path, tmp_path / "sampled.parquet", [benchmark])[0])
 
-
-def test_the_check_of_the_set_finds_the_documents_that_were_given_away(oracle, tmp_path):
     paths = write_benchmark(tmp_path / "b", labels=labelled())
     oracle(paths, per_query=20)
-    assert checked(tmp_path, paths[0]) == (12, len(TEXTS))
-
-
-def test_another_set_with_the_texts_of_a_benchmark_is_found_out_as_well(oracle, tmp_path):
-    paths = write_benchmark(tmp_path / "b", judgements=judged("relish", {"q": {"a": 1, "b": 0}}))
-    oracle(paths)
+    assert found(paths[0])["in benchmark", "b"] == (12, len(TEXTS))
+    oracle(write_benchmark(tmp_path / "b", judgements=judged("relish", {"q": {"a": 1, "b": 0}})))
     [others, *_] = write_benchmark(tmp_path / "other", {"a": TEXTS["a"], "x": ("nobody", "knows")})
-    assert checked(tmp_path, others) == (1, 2)
+    assert found(others)["in benchmark", "other"] == (1, 2)
 
 
 SETS = {
     "answers-oracle": {"sampler": "oracle", "benchmark": "scirepeval"},
-    "half-oracle": {"sampler": "subset", "of": "answers-oracle"},
+    "half-oracle": {"sampler": "subset", "of": "answers-oracle", "share": 0.5},
     "plain": {"sampler": "citations"},
 }
 
@@ -228,6 +188,6 @@ def test_sets_and_models_that_know_the_answers_are_known_by_all_that_they_come_f
         "four-oracle": {"triplets": "mined-oracle"},
     }
     mined = {"sampler": "mined", "of": "plain", "by": {"kind": "model", "name": "two-oracle"}}
-    config = {"triplets": {**SETS, "mined-oracle": mined}, "models": models}
+    config = recorded({"triplets": {**SETS, "mined-oracle": mined}, "models": models})
     assert oracles(config) == {"answers-oracle": ["scirepeval"], "half-oracle": ["scirepeval"]}
     assert oracle_models(config) == {f"{name}-oracle": ["scirepeval"] for name in ("one", "two", "four")}

@@ -1,4 +1,4 @@
-"""Queries and documents that are brought, in each of the layouts that they come in."""
+"""User-supplied queries and documents, in each of the layouts that they come in."""
 
 import gzip
 import json
@@ -6,6 +6,7 @@ import pickle
 import re
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,15 +14,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.papers import papers_table
-from tests.triplets.small_tables import write_queries
+from tests.triplets.blocks import sampler, write_papers, write_queries, written_sample
 
-from cocite.config.settings import parse_settings
-from cocite.config.triplets import TripletSet
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
-from cocite.triplets.brought_pairs import scores
-from cocite.triplets.sampling import sample
+from cocite.core.tables.files import read_table
+from cocite.triplets import mined_pairs
 
 HELD_OUT = "On the Held-Out Paper"
 
@@ -30,8 +27,7 @@ HELD_OUT = "On the Held-Out Paper"
 def folder(tmp_path):
     """A corpus with one paper that is held out, and a folder `brought` for what is brought."""
     write_queries(tmp_path, {1: "train", 2: "validation", 3: "holdout"})
-    texts = {1: ("one", "first"), 2: ("two", "second"), 3: (HELD_OUT, "third")}
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
+    write_papers(tmp_path, {1: ("one", "first"), 2: ("two", "second"), 3: (HELD_OUT, "third")})
     (tmp_path / "brought").mkdir()
     return tmp_path
 
@@ -47,40 +43,41 @@ def tabs(path, rows):
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
 
 
-def run(folder, layout, sources=(), **more):
-    given = {"sampler": "pairs", "layout": layout, "dataset": str(folder / "brought"), "validation": 0.0, **more}
-    sample(
-        parse_settings(TripletSet, json.dumps(given)),
-        list(sources),
-        queries=folder / "queries.parquet",
-        papers=folder / "papers",
-        seed=1,
-        threads=1,
-        output=folder / "examples.parquet",
-        omissions=folder / "omissions.parquet",
-        written_settings=folder / "settings.json",
-        texts=folder / "texts.parquet",
-    )
+class Found(NamedTuple):
+    """What a set holds."""
+
+    examples: list
+    """(query, positives, negatives) as words."""
+    splits: dict
+    """The split of each query."""
+    short: set
+    """The short queries."""
+    omitted: dict
+
+
+def run(folder, layout, **more):
+    given = {"layout": layout, "dataset": str(folder / "brought"), "validation": 0.0, **more}
+    found, omitted = written_sample(folder, sampler("pairs", **given), texts=folder / "texts.parquet")
     texts = {row["text"]: row for row in read_table(folder / "texts.parquet", "sampled_texts").to_pylist()}
     said = {key: " | ".join(filter(None, (row["title"], row["abstract"]))) for key, row in texts.items()}
-    rows = read_table(folder / "examples.parquet", "sampled_examples").to_pylist()
+    rows = found.to_pylist()
     named = {key for row in rows for key in (row["query"], *row["positives"], *row["negatives"])}
     assert named == set(texts)  # every text that is named, and no other
-    short = {said[key] for key, row in texts.items() if row["is_query"]}
-    found = [
-        (said[row["query"]], [said[key] for key in row["positives"]], [said[key] for key in row["negatives"]])
-        for row in rows
+    examples = [
+        (said[row["query"]], *([said[key] for key in row[name]] for name in ("positives", "negatives"))) for row in rows
     ]
-    counts = read_table(folder / "omissions.parquet", "omissions").to_pylist()
-    omitted = {row["reason"]: row["count"] for row in counts if row["count"]}
-    return Found(sorted(found), {said[row["query"]]: row["split"] for row in rows}, short, omitted)
+    return Found(
+        sorted(examples),
+        {said[row["query"]]: row["split"] for row in rows},
+        {said[key] for key, row in texts.items() if row["is_query"]},
+        {reason: count for reason, count in omitted.items() if count},
+    )
 
 
-class Found:
-    """What a set holds: examples as words, the split of each query, which of them are short, and what is omitted."""
-
-    def __init__(self, examples, splits, short, omitted):
-        self.examples, self.splits, self.short, self.omitted = examples, splits, short, omitted
+def run_rows(folder, rows, layout="rows", **more):
+    """What is made of rows of texts in one file."""
+    lines(folder / "brought/train.jsonl", rows)
+    return run(folder, layout, **more)
 
 
 def test_rows_hold_short_queries_and_documents_as_texts_or_objects(folder):
@@ -88,8 +85,7 @@ def test_rows_hold_short_queries_and_documents_as_texts_or_objects(folder):
         {"query": "bees", "positive": "About bees.", "negatives": ["About cars.", {"title": "Cars", "text": "Fast."}]},
         {"query": " flowers ", "positives": [{"title": "Roses", "abstract": "Red."}]},
     ]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows")
+    found = run_rows(folder, rows)
     assert found.examples == [
         ("bees", ["About bees."], ["About cars.", "Cars | Fast."]),
         ("flowers", ["Roses | Red."], []),
@@ -197,7 +193,7 @@ def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_
 
 @pytest.mark.parametrize("at_once", [1, 100])
 def test_a_name_that_comes_again_with_another_text_is_counted(beir, monkeypatch, at_once):
-    monkeypatch.setattr("cocite.triplets.brought_pairs.reading.TEXTS_AT_ONCE", at_once)
+    monkeypatch.setattr("cocite.triplets.pair_texts.TEXTS_AT_ONCE", at_once)
     again = [{"_id": "d1", "text": text} for text in ("first", "second", "second", "first")]
     lines(beir / "brought/corpus.jsonl", [{"_id": "d0", "text": "text"}, *again])
     found = run(beir, "beir")
@@ -224,6 +220,11 @@ def msmarco(folder):
     return folder
 
 
+def scored(folder, scores="scores.tsv", **bounds):
+    """The layout of MS MARCO with bounds on scores."""
+    return {"kind": "msmarco", "scores": {"dataset": str(folder / scores)}, **bounds}
+
+
 def negatives(found):
     [(query, positives, far)] = found.examples
     assert (query, positives) == ("seven", ["passage 1"])
@@ -239,13 +240,12 @@ def test_mined_negatives_are_the_first_of_each_system_that_no_other_gave(msmarco
 
 
 def test_negatives_score_so_much_less_than_the_positive(msmarco):
-    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}}
-    found = run(msmarco, {**layout, "margin": 3.0})
+    found = run(msmarco, scored(msmarco, margin=3.0))
     # 3 has a score of 7 = 10 − 3, which is still kept; 6 has none.
     assert negatives(found) == [3, 4, 5]
-    assert found.omitted[scores.TOO_CLOSE] == 2
-    assert negatives(run(msmarco, {**layout, "max_score": 6.5})) == [4, 5]
-    assert negatives(run(msmarco, {**layout, "max_score": 3.0})) == [5]
+    assert found.omitted[mined_pairs.TOO_CLOSE] == 2
+    assert negatives(run(msmarco, scored(msmarco, max_score=6.5))) == [4, 5]
+    assert negatives(run(msmarco, scored(msmarco, max_score=3.0))) == [5]
 
 
 @pytest.mark.parametrize("kind", ["lists", "pairs", "parquet", "parquet lists"])
@@ -260,8 +260,7 @@ def test_scores_come_in_several_tables(msmarco, kind):
         lines(path, single)
     else:
         pq.write_table(pa.Table.from_pylist([listed] if kind.endswith("lists") else single), path)
-    layout = {"kind": "msmarco", "scores": {"dataset": str(path)}, "margin": 3.0}
-    assert negatives(run(msmarco, layout)) == [3, 4, 5]
+    assert negatives(run(msmarco, scored(msmarco, path.name, margin=3.0))) == [3, 4, 5]
 
 
 @given(
@@ -277,7 +276,7 @@ def test_scores_come_in_several_tables(msmarco, kind):
 def test_the_margin_is_that_of_the_published_script(tmp_path_factory, mined, margin, per_system):
     folder = tmp_path_factory.mktemp("msmarco")
     write_queries(folder, {1: "train"})
-    write_table(folder / "papers/0.parquet", "papers", papers_table({1: ("one", "first")}))
+    write_papers(folder, [1])
     score = {(q, d): (q * 31 + d * 17) % 100 / 8 for q in mined for d in range(1, 31)}
     lines(
         folder / "brought/msmarco-hard-negatives.jsonl.gz",
@@ -295,45 +294,27 @@ def test_the_margin_is_that_of_the_published_script(tmp_path_factory, mined, mar
             taken += fresh[:per_system]
         positives = [f"passage {d}" for d in dict.fromkeys(near)]
         expected.append((f"words {q}", positives, [f"passage {d}" for d in taken if d not in near]))
-    layout = {"kind": "msmarco", "scores": {"dataset": str(folder / "scores.tsv")}, "margin": margin}
-    assert run(folder, {**layout, "per_system": per_system}).examples == sorted(expected)
-
-
-def test_a_margin_without_scores_is_refused(msmarco):
-    with pytest.raises(InputError, match=r"margin and \.max_score need scores"):
-        run(msmarco, {"kind": "msmarco", "margin": 3.0})
-    lines(msmarco / "brought/train.jsonl", [{"query": "a", "positive": "b", "negative": "c", "negative_score": 1}])
-    with pytest.raises(
-        InputError, match="has 0 positive_scores for 1 positives; margin and max_score need one for each"
-    ):
-        run(msmarco, {"kind": "rows", "files": ["train.jsonl"], "margin": 3.0})
+    assert run(folder, scored(folder, margin=margin, per_system=per_system)).examples == sorted(expected)
 
 
 def test_rows_may_have_scores_as_well(folder):
     row = {"query": "a", "positive": "b", "negatives": ["c", "d"], "positive_score": 9, "negative_scores": [8, 2.5]}
-    lines(folder / "brought/train.jsonl", [row])
-    assert run(folder, {"kind": "rows", "margin": 3.0}).examples == [("a", ["b"], ["d"])]
-    assert run(folder, {"kind": "rows", "max_score": 8}).examples == [("a", ["b"], ["c", "d"])]
-    assert run(folder, {"kind": "rows"}).examples == [("a", ["b"], ["c", "d"])]
+    for bounds, kept in (({"margin": 3.0}, ["d"]), ({"max_score": 8}, ["c", "d"]), ({}, ["c", "d"])):
+        assert run_rows(folder, [row], {"kind": "rows", **bounds}).examples == [("a", ["b"], kept)]
 
 
 def test_a_pickle_of_scores_is_not_loaded(msmarco):
     (msmarco / "pickled").mkdir()
     path = msmarco / "pickled/cross-encoder-ms-marco-MiniLM-L-6-v2-scores.pkl.gz"
     path.write_bytes(gzip.compress(pickle.dumps({7: {1: 10.0}})))
-    layout = {"kind": "msmarco", "scores": {"dataset": str(path.parent)}, "margin": 3.0}
     with pytest.raises(InputError, match=r"scores\.pkl\.gz is a pickle, which is not loaded\).*msmarco-scores"):
-        run(msmarco, layout)
+        run(msmarco, scored(msmarco, "pickled", margin=3.0))
 
 
 def test_scores_that_are_no_numbers_are_named(msmarco):
-    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}, "margin": 3.0}
     tabs(msmarco / "scores.tsv", [("qid", "pid", "score"), (7, 1, "high")])
     with pytest.raises(InputError, match=r"scores\.tsv, line 2: the score must be a number, not 'high'"):
-        run(msmarco, layout)
-    lines(msmarco / "brought/train.jsonl", [{"query": "a", "positive": "b", "negative": "c", "negative_score": "1"}])
-    with pytest.raises(InputError, match=r"train\.jsonl, line 1: negative_scores must be a number, not '1'"):
-        run(msmarco, {"kind": "rows", "files": ["train.jsonl"], "max_score": 3.0})
+        run(msmarco, scored(msmarco, margin=3.0))
 
 
 def test_queries_of_inpars_are_kept_by_their_scores(folder):
@@ -352,10 +333,12 @@ def test_queries_of_inpars_are_kept_by_their_scores(folder):
 
 
 def test_queries_of_inpars_may_bring_their_documents(folder):
-    lines(folder / "brought/queries.jsonl", [{"question": "one", "doc_id": 3, "doc_text": "text", "log_probs": -1.5}])
-    assert run(folder, "inpars").examples == [("one", ["text"], [])]
-    lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "text": "other", "log_probs": [-1.5]}])
-    assert run(folder, "inpars").examples == [("one", ["other"], [])]
+    for row in (
+        {"question": "one", "doc_text": "text", "log_probs": -1.5},
+        {"query": "one", "text": "text", "score": 2},
+    ):
+        lines(folder / "brought/queries.jsonl", [{**row, "doc_id": 3}])
+        assert run(folder, "inpars").examples == [("one", ["text"], [])]
     lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "log_probs": -1.5}])
     with pytest.raises(InputError, match=r"holds no documents, and the queries name theirs by doc_id"):
         run(folder, "inpars")
@@ -368,8 +351,7 @@ def test_a_text_with_the_title_of_a_paper_that_is_held_out_is_left_out_on_either
         {"query": "b", "positives": [{"title": title, "abstract": "x"}, "c"], "negatives": [title, "d"]},
         {"query": "on the held-out paper and others", "positive": "e"},
     ]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows")
+    found = run_rows(folder, rows)
     assert found.examples == [("b", ["c"], ["d"]), ("on the held-out paper and others", ["e"], [])]
     assert found.omitted["queries with the title of a paper that is kept out"] == 1
     assert found.omitted["documents with the title of a paper that is kept out"] == 2
@@ -383,8 +365,7 @@ def test_empty_queries_and_very_long_ones_are_left_out_and_counted(folder):
         {"query": "d", "positive": "word " * 10_000},
         {"query": None, "positive": "e"},
     ]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows")
+    found = run_rows(folder, rows)
     assert [query for query, _, _ in found.examples] == ["d"]
     assert found.omitted == {
         "queries without a text": 1,
@@ -397,8 +378,7 @@ def test_empty_queries_and_very_long_ones_are_left_out_and_counted(folder):
 
 def test_a_negative_that_is_a_positive_of_the_query_is_left_out(folder):
     rows = [{"query": "q", "positive": "a", "negatives": ["b", "c"]}, {"query": "q", "positive": "b", "negative": "c"}]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows")
+    found = run_rows(folder, rows)
     assert found.examples == [("q", ["a"], ["c"]), ("q", ["b"], ["c"])]
     assert found.omitted == {"negatives that are positives of the same query": 1}
 
@@ -408,8 +388,7 @@ def test_pairs_have_one_positive_and_one_negative(folder):
         {"query": "q", "positives": ["a", "b"], "negatives": ["c", "d", "e"]},
         {"query": "r", "positives": ["a", "b"]},
     ]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows", paired=True).examples
+    found = run_rows(folder, rows, paired=True).examples
     assert found == [
         *[("q", ["a"], ["c"]), ("q", ["a"], ["e"]), ("q", ["b"], ["d"])],
         *[("r", ["a"], []), ("r", ["b"], [])],
@@ -436,8 +415,7 @@ def test_triplets_of_a_query_are_taken_in_whole_blocks(folder, settings, kept, b
         for q, many in zip("abc", (3, 4, 9), strict=True)
         for n in range(many)
     ]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows", paired=True, **settings)
+    found = run_rows(folder, rows, paired=True, **settings)
     assert Counter(query for query, _, _ in found.examples) == kept
     assert found.omitted == {
         f"examples beyond {'the ' if 'block' in name else ''}{name}": many for name, many in beyond.items()
@@ -446,11 +424,9 @@ def test_triplets_of_a_query_are_taken_in_whole_blocks(folder, settings, kept, b
 
 def test_a_share_of_the_queries_validates_where_no_file_says_which(folder):
     rows = [{"query": f"query {n}", "positive": f"text {n} {i}"} for n in range(400) for i in range(2)]
-    lines(folder / "brought/train.jsonl", rows)
-    found = run(folder, "rows", validation=0.1)
+    found = run_rows(folder, rows, validation=0.1)
     assert 25 <= list(found.splits.values()).count("validation") <= 55
-    lines(folder / "brought/train.jsonl", rows[::-1])
-    assert run(folder, "rows", validation=0.1).splits == found.splits
+    assert run_rows(folder, rows[::-1], validation=0.1).splits == found.splits
 
 
 def test_files_that_validate_are_told_by_their_names(folder):
@@ -460,58 +436,44 @@ def test_files_that_validate_are_told_by_their_names(folder):
 
 
 def test_the_same_text_is_a_query_of_its_own_beside_a_document(folder):
-    lines(folder / "brought/train.jsonl", [{"query": "bees", "positive": "bees"}])
-    assert run(folder, "rows").examples == [("bees", ["bees"], [])]
+    assert run_rows(folder, [{"query": "bees", "positive": "bees"}]).examples == [("bees", ["bees"], [])]
+
+
+SCORED = '{"query": "a", "positive": "b", "negative": "c", "negative_score": '
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("layout", "name", "text", "message"),
     [
-        ("a.jsonl", '{"query": "a", "positiv": "b"}', r"line 1: has the unknown column 'positiv'; a row has a query"),
-        ("a.jsonl", '{"query": "a"}', r"line 1: has no query, or no positive \(its columns: query\)"),
-        ("a.jsonl", '{"query": 3, "positive": "b"}', r"line 1: query must be a text, not 3"),
-        ("a.jsonl", '{"query": "a", "positive": ["b", 3]}', r"line 1: positive must be a text, not 3"),
-        ("a.jsonl", '["a"]', r"line 1: must be an object, not \['a'\]"),
-        ("a.jsonl", '{"query": "a", ', r"line 1: not JSON"),
-        ("a.parquet", "no table", r"a\.parquet: not a readable Parquet file"),
-        ("a.jsonl.gz", "no gzip", r"a\.jsonl\.gz: not a whole gzip file"),
-        ("a.csv", "query,positive", r"holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+        (
+            "rows",
+            "a.jsonl",
+            '{"query": "a", "positiv": "b"}',
+            r"line 1: has the unknown column 'positiv'; a row has a q",
+        ),
+        ("rows", "a.jsonl", '{"query": "a"}', r"line 1: has no query, or no positive \(its columns: query\)"),
+        ("rows", "a.jsonl", '{"query": 3, "positive": "b"}', r"line 1: query must be a text, not 3"),
+        ("rows", "a.jsonl", '{"query": "a", "positive": ["b", 3]}', r"line 1: positive must be a text, not 3"),
+        ("rows", "a.jsonl", '["a"]', r"line 1: must be an object, not \['a'\]"),
+        ("rows", "a.jsonl", '{"query": "a", ', r"line 1: not JSON"),
+        ("rows", "a.parquet", "no table", r"a\.parquet: not a readable Parquet file"),
+        ("rows", "a.jsonl.gz", "no gzip", r"a\.jsonl\.gz: not a whole gzip file"),
+        ("rows", "a.csv", "query,positive", r"holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+        ({"margin": 3.0}, "a.jsonl", SCORED + "1}", "has 0 positive_scores for 1 positives; margin and max_score need"),
+        ({"max_score": 3.0}, "a.jsonl", SCORED + '"1"}', r"line 1: negative_scores must be a number, not '1'"),
+        ("rows", "a.jsonl", f'{{"query": "{HELD_OUT}", "positive": "a"}}', r"with the title of a paper .* kept out: 1"),
+        ("beir", "a", "", r"brought: holds no qrels/train\.tsv"),
+        ("msmarco", "a", "", r"brought: holds no msmarco-hard-negatives\.jsonl\.gz"),
+        ("msmarco", "msmarco-hard-negatives.jsonl", "", r"holds no queries; there should be queries\.jsonl"),
+        ("specter", "a", "", r"brought: holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+        ("specter", "data.json", "{}", r"holds data.json and no metadata.json"),
+        ("inpars", "a", "", r"brought: holds no files of JSON Lines"),
     ],
 )
-def test_what_has_no_place_in_the_layout_is_named(folder, name, text, message):
+def test_what_has_no_place_in_the_layout_is_named_and_nothing_is_written(folder, layout, name, text, message):
     (folder / "brought" / name).write_text(text)
     with pytest.raises(InputError, match=message):
-        run(folder, "rows")
-
-
-@pytest.mark.parametrize(
-    ("layout", "message"),
-    [
-        ("beir", r"brought: holds no qrels/train\.tsv"),
-        ("msmarco", r"brought: holds no msmarco-hard-negatives\.jsonl\.gz"),
-        ("specter", r"brought: holds no files of JSON Lines \(\.jsonl\) or Parquet"),
-        ("inpars", r"brought: holds no files of JSON Lines"),
-    ],
-)
-def test_a_folder_that_lacks_the_files_of_its_layout_is_refused(folder, layout, message):
-    with pytest.raises(InputError, match=message):
-        run(folder, layout)
-
-
-def test_a_collection_without_texts_is_refused(msmarco):
-    (msmarco / "brought/collection.tsv").unlink()
-    with pytest.raises(
-        InputError, match=r"brought: holds no documents; there should be corpus\.jsonl, collection\.tsv"
-    ):
-        run(msmarco, "msmarco")
-
-
-def test_a_set_of_which_nothing_is_left_says_why(folder):
-    lines(folder / "brought/train.jsonl", [{"query": HELD_OUT, "positive": "a"}])
-    with pytest.raises(
-        InputError, match=r"no query could be served .*queries with the title of a paper .* kept out: 1"
-    ):
-        run(folder, "rows")
+        run(folder, layout if isinstance(layout, str) else {"kind": "rows", **layout})
     assert not (folder / "texts.parquet").exists()
 
 
@@ -522,16 +484,15 @@ def test_a_link_that_leads_nowhere_is_no_file_to_leave_out(msmarco, name):
     (msmarco / "scores").mkdir()
     (msmarco / "scores.tsv").rename(msmarco / "scores/1.tsv")
     (msmarco / name).symlink_to(msmarco / "nowhere")
-    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores")}, "margin": 3.0}
     with pytest.raises(InputError, match=rf"{re.escape(name)} does not exist"):
-        run(msmarco, "rows" if name.endswith(".jsonl") else layout)
+        run(msmarco, "rows" if name.endswith(".jsonl") else scored(msmarco, "scores", margin=3.0))
 
 
 def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
-    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}, "margin": 3.0}
+    layout = scored(msmarco, margin=3.0)
     expected = run(msmarco, layout).examples
-    monkeypatch.setattr("cocite.triplets.brought_pairs.reading.TEXTS_AT_ONCE", 2)
-    monkeypatch.setattr(scores, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("cocite.triplets.pair_texts.TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(mined_pairs, "ROWS_AT_ONCE", 1)
     assert run(msmarco, layout).examples == expected
 
 

@@ -7,21 +7,23 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.papers import papers_table
-from tests.triplets.blocks import write_triplets
-from tests.triplets.small_tables import write_queries
+from tests.triplets.blocks import (
+    found_by,
+    sampler,
+    write_papers,
+    write_queries,
+    write_triplets,
+    written_checks,
+    written_sample,
+)
 
 from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.triplets import sampled_texts
-from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Sampled
 from cocite.triplets.sampled_texts import find_texts, texts_table, write_texts
-from cocite.triplets.samplers.subset import Subset
-from cocite.triplets.samplers.union import Union
-from cocite.triplets.sampling import sample
 from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
 
 WORDS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz")), min_size=1, max_size=30)
@@ -66,27 +68,15 @@ def folder(tmp_path):
     splits = {paper: "validation" if paper > 8 else "train" for paper in range(1, 11)}
     write_queries(tmp_path, splits)
     for bucket in (0, 1):
-        some = {paper: texts for paper, texts in PAPERS.items() if paper % 2 == bucket}
-        write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(some))
+        write_papers(tmp_path, {paper: texts for paper, texts in PAPERS.items() if paper % 2 == bucket}, bucket)
     write_triplets(tmp_path / "triplets.parquet", [(paper, 10 + paper, 20 + paper, splits[paper]) for paper in splits])
     run(tmp_path, Searches(), "searches", texts=tmp_path / "texts.parquet")
     return tmp_path
 
 
-def run(folder, sampler, output, sources=(), texts=None):
-    sample(
-        sampler,
-        [folder / f"{source}.parquet" for source in sources],
-        queries=folder / "queries.parquet",
-        papers=folder / "papers",
-        seed=1,
-        threads=1,
-        output=folder / f"{output}.parquet",
-        omissions=folder / "omissions.parquet",
-        written_settings=folder / "settings.json",
-        texts=texts,
-    )
-    return read_table(folder / f"{output}.parquet", "sampled_examples")
+def run(folder, asked, output, sources=(), texts=None):
+    paths = [folder / f"{source}.parquet" for source in sources]
+    return written_sample(folder, asked, paths, output=f"{output}.parquet", texts=texts)[0]
 
 
 @given(WORDS, st.integers(1, 7), st.sets(st.sampled_from("abcdefgh")))
@@ -125,71 +115,50 @@ def test_brought_texts_stand_among_the_documents_beside_the_papers(folder):
     assert len(written) == len(found)
 
 
+def documents_of(folder, rows, *texts):
+    """The buckets of the documents of examples."""
+    write_documents(folder / "documents", "training_documents", rows, folder / "papers", texts, threads=1)
+    return [read_table(folder / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
+
+
 def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(folder):
     rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
-    alone = rows.slice(0, 1).set_column(
-        rows.column_names.index("positives"), "positives", pa.array([[]], pa.list_(pa.int64()))
-    )
-    write_documents(
-        folder / "documents", "training_documents", alone, folder / "papers", [folder / "texts.parquet"], threads=1
-    )
-    buckets = [read_table(folder / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
+    nothing = pa.array([[]], pa.list_(pa.int64()))
+    alone = rows.slice(0, 1).set_column(rows.column_names.index("positives"), "positives", nothing)
+    buckets = documents_of(folder, alone, folder / "texts.parquet")
     assert sorted(map(len, buckets)) == [0, 1]
     assert all("is_query" in bucket.column_names for bucket in buckets)
 
 
 def test_documents_of_papers_alone_do_not_say_what_a_query_is(folder):
     rows = training_examples(folder / "triplets.parquet", [folder / "triplets.parquet"], seed=1)
-    write_documents(
-        folder / "documents", "training_documents", rows, folder / "papers", [folder / "texts.parquet"], threads=1
-    )
-    assert read_table(folder / "documents", "training_documents").column_names == ["corpusid", "title", "abstract"]
+    for bucket in documents_of(folder, rows, folder / "texts.parquet"):
+        assert bucket.column_names == ["corpusid", "title", "abstract"]
 
 
 def test_a_text_that_no_table_holds_is_named_and_nothing_is_written(folder):
     rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
     with pytest.raises(InputError, match=r"9 texts of the examples are in no table sampled_texts \(none are given\)"):
-        write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=1)
+        documents_of(folder, rows)
     assert not (folder / "documents").exists()
 
 
-def test_a_union_keeps_queries_that_are_texts_beside_papers(folder):
-    found = run(folder, Union(sampler="union", of=("searches", "triplets")), "union", ["searches", "triplets"])
-    assert sorted(found["query"].to_pylist()) == sorted([*map(query, SEARCHES), *range(1, 11)])
-    assert {row["query"]: row["split"] for row in found.to_pylist() if row["query"] < 0} == {
+def test_sets_made_of_others_keep_queries_that_are_texts_beside_papers(folder):
+    union = run(folder, sampler("union", of=["searches", "triplets"]), "union", ["searches", "triplets"])
+    assert sorted(union["query"].to_pylist()) == sorted([*map(query, SEARCHES), *range(1, 11)])
+    assert {row["query"]: row["split"] for row in union.to_pylist() if row["query"] < 0} == {
         query(words): split for words, split in SEARCHES.items()
     }
-
-
-def test_a_part_of_brought_searches_is_taken_like_that_of_any_set(folder):
-    found = run(folder, Subset(sampler="subset", of="searches", share=0.5), "half", ["searches"])
-    assert found["split"].to_pylist().count("train") == 4
-    assert found["split"].to_pylist().count("validation") == 1
-    assert set(found["query"].to_pylist()) <= set(map(query, SEARCHES))
-
-
-def test_validation_examples_of_papers_and_of_texts_are_one_set(folder):
-    sets = [folder / "triplets.parquet", folder / "searches.parquet"]
-    found = validation_examples(sets, seed=1)
+    half = run(folder, sampler("subset", of="searches", share=0.5), "half", ["searches"])
+    assert sorted(half["split"].to_pylist()) == ["train"] * 4 + ["validation"]
+    assert set(half["query"].to_pylist()) <= set(map(query, SEARCHES))
+    found = validation_examples([folder / "triplets.parquet", folder / "searches.parquet"], seed=1)
     assert sorted(found["query"].to_pylist()) == sorted([query("search 9"), query("search 10"), 9, 10])
 
 
 def test_checks_count_texts_as_texts_and_their_queries_as_queries(folder):
-    outputs = {name: folder / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
-
-    def checked(name):
-        check_triplets(
-            triplets=folder / f"{name}.parquet",
-            queries=folder / "queries.parquet",
-            papers=folder / "papers",
-            **outputs,
-        )
-        checks = read_table(outputs["checks"], "triplet_checks").to_pylist()
-        per_query = read_table(outputs["per_query"], "triplets_per_query").to_pylist()
-        return {(row["check"], row["part"]): (row["found"], row["among"]) for row in checks}, per_query
-
-    checks, per_query = checked("searches")
-    assert checks == {
+    checks, per_query, _ = written_checks(folder, folder / "searches.parquet")
+    assert found_by(checks) == {
         ("collision", "pairs"): (0, 20),
         ("no text", "query"): (0, 10),
         ("no text", "positive"): (0, 11),
@@ -199,7 +168,7 @@ def test_checks_count_texts_as_texts_and_their_queries_as_queries(folder):
         {"split": "train", "count": 1, "queries": 8},
         {"split": "validation", "count": 1, "queries": 2},
     ]
-    run(folder, Union(sampler="union", of=("searches", "triplets")), "union", ["searches", "triplets"])
-    checks, per_query = checked("union")
-    assert checks["no text", "positive"] == (0, 21)
+    run(folder, sampler("union", of=["searches", "triplets"]), "union", ["searches", "triplets"])
+    checks, per_query, _ = written_checks(folder, folder / "union.parquet")
+    assert found_by(checks)["no text", "positive"] == (0, 21)
     assert per_query[0] == {"split": "train", "count": 1, "queries": 16}

@@ -15,8 +15,7 @@ from cocite.config.triplets import SAMPLERS
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
 from cocite.core.tables.files import read_table, write_table
-from cocite.triplets.sampled import read_papers, table_in
-from cocite.triplets.sampling import sample
+from cocite.triplets.sampled import read_papers
 
 from .blocks import (
     sampler,
@@ -24,8 +23,10 @@ from .blocks import (
     write_edges,
     write_examples,
     write_neighbours,
+    write_queries,
     write_triplets,
     write_vectors,
+    written_sample,
 )
 
 PAPERS = range(1, 301)
@@ -36,7 +37,7 @@ SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validat
 @pytest.fixture
 def folder(tmp_path):
     """20 queries, and something for every sampler to draw from; papers 200 to 209 have no abstract."""
-    write_table(tmp_path / "queries", "queries", pa.table({"corpusid": list(SPLITS), "split": list(SPLITS.values())}))
+    write_queries(tmp_path, SPLITS)
     for bucket in (0, 1):
         ids = [paper for paper in PAPERS if paper % 2 == bucket]
         texts = {
@@ -78,31 +79,15 @@ EACH = {
 """Sources and settings of each sampler; its name may say more."""
 
 
-def named(name, **settings):
-    """The sampler of a name in `EACH`."""
-    return sampler(name.split()[0], **settings)
-
-
 def run(folder, name, output="triplets", *, threads=1, **more):
+    """What the sampler of a name in `EACH` gives."""
     sources, settings = EACH[name]
-    sample(
-        named(name, **settings | more),
-        [folder / source for source in sources],
-        queries=folder / "queries",
-        papers=folder / "papers",
-        seed=1,
-        threads=threads,
-        output=folder / output,
-        omissions=folder / "omissions",
-        written_settings=folder / "settings.json",
-    )
-    omitted = read_table(folder / "omissions", "omissions").to_pydict()
-    return read_table(folder / output, table_in(folder / output)), dict(
-        zip(omitted["reason"], omitted["count"], strict=True)
-    )
+    asked = sampler(name.split()[0], **settings | more)
+    paths = [folder / source for source in sources]
+    return written_sample(folder, asked, paths, output=output, threads=threads)
 
 
-def listed_in(folder, queries="queries"):
+def listed_in(folder, queries="queries.parquet"):
     listed = read_papers(folder / "papers", folder / queries)
     found = [paper for paper in PAPERS if are_in(listed, np.array([paper]))[0]]
     assert len(found) == size(listed)
@@ -121,30 +106,20 @@ def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
 
 def test_a_folder_among_the_sources_is_refused(folder):
     with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
-        sample(
-            sampler("neighbours", **EACH["neighbours"][1]),
-            [folder / "papers"],
-            queries=folder / "queries",
-            papers=folder / "papers",
-            seed=1,
-            threads=1,
-            **{name: folder / name for name in ("output", "omissions", "written_settings")},
-        )
+        written_sample(folder, sampler("neighbours", **EACH["neighbours"][1]), [folder / "papers"])
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_neither_triplets_nor_counts_depend_on_threads_or_what_is_read_at_once(folder, name, monkeypatch):
+def test_neither_triplets_nor_counts_depend_on_threads_blocks_of_queries_or_what_is_read_at_once(
+    folder, name, monkeypatch
+):
     one = run(folder, name)
-    monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
-    monkeypatch.setattr("cocite.triplets.combining.QUERIES_AT_ONCE", 3)
-    assert run(folder, name, output="again", threads=3) == one
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_neither_triplets_nor_counts_depend_on_blocks_of_queries(folder, name, monkeypatch):
-    whole = run(folder, name)
+    with monkeypatch.context() as patched:
+        patched.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
+        patched.setattr("cocite.triplets.samplers.union.QUERIES_AT_ONCE", 3)
+        assert run(folder, name, output="again", threads=3) == one
     monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
-    assert run(folder, name, output="again") == whole
+    assert run(folder, name, output="again") == one
 
 
 @pytest.mark.parametrize("way", [{"kind": "k-means", "clusters": 8}, {"kind": "sorted-random", "drawn": 50}])
@@ -204,16 +179,9 @@ def test_every_sampler_of_papers_is_tested():
 
 
 def test_the_command_samples(folder):
-    options = {
-        "queries": folder / "queries",
-        "papers": folder / "papers",
-        "seed": 1,
-        "threads": 2,
-        "settings": json.dumps({"sampler": "neighbours", "embedding": "e", **EACH["neighbours"][1]}),
-        "output": folder / "by-command",
-        "omissions": folder / "o",
-        "written-settings": folder / "s",
-    }
+    outputs = {"output": folder / "by-command", "omissions": folder / "o", "written-settings": folder / "s"}
+    options = {"queries": folder / "queries.parquet", "papers": folder / "papers", "seed": 1, "threads": 2, **outputs}
+    options["settings"] = json.dumps({"sampler": "neighbours", "embedding": "e", **EACH["neighbours"][1]})
     flat = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
     command = [Path(sys.executable).with_name("cocite"), "triplets", "sample", folder / "neighbours", *flat]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

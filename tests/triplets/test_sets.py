@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.core.errors import InputError
-from cocite.triplets import combining
+from cocite.triplets.samplers import union
 
 from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets
 
@@ -76,7 +76,7 @@ def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, othe
     folder = tmp_path_factory.mktemp("sets")
     paths = [write_examples(folder / "one", one), write_examples(folder / "other", other)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(combining, "QUERIES_AT_ONCE", at_once)
+        patched.setattr(union, "QUERIES_AT_ONCE", at_once)
         sampled = sample("union", block(range(1, 7), [], paths))
     assert examples_in(sampled) == united(one, other)
     common = set(map(said_by, one)) & set(map(said_by, other))
@@ -135,53 +135,37 @@ def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path_factory, rows, t
         assert by == "triplet" or len(cut) <= 1
 
 
-def test_a_smaller_part_of_examples_lies_within_a_larger_one(tmp_path):
-    path = write_examples(tmp_path / "all", [(query, "result", [near], [far]) for query, near, far in MANY])
-    for by in ("query", "triplet"):
-        small, large = (
-            examples_in(sample("subset", block(range(1, 101), [], [path]), share=s, by=by)) for s in (0.1, 0.3)
-        )
-        assert (len(small), len(large)) == (40, 120)
-        assert all(row in large for row in small)
+@pytest.fixture(params=["triplets", "examples"])
+def many(request, tmp_path):
+    """A set of 100 queries with four triplets, or as many examples, each."""
+    if request.param == "triplets":
+        return write_triplets(tmp_path / "all", MANY)
+    return write_examples(tmp_path / "all", [(query, "result", [near], [far]) for query, near, far in MANY])
 
 
-def test_parts_of_triplets_and_of_examples_hold_the_same_queries(tmp_path):
-    paths = [
-        write_triplets(tmp_path / "triplets", MANY),
-        write_examples(tmp_path / "examples", [(query, None, [near], [far]) for query, near, far in MANY]),
-    ]
-    parts = [sample("subset", block(range(1, 101), [], [path]), count=40).rows for path in paths]
-    assert parts[0]["query"].to_pylist() == parts[1]["query"].to_pylist()
+def part(path, **chosen):
+    """A part of a set as rows of words."""
+    return list(map(str, sample("subset", block(range(1, 101), [], [path]), **chosen).rows.to_pylist()))
 
 
-def test_a_subset_with_more_examples_than_its_set_is_refused(tmp_path):
-    path = write_examples(tmp_path / "all", [(1, None, [2], [3]), (2, None, [3], [4], "validation")])
-    with pytest.raises(InputError, match="count is 2, but there are only 1 training examples"):
-        sample("subset", block([1], [], [path]), count=2)
+@pytest.mark.parametrize("by", ["query", "triplet"])
+def test_a_smaller_part_lies_within_a_larger_one(many, by):
+    small, large = (part(many, share=share, by=by) for share in (0.1, 0.3))
+    assert (len(small), len(large)) == (40, 120)
+    assert set(small) < set(large)
 
 
-def test_a_smaller_part_lies_within_a_larger_one(tmp_path):
-    path = write_triplets(tmp_path / "all", MANY)
-    for by in ("query", "triplet"):
-        small, large = (
-            set(ids_of(sample("subset", block(range(1, 101), [], [path]), share=s, by=by))) for s in (0.1, 0.3)
-        )
-        assert len(small) == 40
-        assert len(large) == 120
-        assert small < large
+def test_a_part_that_is_larger_than_its_set_is_refused(many):
+    with pytest.raises(InputError, match="count is 401, but there are only 400 training"):
+        part(many, count=401)
 
 
-def test_whole_queries_are_taken_and_the_same_of_every_set(tmp_path):
+def test_parts_of_whole_queries_hold_the_same_queries_of_every_set(tmp_path):
     paths = [write_triplets(tmp_path / str(n), [(q, p + n, x) for q, p, x in MANY]) for n in (0, 1)]
-    queries = [{row[0] for row in ids_of(sample("subset", block(range(1, 101), [], [p]), count=40))} for p in paths]
-    assert len(queries[0]) == 10
-    assert queries[0] == queries[1]
-
-
-def test_a_subset_larger_than_its_set_is_refused(tmp_path):
-    path = write_triplets(tmp_path / "all", MANY)
-    with pytest.raises(InputError, match="count is 401, but there are only 400"):
-        sample("subset", block([1], [], [path]), count=401)
+    paths.append(write_examples(tmp_path / "examples", [(query, None, [near], [far]) for query, near, far in MANY]))
+    parts = [sample("subset", block(range(1, 101), [], [path]), count=40).rows["query"].to_pylist() for path in paths]
+    assert parts[0] == parts[1] == parts[2]
+    assert len(set(parts[0])) == 10
 
 
 def brought(path, columns):

@@ -13,38 +13,24 @@ from tests.papers import papers_table
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.triplets import texts
-from cocite.triplets.combining import LISTS
+from cocite.triplets.sampled import LISTS
 from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
 
-from .blocks import block, sample
+from .blocks import block, sample, write_triplets
 from .blocks import write_examples as write_sampled
+from .blocks import write_papers as write_bucket
 
 PAPERS = range(1, 61)
 LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
 SHORT = [(query, 30, 50 + i, "train") for query in range(1, 4) for i in range(3)]
 
 
-def write_triplets(path, rows):
-    """rows: (query, positive, negative, split)."""
-    columns = list(zip(*sorted(rows), strict=True)) or [()] * 4
-    ids = {name: pa.array(columns[i], pa.int64()) for i, name in enumerate(("query", "positive", "negative"))}
-    rest = {
-        "split": pa.array(columns[3], pa.string()),
-        "positive_rank": pa.nulls(len(rows), pa.int32()),
-        "negative_rank": pa.nulls(len(rows), pa.int32()),
-        "negative_kind": pa.array(["hard"] * len(rows), pa.string()),
-    }
-    write_table(path, "triplets", pa.table(ids | rest))
-    return path
-
-
-def write_papers(folder, *, buckets=3, without_text=(), row_group=7):
+def write_papers(folder, *, without_text=()):
     """Papers 1 to 60, their texts made of their numbers, with several row groups a bucket."""
-    for bucket in range(buckets):
-        ids = [paper for paper in PAPERS if paper % buckets == bucket]
+    for bucket in range(3):
+        ids = [paper for paper in PAPERS if paper % 3 == bucket]
         texts = {paper: (f"title {paper}", None if paper in without_text else f"abstract {paper}") for paper in ids}
-        write_table(folder / f"{bucket}.parquet", "papers", papers_table(texts).to_batches(row_group))
-    return folder
+        write_table(folder / f"{bucket}.parquet", "papers", papers_table(texts).to_batches(7))
 
 
 @pytest.fixture
@@ -71,12 +57,8 @@ def rows_of(examples):
 
 def examples_of(rows):
     """Triplets of ids as examples, as a sampled set is read."""
-    columns = {"query": [row[0] for row in rows], "positives": [[row[1]] for row in rows]}
-    lists = {
-        name: pa.array(column, pa.list_(pa.int64()) if name != "query" else pa.int64())
-        for name, column in (columns | {"negatives": [[row[2]] for row in rows]}).items()
-    }
-    return pa.table(lists | {"order": pa.array(range(len(rows)), pa.uint64())})
+    lists = {name: pa.array([[row[place]] for row in rows]) for place, name in enumerate(LISTS, start=1)}
+    return pa.table({"query": [row[0] for row in rows], **lists, "order": pa.array(range(len(rows)), pa.uint64())})
 
 
 def documents(folder, rows, *, threads=2):
@@ -93,26 +75,17 @@ def written(folder, sets, of=None):
     return read_table(files["output"], "training_examples" if of else "validation_examples")
 
 
-@pytest.mark.parametrize("relabel", LARGE)
+@pytest.mark.parametrize("relabel", [*LARGE, lambda paper: 2**63 - 61 + paper])
 def test_texts_go_with_large_ids_too(tmp_path, relabel):
     papers = {relabel(paper): (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
+    write_bucket(tmp_path, papers)
     rows = [(relabel(query), relabel(60), relabel(query + 1)) for query in range(1, 50)]
     wanted = {relabel(paper) for paper in (*range(1, 51), 60)}
     assert documents(tmp_path, rows) == {paper: papers[paper] for paper in wanted}
 
 
-def test_the_largest_id_that_there_is_has_its_text(tmp_path):
-    papers = {1: ("one", "first"), 2: ("two", "second"), 2**63 - 1: ("largest", "last")}
-    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
-    assert documents(tmp_path, [(2**63 - 1, 1, 2)]) == papers
-
-
-def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
+def test_all_sets_are_cut_to_the_size_of_the_smallest_by_whole_queries_but_the_last(folder):
     assert len(training(folder, "long")) == len(training(folder, "short")) == 9
-
-
-def test_the_cut_takes_whole_queries_but_the_last(folder):
     queries = [row[0] for row in training(folder, "long")]
     assert [len(list(block)) for _, block in groupby(queries)] == [4, 4, 1]
 
@@ -129,14 +102,10 @@ def test_the_order_follows_from_the_seed(folder):
     assert one == again != other
 
 
-def test_no_query_trains_and_validates(folder):
-    validating = validation_examples(group(folder), seed=1)["query"].to_pylist()
-    assert not {row[0] for row in training(folder, "long")} & set(validating)
-
-
-def test_the_common_validation_set_holds_each_triplet_of_all_sets_once(folder):
+def test_the_common_validation_set_holds_each_triplet_of_all_sets_once_and_no_query_trains_and_validates(folder):
     found = rows_of(validation_examples(group(folder), seed=1))
     assert sorted(found) == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
+    assert not {row[0] for row in training(folder, "long")} & {row[0] for row in found}
 
 
 def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
@@ -145,10 +114,13 @@ def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
     assert len(found) == 4
 
 
-def test_without_validation_triplets_the_set_and_the_configuration_key_are_named(folder):
+def test_a_set_without_examples_of_a_split_is_named_with_the_configuration_key(folder):
     write_triplets(folder / "short.parquet", [(1, 2, 3, "train")])
     with pytest.raises(InputError, match=r"short\.parquet: no validation example; .*queries\.validation"):
         validation_examples(group(folder), seed=1)
+    write_triplets(folder / "none.parquet", [(11, 12, 13, "validation")])
+    with pytest.raises(InputError, match=r"none\.parquet: no training example"):
+        training_examples(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
 
 
 @given(triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30), at_once=st.integers(1, 9))
@@ -184,12 +156,6 @@ def test_papers_without_any_text_or_record_are_named_and_nothing_is_written(fold
     with pytest.raises(InputError, match=r"2 papers of the triplets have neither title nor .* them 30;"):
         documents(folder, [(1, 2, 30), (1, 33, 99)])
     assert {path.name for path in folder.iterdir()} == {"papers", "long.parquet", "short.parquet"}
-
-
-def test_a_group_with_a_set_without_training_triplets_is_refused(folder):
-    write_triplets(folder / "none.parquet", [(11, 12, 13, "validation")])
-    with pytest.raises(InputError, match=r"none\.parquet: no training example"):
-        training_examples(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
 
 
 def test_sets_of_examples_and_of_triplets_are_cut_to_the_same_number_of_documents(folder):

@@ -4,6 +4,7 @@ import copy
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,14 +84,76 @@ def edited(**entries):
     return config
 
 
-def planned(run: Run, config: dict, target: str = "all") -> dict[str, list[str]]:
-    """The jobs of a dry run: rule → the outputs it would make."""
-    result = run.snakemake("--dry-run", "--rerun-incomplete", target, config=run.configure(config, "edited.yaml"))
-    assert result.returncode == 0, result.stderr
-    jobs: dict[str, list[str]] = {}
-    for rule, output in re.findall(r"^rule (\w+):\n(?:    .*\n)*?    output: (.*)$", result.stdout, re.MULTILINE):
-        jobs.setdefault(rule, []).append(output)
-    return jobs
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job as a dry run prints it."""
+
+    rule: str
+    inputs: list[str]
+    outputs: list[str]
+    wildcards: dict[str, str]
+    threads: int
+    resources: dict[str, str]
+    command: str
+    """With one space between two words."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The jobs of a dry run, and all that it says."""
+
+    jobs: list[Job]
+    said: str
+
+    def rules(self) -> set[str]:
+        return {job.rule for job in self.jobs}
+
+    def of(self, rule: str, **wildcards: str) -> list[Job]:
+        """The jobs of a rule, of those with some wildcards."""
+        return [job for job in self.jobs if job.rule == rule and wildcards.items() <= job.wildcards.items()]
+
+    def one(self, rule: str, **wildcards: str) -> Job:
+        [job] = self.of(rule, **wildcards)
+        return job
+
+    def outputs(self, *rules: str) -> list[str]:
+        """All outputs of the jobs of some rules."""
+        return [output for job in self.jobs if job.rule in rules for output in job.outputs]
+
+    def commands(self, start: str) -> list[str]:
+        """The commands that start so."""
+        return [job.command for job in self.jobs if job.command.startswith(f"cocite {start} ")]
+
+
+def planned(run: Run, config: dict | None = None, *targets: str, options: Sequence[str] = ()) -> Plan:
+    """The jobs of a dry run with a configuration, or with that of the run."""
+    file = None if config is None else run.configure(config, "edited.yaml")
+    wanted = ["--dry-run", "--printshellcmds", "--rerun-incomplete", *options, "--", *(targets or ["all"])]
+    result = run.snakemake(*wanted, config=file)
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    jobs = [_job(*block) for block in BLOCK.findall(result.stdout)]
+    return Plan([job for job in jobs if job.outputs], said=result.stdout + result.stderr)
+
+
+BLOCK = re.compile(
+    r"^(?:local)?rule (\w+):\n((?:    .*\n)*)(?:Shell command: \n((?:\s+.*\n)*?)\s*\n(?=\[|\S))?", re.MULTILINE
+)
+
+
+def _job(rule: str, lines: str, command: str) -> Job:
+    told = dict(line.strip().partition(": ")[::2] for line in lines.splitlines())
+    listed = {
+        key: told[key].split(", ") if key in told else [] for key in ("input", "output", "wildcards", "resources")
+    }
+    pairs = {key: dict(each.split("=", 1) for each in listed[key]) for key in ("wildcards", "resources")}
+    return Job(
+        rule=rule,
+        inputs=listed["input"],
+        outputs=listed["output"],
+        threads=int(told.get("threads", 1)),  # which Snakemake does not print
+        command=" ".join(command.split()),
+        **pairs,
+    )
 
 
 @pytest.fixture
@@ -112,10 +175,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a dry run of everything prints where nothing is made yet."""
-    fresh = Run(folder=tmp_path_factory.mktemp("planned"))
-    fresh.configure(SMALL)
-    result = fresh.snakemake("--dry-run", "all")
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The jobs of the small configuration where nothing is made yet."""
+    return planned(Run(folder=tmp_path_factory.mktemp("planned")), SMALL)

@@ -18,8 +18,7 @@ from typing import Any
 
 USED = (
     *("snakemake.cli", "snakemake.report.html_reporter", "jinja2", "requests"),
-    *("cocite.config.benchmarks", "cocite.config.recorded", "cocite.config.started", "cocite.config.targets"),
-    *("cocite.config.origins", "cocite.config.release_folder", "cocite.tools.status.described"),
+    *("cocite.plan.run", "cocite.tools.run_progress"),
 )
 """What Snakemake and the Snakefile import when they run."""
 

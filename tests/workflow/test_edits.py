@@ -1,7 +1,6 @@
 """What an edit of the configuration runs again on top of a finished run, and what it leaves alone."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,10 +19,7 @@ AFTER_A_TRAINING = {
     "compare_over_tasks",
     "provenance",
     "draw_figures",
-    "draw_map",
-    "draw_trade",
     "write_page",
-    "write_views",
 }
 """The rules whose jobs depend on a trained model."""
 
@@ -37,45 +33,37 @@ def test_a_second_run_does_nothing_and_is_quick(finished):
 
 def test_another_loss_reruns_the_training_of_that_model_only(finished):
     jobs = planned(finished, edited(models__cocite__loss="cosent"))
-    assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
-    assert len(jobs["embed_own_documents"]) == 1
-    assert len(jobs["score_model"]) == 2
-    assert all("cocite" in output for output in jobs["embed_own_documents"] + jobs["score_model"])
-    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder", "lay_out_map"}
+    for rule, count in {"train_encoder": 1, "embed_own_documents": 1, "score_model": 2}.items():
+        assert [job.wildcards["model"] for job in jobs.of(rule)] == ["cocite"] * count
+    assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder", "lay_out_map"}
 
 
-@pytest.mark.parametrize(
-    ("entry", "value"),
-    [
-        ("queries__count", 140),
-        ("queries__holdout", 30),
-        ("queries__validation", 0.2),
-        ("benchmarks__holdout__positives", 4),
-    ],
-)
-def test_another_choice_of_queries_draws_them_again(finished, entry, value):
-    assert "select_queries" in planned(finished, edited(**{entry: value}))
+def test_another_choice_of_queries_draws_them_again(finished):
+    queries = {"count": 140, "holdout": 30, "validation": 0.2}
+    changed = {f"queries__{key}": value for key, value in queries.items()}
+    jobs = planned(finished, edited(benchmarks__holdout__positives=4, **changed))
+    drawn = jobs.one("select_queries").command
+    assert all(f'"{key}": {value}' in drawn for key, value in (queries | {"holdout_references": 4}).items())
 
 
 def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
     jobs = planned(finished, edited(corpus__malformed=0.01))
-    assert not set(jobs) & {"download_shards", "ingest", "merge_papers", "merge_citations"}
+    assert not jobs.rules() & {"download_shards", "ingest", "merge_papers", "merge_citations"}
 
 
 def test_another_seed_adds_jobs_and_reruns_none(finished):
     jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
-    made = jobs["train_encoder"] + jobs["embed_own_documents"] + jobs["score_model"]
-    assert len(made) == 1 + 1 + 2
-    assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
-    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
+    for rule, count in {"train_encoder": 1, "embed_own_documents": 1, "score_model": 2}.items():
+        assert [(job.wildcards["model"], job.wildcards["seed"]) for job in jobs.of(rule)] == [("cocite", "2")] * count
+    assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder"}
 
 
 def test_another_evaluation_seed_embeds_nothing_and_scores_no_benchmark_of_rankings_again(finished):
     seeds = {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]}
     jobs = planned(finished, edited(**seeds))
-    assert {re.search(r"evaluation/(\w+)/", output)[1] for output in jobs["score_model"]} == {"scirepeval"}
-    assert len(jobs["score_baseline"]) == 1
-    assert not {"prepare_folder", "embed_own_documents"} & set(jobs)
+    assert {job.wildcards["benchmark"] for job in jobs.of("score_model")} == {"scirepeval"}
+    assert len(jobs.of("score_baseline")) == 1
+    assert not {"prepare_folder", "embed_own_documents"} & jobs.rules()
 
 
 def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_path):
@@ -86,8 +74,8 @@ def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_pa
         (folder / f"{split}.jsonl").write_text("{}\n")
     benchmark = {"kind": "scirepeval", "folder": "folder", "tasks": ["relish"]}
     jobs = planned(run, edited(benchmarks__relish=benchmark))
-    assert all("relish" in output for output in jobs["score_model"] + jobs["embed_documents"])
-    assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & set(jobs)
+    assert {job.wildcards["benchmark"] for job in jobs.of("score_model") + jobs.of("embed_documents")} == {"relish"}
+    assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & jobs.rules()
 
 
 @pytest.mark.long
@@ -104,20 +92,17 @@ def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished,
         os.killpg(process.pid, signal.SIGKILL)
     assert not (run.folder / scores).exists()
     jobs = planned(run, SMALL, "evaluation")
-    assert [output.split(",")[0] for output in jobs["score_model"]] == [scores]
-    assert not {"score_baseline", "score_words"} & set(jobs)
+    assert jobs.one("score_model").outputs[0] == scores
+    assert not {"score_baseline", "score_words"} & jobs.rules()
 
 
 def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
     jobs = planned(finished, edited(triplets__cocite__k_negative=90))
-    assert not {"train_graph_embedding", "search_neighbours"} & set(jobs)
-    assert [outputs.split(", ")[0] for outputs in jobs["sample_triplets"]] == [
-        "results/triplets/cocite/triplets.parquet"
-    ]
+    assert not {"train_graph_embedding", "search_neighbours"} & jobs.rules()
+    assert jobs.one("sample_triplets").wildcards == {"triplets": "cocite"}
 
 
-@pytest.mark.parametrize("buckets", [1, 3])
-def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished, buckets):
+def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished):
     # A bucket of the old cut has the name of one of the new, and holds other papers.
-    jobs = planned(finished, edited(corpus__buckets=buckets), "corpus")
-    assert [len(jobs[rule]) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, buckets, buckets]
+    jobs = planned(finished, edited(corpus__buckets=3), "corpus")
+    assert [len(jobs.of(rule)) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, 3, 3]

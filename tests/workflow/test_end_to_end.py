@@ -3,7 +3,8 @@
 import duckdb
 import pytest
 
-from cocite.core.tables.files import read_json, read_table
+from cocite.core.atomic import read_json
+from cocite.core.tables.files import read_table
 
 pytestmark = pytest.mark.end_to_end
 

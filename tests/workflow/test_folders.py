@@ -1,9 +1,9 @@
 """A folder of results and the runs in it: which are refused, which go on side by side, and what becomes of a copy."""
 
-import copy
 import fcntl
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from tests.workflow.conftest import ROOT, SMALL, Run
+from tests.workflow.conftest import ROOT, SMALL, Run, edited, planned
 
 RECORDS = {
     "papers": {"corpusid": 1},
@@ -23,11 +23,12 @@ RECORDS = {
 }
 """A record of each dataset."""
 TOUCH = ("--touch", "--forceall", "all")
+EDITED = edited(models__cocite__loss="cosent")
 
 
-@pytest.fixture
-def listed(run):
-    """A working folder with a release of one shard each, of which nothing but the manifest is made."""
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    run = Run(folder=tmp_path_factory.mktemp("listed"))
     for dataset, record in RECORDS.items():
         folder = run.folder / "release" / dataset
         folder.mkdir(parents=True)
@@ -36,6 +37,12 @@ def listed(run):
     made = run.snakemake("results/corpus/manifest.json")
     assert made.returncode == 0, made.stderr
     return run
+
+
+@pytest.fixture
+def listed(made_once, tmp_path):
+    """A working folder with a release of one shard each, of which nothing but the manifest is made."""
+    return Run(folder=shutil.copytree(made_once.folder, tmp_path / "listed"))
 
 
 def other(run: Run, **entries) -> Path:
@@ -54,16 +61,13 @@ def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(listed
     assert (listed.folder / "results/corpus/manifest.json").read_bytes() == manifest
 
 
-def test_a_folder_of_its_own_is_the_way_out(listed):
+def test_a_folder_of_its_own_is_a_way_out_and_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
     moved = {"results": "results/mine", "logs": "logs/mine", "benchmarks": "benchmarks/mine"}
     config = other(listed, release="2026-01-13", pathvars=moved)
     result = listed.snakemake("results/mine/corpus/manifest.json", config=config)
     assert result.returncode == 0, result.stderr
     manifests = [listed.folder / name / "corpus/manifest.json" for name in ("results", "results/mine")]
     assert [json.loads(manifest.read_text())["release"] for manifest in manifests] == ["2026-01-06", "2026-01-13"]
-
-
-def test_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
     config = other(listed, release="2026-01-13")
     monkeypatch.setenv("COCITE_OVERWRITE", "results")
     assert listed.snakemake("results/corpus/manifest.json", config=config).returncode == 0
@@ -72,10 +76,14 @@ def test_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch)
     assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
 
 
-def test_steps_that_fail_are_listed_at_the_end_with_the_last_lines_of_their_logs(listed):
+def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(listed):
     (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
-    result = listed.snakemake("--keep-going", "corpus")
+    result = listed.snakemake("--keep-going", "--retries", "1", "results/corpus/papers/0.parquet")
     assert result.returncode == 1
+    asked = re.findall(
+        r"output: results/corpus/ingested/papers/0.parquet(?:.*\n)*?    resources: .*mem_mb=(\d+)", result.stderr
+    )
+    assert asked[:2] == ["1500", "3000"]
     lines = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
     log = listed.folder / "logs/corpus/ingest-papers-0.log"
     assert lines[0] == f"  ingest papers 0: {log}"
@@ -96,7 +104,10 @@ def at_work(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("options", [["--nolock"], ["--touch"], ["--forceall", "--rerun-incomplete"], []])
+OPTIONS = ["--touch"], ["--forceall", "--rerun-incomplete"], []
+
+
+@pytest.mark.parametrize("options", [["--nolock"], *(pytest.param(each, marks=pytest.mark.long) for each in OPTIONS)])
 def test_a_snakemake_waits_for_the_run_at_work_before_it_plans_however_it_is_started(listed, options):
     manifest = listed.folder / "results/corpus/manifest.json"
     manifest.unlink()
@@ -111,8 +122,7 @@ def test_a_snakemake_waits_for_the_run_at_work_before_it_plans_however_it_is_sta
         said = next(line for line in second.stderr if "Using workflow specific profile" not in line)
         assert "is at work in" in said
         assert second.poll() is None
-        planned = listed.snakemake("--dry-run", "results/corpus/manifest.json")
-        assert "rule list_shards:" in planned.stdout
+        assert planned(listed, None, "results/corpus/manifest.json").rules() == {"list_shards"}
         manifest.write_text("as the run at work makes it")
         assert second.poll() is None
     _, log = second.communicate(timeout=60)
@@ -144,14 +154,6 @@ def copied(finished, tmp_path):
     return Run(folder=shutil.copytree(finished.folder, tmp_path / "copy"))
 
 
-@pytest.fixture
-def edit(copied):
-    """The configuration of the copy with another loss."""
-    config = copy.deepcopy(SMALL)
-    config["models"]["cocite"]["loss"] = "cosent"
-    return copied.configure(config, "edited.yaml")
-
-
 @pytest.mark.end_to_end
 @pytest.mark.parametrize(
     ("section", "entry"),
@@ -165,10 +167,10 @@ def test_another_corpus_is_refused(finished, section, entry):
 
 @pytest.mark.long
 @pytest.mark.end_to_end
-def test_a_run_moves_with_its_records(copied, edit):
+def test_a_run_moves_with_its_records(copied):
     """What docs/recovery.md says to copy: results, logs, benchmarks and .snakemake/metadata."""
     moved = Run(folder=copied.folder.parent / "cluster")
-    for name in ("results", "logs", "benchmarks", ".snakemake/metadata", "config.yaml", "edited.yaml"):
+    for name in ("results", "logs", "benchmarks", ".snakemake/metadata", "config.yaml"):
         copying = shutil.copytree if (copied.folder / name).is_dir() else shutil.copy2
         (moved.folder / name).parent.mkdir(parents=True, exist_ok=True)
         copying(copied.folder / name, moved.folder / name)
@@ -176,24 +178,23 @@ def test_a_run_moves_with_its_records(copied, edit):
     same = moved.snakemake("all", config=moved.folder / "config.yaml")
     assert "Nothing to be done" in same.stderr
     assert "no record" not in same.stderr
-    planned = moved.snakemake("--dry-run", "all", config=moved.folder / "edited.yaml")
-    assert planned.stdout.count("rule train_encoder:") == 1
+    assert len(planned(moved, EDITED).of("train_encoder")) == 1
 
 
 @pytest.mark.long
 @pytest.mark.end_to_end
-def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(copied, edit):
+def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(copied):
     """What docs/recovery.md says to do where the records are lost."""
     shutil.rmtree(copied.folder / ".snakemake")
-    unnoticed = copied.snakemake("--dry-run", "all", config=edit)
-    assert "Nothing to be done" in unnoticed.stdout + unnoticed.stderr
-    assert "Snakemake has no record of how results/" in unnoticed.stderr
-    assert 'models.cocite.loss.kind was "triplet" and is "cosent"' in unnoticed.stderr
+    unnoticed = planned(copied, EDITED)
+    assert not unnoticed.jobs
+    assert "Snakemake has no record of how results/" in unnoticed.said
+    assert 'models.cocite.loss.kind was "triplet" and is "cosent"' in unnoticed.said
     touched = copied.snakemake(*TOUCH, config=copied.folder / "results/configuration.yaml")
     assert touched.returncode == 0, touched.stderr
-    planned = copied.snakemake("--dry-run", "all", config=edit)
-    assert "no record" not in planned.stderr
-    assert planned.stdout.count("rule train_encoder:") == 1
+    again = planned(copied, EDITED)
+    assert "no record" not in again.said
+    assert len(again.of("train_encoder")) == 1
 
 
 @pytest.mark.end_to_end
@@ -204,17 +205,8 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
     for name in ("one", "two"):
         pathvars = {key: f"{name}/{key}" for key in ("results", "logs", "benchmarks")}
         run.configure({**SMALL, "pathvars": pathvars}, f"{name}.yaml")
-        command = [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "--snakefile",
-            str(ROOT / "Snakefile"),
-            "--cores",
-            "1",
-            "triplets",
-        ]
-        command += ["--configfile", f"{name}.yaml", "--replace-workflow-config"]
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1"]
+        command += ["triplets", "--configfile", f"{name}.yaml", "--replace-workflow-config"]
         log = (run.folder / f"{name}.log").open("w")
         runs.append(subprocess.Popen(command, cwd=run.folder, stdout=log, stderr=log))
     assert [process.wait() for process in runs] == [0, 0], (run.folder / "one.log").read_text()[-3000:]

@@ -13,7 +13,7 @@ from tests.workflow.readme import first_walk, python_of
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.tools.documentation.pages import cookbook_page
+from cocite.tools.documentation import cookbook_page
 
 pytestmark = pytest.mark.end_to_end
 
@@ -84,8 +84,3 @@ def test_the_lines_of_python_in_the_readme_run(finished):
     command = [sys.executable, "-c", lines]
     result = subprocess.run(command, cwd=finished.folder, capture_output=True, text=True, check=False)
     assert result.stdout == "(100, 32)\n", result.stderr
-
-
-def test_paper_embeddings_are_not_made_unless_asked_for(plan):
-    assert "rule write_page:" in plan
-    assert "embed_papers" not in plan

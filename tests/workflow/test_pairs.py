@@ -1,7 +1,6 @@
 """Brought queries and documents in a run: fetched once, sampled, and joined with sets of papers."""
 
 import json
-import re
 import shutil
 
 import pytest
@@ -16,39 +15,6 @@ def write_pairs(folder, count=40):
     rows = [{"query": f"words {n}", "positive": {"title": f"Document {n}", "text": "about them"}} for n in range(count)]
     (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
-
-
-def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is_made_of_it(run):
-    write_pairs(run.folder / "brought")
-    more = {
-        "searches": {"sampler": "pairs", "layout": "rows", "dataset": "brought"},
-        "joined": {"sampler": "union", "of": ["searches", "specter"], "group": "joined"},
-        "part": {"sampler": "subset", "of": "joined", "share": 0.5, "group": "part"},
-    }
-    config = run.configure(edited(triplets=SMALL["triplets"] | more))
-    result = run.snakemake("--dry-run", "triplets", config=config)
-    assert result.returncode == 0, result.stderr[-3000:]
-    planned_jobs = result.stdout
-    [inputs, output] = re.findall(r"rule sample_texts:\n    input: (.*)\n    output: (.*)", planned_jobs)[0]
-    assert inputs.split(", ")[0] == "brought/train.jsonl"
-    assert output.split(", ")[:2] == [
-        "results/triplets/searches/sampled_examples.parquet",
-        "results/triplets/searches/texts.parquet",
-    ]
-    rules = {"training": "[a-z]+", "validation": "validation_[a-z]+"}
-    for rule, name in rules.items():
-        found = re.findall(
-            rf"rule materialise_{rule}:\n    input: (.*)\n    output: results/triplets/({name})/", planned_jobs
-        )
-        with_texts = {each for inputs, each in found if "results/triplets/searches/texts.parquet" in inputs.split(", ")}
-        assert (
-            with_texts
-            == {
-                "training": {"searches", "joined", "part"},
-                "validation": {"validation_all", "validation_joined", "validation_part"},
-            }[rule]
-        )
-    assert "rule fetch_pairs:" not in planned_jobs
 
 
 @pytest.mark.long

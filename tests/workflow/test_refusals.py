@@ -4,10 +4,10 @@ import gzip
 import json
 import re
 import subprocess
-import sys
 
 import pytest
-from tests.workflow.conftest import ROOT, SMALL, edited
+from tests.workflow.conftest import ROOT, SMALL, edited, planned
+from tests.workflow.preloaded import snakemake
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -44,12 +44,8 @@ def test_the_plan_and_the_dag_read_the_same_shards(brought, monkeypatch):
     (papers / "2.GZ").write_bytes((papers / "0.gz").read_bytes())
     (papers / "README.txt").write_text("Mine.")
     monkeypatch.chdir(brought.folder)
-    planned = CliRunner().invoke(app, ["corpus", "plan"]).output
-    assert re.search(r"^papers +3 ", planned, flags=re.MULTILINE)
-    jobs = brought.snakemake("--dry-run", "corpus").stdout
-    inputs = re.findall(
-        r"^rule ingest:\n    input: results/corpus/manifest\.json, (mine/papers/.*)$", jobs, re.MULTILINE
-    )
+    assert re.search(r"^papers +3 ", CliRunner().invoke(app, ["corpus", "plan"]).output, flags=re.MULTILINE)
+    inputs = [job.inputs[1] for job in planned(brought, None, "corpus").of("ingest", dataset="papers")]
     assert sorted(inputs) == ["mine/papers/0.gz", "mine/papers/1.jsonl", "mine/papers/2.GZ"]
 
 
@@ -68,49 +64,34 @@ def test_a_file_that_nobody_would_read_stops_the_plan_and_the_run(brought, monke
     assert message in said(brought.snakemake("--dry-run", "corpus"))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            b"release: a\nrelease: b\ncorpus: {source: demo}\n",
-            "config.yaml, lines 1 and 2: the key release stands twice",
-        ),
-        (SMALL["release"].encode("utf-16"), "config.yaml: not UTF-8 at byte 0"),
-        (None, "config.yaml does not exist"),
-    ],
-)
-def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run, content, message):
-    (run.folder / "config.yaml").unlink()
-    if content is not None:
-        (run.folder / "config.yaml").write_bytes(content)
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--dry-run"]
-    result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False)
-    assert message in said(result)
+def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run):
+    twice = "the key seed stands twice; write it once."
+    (run.folder / "config.yaml").write_text("seed: 1\nseed: 2\n")
+    options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(run.folder), "--cores", "1", "--dry-run"]
+    assert f"config.yaml, lines 1 and 2: {twice}" in said(snakemake(options))
+    (run.folder / "config.yaml").rename(run.folder / "mine.yaml")
+    assert "config.yaml does not exist" in said(snakemake(options))
+    assert f"mine.yaml, lines 1 and 2: {twice}" in said(run.snakemake("--dry-run", config=run.folder / "mine.yaml"))
 
 
-def test_a_key_that_stands_twice_is_refused_in_a_file_that_is_named(run):
-    (run.folder / "twice.yaml").write_text("seed: 1\nseed: 2\n")
-    message = said(run.snakemake("--dry-run", "all", config=run.folder / "twice.yaml"))
-    assert "twice.yaml, lines 1 and 2: the key seed stands twice; write it once." in message
+def test_a_typo_is_refused_before_any_job(run):
+    config = run.configure(edited(models__cocite__los="triplet"))
+    assert "key models.cocite.los is not known; did you mean loss?" in said(run.snakemake("all", config=config))
+    assert not (run.folder / "results").exists()
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("results/corpus/papers/9.parquet", "bucket is 9, but corpus.buckets allows 0, 1."),
-        ("results/encoder/cocite/seed-7/model", "seed is 7, but models.cocite.seeds allows 1."),
+        (
+            "results/corpus/papers/9.parquet",
+            " is not of this configuration: bucket is 9, but corpus.buckets allows 0, 1.",
+        ),
+        ("results/corpus/paprs/0.parquet", "; did you mean results/corpus/papers/{bucket}.parquet?"),
     ],
 )
-def test_a_file_that_the_configuration_does_not_have_is_not_made(run, target, message):
-    assert f"{target} is not of this configuration: {message}" in said(run.snakemake("--dry-run", target))
-
-
-@pytest.mark.parametrize(
-    ("target", "meant"),
-    [("trplets", "triplets"), ("results/corpus/paprs/0.parquet", "results/corpus/papers/{bucket}.parquet")],
-)
-def test_a_misspelt_target_is_answered_with_the_one_that_was_meant(run, target, meant):
-    assert f"No rule makes {target}; did you mean {meant}?" in said(run.snakemake(target, "--dry-run"))
+def test_a_target_that_there_is_not_is_answered_with_what_there_is(run, target, message):
+    assert f"{target}{message}" in said(run.snakemake("--dry-run", target))
 
 
 def test_a_file_where_the_results_shall_lie_is_named(run):
@@ -144,7 +125,8 @@ def test_what_no_step_can_be_given_is_refused_by_the_check_the_doctor_and_the_ru
     monkeypatch.chdir(run.folder)
     of_commands = [CliRunner().invoke(app, [command, "--configfile", str(config)]) for command in ("config", "doctor")]
     refusals = [result.output + str(result.exception) for result in of_commands]
-    refusals.append(said(run.snakemake("--dry-run", "all")))
+    if "secret" in str(entry):
+        refusals.append(said(run.snakemake("--dry-run", "all")))
     for refusal in refusals:
         assert message in refusal
         assert "secret" not in refusal
@@ -152,9 +134,9 @@ def test_what_no_step_can_be_given_is_refused_by_the_check_the_doctor_and_the_ru
 
 def test_words_in_braces_are_no_wildcards_and_a_long_configuration_is_no_long_command(run):
     prompts = {"query": "find {query} for {wildcards.x}: ", "document": "{{input}} {output[0]!r} "}
-    models = {f"model-{number}": {**SMALL["models"]["cocite"], "epochs": number} for number in range(1, 361)}
-    config = edited(models=models, benchmarks={}, baselines={})
-    config["encoders"]["small"]["prompts"] = prompts
+    small = SMALL["encoders"]["small"]
+    long = {f"long-{number}": {**small, "prompts": {"query": "x" * 10_000}} for number in range(14)}
+    config = edited(encoders={"small": {**small, "prompts": prompts}, **long}, benchmarks={}, baselines={})
     result = run.snakemake("results/provenance.json", config=run.configure(config))
     assert result.returncode == 0, result.stdout + result.stderr
     recorded = json.loads((run.folder / "results/provenance.json").read_text())["configuration"]
@@ -164,14 +146,6 @@ def test_words_in_braces_are_no_wildcards_and_a_long_configuration_is_no_long_co
 
 
 def test_make_checks_the_configuration_before_it_starts_snakemake():
-    planned = subprocess.run(
-        ["make", "--dry-run", "--always-make", "run", "CONFIG=my own.yaml"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    checked, started = (
-        planned.stdout.index(text) for text in ('cocite config --configfile "my own.yaml"', "bin/snakemake")
-    )
-    assert checked < started
+    command = ["make", "--dry-run", "--always-make", "run", "CONFIG=my own.yaml"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.index('cocite config --configfile "my own.yaml"') < printed.index("bin/snakemake")

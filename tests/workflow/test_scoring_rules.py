@@ -1,15 +1,14 @@
 """The rules of evaluation: folders that others put together, and models in any number."""
 
-import copy
 import gzip
 import json
 import os
-import re
 
 from tests.evaluation.collections import csfcube, library
-from tests.workflow.conftest import SMALL
+from tests.workflow.conftest import SMALL, edited, planned
 
-from cocite.core.tables.files import read_json, read_table
+from cocite.core.atomic import read_json
+from cocite.core.tables.files import read_table
 
 
 def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_when_a_file_changes(run):
@@ -24,16 +23,15 @@ def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_wh
         }
         for table, members in tables.items():
             (folder / f"{dataset}_{table}.json").write_text(json.dumps(members))
-    config = run.configure(SMALL | {"benchmarks": {"authors": {"kind": "s2and", "folder": "authors"}}})
+    run.configure(SMALL | {"benchmarks": {"authors": {"kind": "s2and", "folder": "authors"}}})
     prepared = "results/evaluation/authors/signatures.parquet"
-    result = run.snakemake("--show-failed-logs", prepared, config=config)
+    result = run.snakemake("--show-failed-logs", prepared)
     assert result.returncode == 0, result.stdout + result.stderr
     sizes = read_json(run.folder / "results/evaluation/authors/sizes.json")
     assert sizes["tasks"] == {"s2and_qian": 4, "s2and_zbmath": 4}
-    assert "Nothing to be done" in run.snakemake("-n", prepared, config=config).stdout
     clusters = {"a": {"signature_ids": ["s0"]}, "b": {"signature_ids": ["s1", "s2", "s3"]}}
     (run.folder / "authors/qian/qian_clusters.json").write_text(json.dumps(clusters))
-    assert "rule prepare_folder:" in run.snakemake("-n", prepared, config=config).stdout
+    assert planned(run, None, prepared).rules() == {"prepare_folder"}
 
 
 def test_of_litsearch_only_the_files_that_are_read_are_inputs_and_full_texts_take_no_memory(run):
@@ -42,19 +40,16 @@ def test_of_litsearch_only_the_files_that_are_read_are_inputs_and_full_texts_tak
         file.parent.mkdir(parents=True)
         file.touch()
         os.truncate(file, size)
-    config = run.configure(SMALL | {"benchmarks": {"questions": {"kind": "litsearch", "folder": "litsearch"}}})
-    planned = run.snakemake("-n", "results/evaluation/questions/sizes.json", config=config).stdout
-    assert "litsearch/query/full-00000" in planned
-    assert "corpus_s2orc" not in planned
-    assert int(re.search(r"resources: .*mem_mb=(\d+)", planned.partition("rule prepare_folder:")[2])[1]) == 1101
+    config = SMALL | {"benchmarks": {"questions": {"kind": "litsearch", "folder": "litsearch"}}}
+    prepared = planned(run, config, "results/evaluation/questions/sizes.json").one("prepare_folder")
+    assert [path.split("/")[1] for path in sorted(prepared.inputs)] == ["corpus_clean", "query"]
+    assert prepared.resources["mem_mb"] == "1101"
 
 
 def test_no_command_grows_with_the_tables_of_all_models(run):
     # A shell takes no more than 128 KiB as a command, which the names of two thousand tables fill.
-    config = copy.deepcopy(SMALL)
-    config["models"]["cocite"]["seeds"] = list(range(1, 101))
-    planned = run.snakemake("-n", "-p", "all", config=run.configure(config)).stdout
-    commands = re.findall(r"^ +cocite evaluation (?:average|compare) .*$", planned, re.MULTILINE)
+    plan = planned(run, edited(models__cocite__seeds=list(range(1, 41))))
+    commands = plan.commands("evaluation average") + plan.commands("evaluation compare")
     assert len(commands) == 4
     assert max(len(command) for command in commands) < 3000
 
@@ -76,20 +71,19 @@ def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_
     theirs.parent.mkdir()
     scores = {"ndcg_at_10": 0.5, "main_score": 0.5, "hf_subset": "default", "languages": ["eng-Latn"]}
     theirs.write_text(json.dumps({"task_name": "SciFact", "mteb_version": "2.1.0", "scores": {"test": [scores]}}))
-    edited = SMALL | {
+    config = SMALL | {
         "benchmarks": {"holdout": {"kind": "holdout"}, "beir": {"kind": "beir", "datasets": {"scifact": "scifact"}}},
         "baselines": {"theirs": {"kind": "reported", "path": "theirs"}, "bm25": {"kind": "bm25"}},
     }
-    config = run.configure(edited)
+    run.configure(config)
     read = "results/evaluation/beir/reported/theirs.parquet"
-    result = run.snakemake("--show-failed-logs", read, config=config)
+    result = run.snakemake("--show-failed-logs", read)
     assert result.returncode == 0, result.stdout + result.stderr
     [row] = read_table(run.folder / read, "reported_scores").to_pylist()
     assert (row["task"], row["value"]) == ("beir_scifact", 50)
     theirs.write_text(theirs.read_text().replace("0.5", "0.25"))
-    planned = run.snakemake("-n", "all", config=config).stdout
-    omissions = "results/evaluation/omissions/beir_theirs.parquet"
-    assert re.findall(r"output: (.*theirs.*)", planned) == [f"{read}, {omissions}"]
+    again = [job.outputs for job in planned(run, None, "evaluation").jobs if "theirs" in job.command]
+    assert again == [[read, "results/evaluation/omissions/beir_theirs.parquet"]]
 
 
 def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from tests.workflow.conftest import SMALL, Run
 
-from cocite.core.tables.files import read_json
+from cocite.core.atomic import read_json
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ import yaml
 from tests.workflow.conftest import SMALL, Run, edited, planned
 
 from cocite.core.tables.files import read_table
-from cocite.corpus.sample.release import write_sample
+from cocite.corpus.sample import write_sample
 
 RULES = (
     "list_names",
@@ -42,7 +42,7 @@ def tables(run: Run) -> dict[str, Any]:
 
 def jobs(run: Run, config: dict[str, Any]) -> dict[str, int]:
     """How many jobs of the rules above a corpus would have."""
-    counts = Counter({rule: len(outputs) for rule, outputs in planned(run, config, "corpus").items()})
+    counts = Counter(job.rule for job in planned(run, config, "corpus").jobs)
     return {rule: counts[rule] for rule in RULES if counts[rule]}
 
 

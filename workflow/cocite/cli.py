@@ -19,20 +19,17 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cocite.core.errors import InputError, surroundings
+from cocite.core.errors import InputError, printable, surroundings
+from cocite.core.locked import hold_steps_lock
 from cocite.core.usage import report_usage
-from cocite.core.words import printable
-from cocite.encoder.offline import work_offline
+from cocite.encoder import work_offline
 from cocite.tools.doctor import app as doctor
 from cocite.tools.documentation import app as documentation
 from cocite.tools.inspection import app as inspection
 from cocite.tools.integrity import app as integrity
 from cocite.tools.integrity import fault_behind
-from cocite.tools.locked import hold_steps_lock
 from cocite.tools.publishing import app as publishing
-from cocite.tools.resolved import app as resolved
 from cocite.tools.serving import app as serving
-from cocite.tools.status.commands import app as status
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",
@@ -42,29 +39,29 @@ app = typer.Typer(
 )
 STEPS: dict[str, dict[str, str]] = {
     "corpus": {
-        "plan": "release.plan_in_words:print_plan",
-        "list": "release.shards:list_shards",
-        "download": "release.shards:download",
-        "ingest": "ingest.steps:ingest",
+        "plan": "release.plan:print_plan",
+        "list": "release.plan:list_shards",
+        "download": "release.plan:download",
+        "ingest": "ingest.release_shards:ingest",
         "account": "ingest.accounting:account",
         "update": "ingest.changes:update",
         "merge": "ingest.merge:merge",
         "merge-contexts": "ingest.sentences:merge_contexts",
-        "list-names": "ingest.tables.names:list_names",
-        "number-names": "ingest.tables.names:number_names",
-        "ingest-tables": "ingest.tables.rows:ingest_tables",
-        "count-cited": "ingest.tables.outside:count_cited",
-        "check-cited": "ingest.tables.outside:check_cited",
-        "number-ids": "queries.named:number_ids",
-        "ingest-works": "ingest.steps:ingest_works",
-        "reuse-works": "ingest.reuse:reuse_works",
-        "match": "matching.papers:match_papers",
-        "find-documents": "matching.documents:find_documents",
-        "fetch-triplets": "queries.published:fetch_triplets",
-        "read-triplets": "queries.published:read_triplets",
-        "select": "queries.selection:select",
-        "leaks": "queries.leaks:check_leaks",
-        "sample": "sample.release:write_sample",
+        "list-names": "ingest.names:list_names",
+        "number-names": "ingest.names:number_names",
+        "ingest-tables": "ingest.user_tables:ingest_tables",
+        "count-cited": "ingest.outside:count_cited",
+        "check-cited": "ingest.outside:check_cited",
+        "number-ids": "selection:number_ids",
+        "ingest-works": "works.work_shards:ingest_works",
+        "reuse-works": "ingest.changes:reuse_works",
+        "match": "matching:match_papers",
+        "find-documents": "matching:find_documents",
+        "fetch-triplets": "published:fetch_triplets",
+        "read-triplets": "published:read_triplets",
+        "select": "selection:select",
+        "leaks": "leaks:check_leaks",
+        "sample": "sample:write_sample",
     },
     "graph": {
         "count": "pairs:count_pairs",
@@ -73,11 +70,11 @@ STEPS: dict[str, dict[str, str]] = {
         "pair-edges": "edges:edges_of_pairs",
         "citation-edges": "edges:edges_of_citations",
         "combine": "edges:combine_graphs",
-        "count-intents": "intents:count_intents",
+        "count-intents": "edges:count_intents",
     },
-    "embeddings": {"import": "importing:import_graph", "train": "training:train"},
+    "embeddings": {"import": "imported:import_graph", "train": "trained:train"},
     "neighbours": {
-        "index": "indexes:build_index",
+        "index": "searching:build_index",
         "search": "searching:search_neighbours",
         "measure": "searching:measure_search",
         "adjacency": "adjacency:build_adjacency",
@@ -86,55 +83,49 @@ STEPS: dict[str, dict[str, str]] = {
     },
     "triplets": {
         "sample": "sampling:sample",
-        "fetch": "brought_pairs.fetch:fetch_parts",
+        "fetch": "pair_texts:fetch_parts",
         "materialise": "texts:materialise",
         "relate": "band_quality:relate_sample",
         "measure-bands": "band_quality:measure_bands",
         "check": "checks:check_triplets",
     },
     "baselines": {
-        "train": "training:train_baseline",
-        "embed": "embedding:embed_documents",
-        "draw-validation": "validation:draw_validation",
+        "train": "running:train_baseline",
+        "embed": "running:embed_documents",
+        "draw-validation": "grid:draw_validation",
         "choose": "grid:choose_point",
     },
     "evaluation": {
         "prepare-holdout": "preparation.holdout:prepare_holdout",
-        "fetch": "preparation.splits:fetch_config",
+        "fetch": "preparation.files:fetch_config",
         "prepare-folder": "preparation.readers:prepare_folder",
         "describe-documents": "preparation.readers:describe_documents",
-        "prepare-beir": "preparation.beir:prepare_beir",
+        "prepare-beir": "preparation.searches:prepare_beir",
         "score": "scoring:score_run",
         "read-reported": "reported:write_reported",
-        "average": "averages:write_averages",
+        "average": "over_tasks:write_averages",
         "compare": "comparisons:compare_models",
         "compare-over-tasks": "over_tasks:compare_over_tasks",
         "score-maps": "probes:score_maps",
-        "rank-probe": "winners:rank_probe",
+        "rank-probe": "probes:rank_probe",
     },
     "report": {
         "provenance": "provenance:write_provenance",
-        "corpus": "corpus_statistics:write_corpus_statistics",
+        "corpus": "provenance:write_corpus_statistics",
+        "map-papers": "map_papers:write_papers",
+        "map-layout": "map_layout:write_layout",
         "figures": "figures:draw_figures",
-        "map-papers": "maps.papers:write_papers",
-        "map-layout": "maps.layout:write_layout",
-        "map": "maps.picture:write_figure",
-        "aspects": "aspects:write_figure",
-        "spaces": "spaces:write_figure",
-        "probes": "probes:write_figure",
-        "trade": "trade:write_figure",
         "page": "writing:write_report",
-        "views": "views:write_views",
         "archive": "writing:write_archive",
     },
     "encoder": {
         "build": "build:build_encoder",
         "fetch": "fetch:fetch_encoder",
         "tokenise": "tokens:tokenise_table",
-        "train": "launching:train",
+        "train": "processes:train",
         "embed": "embedding:embed_tables",
-        "average": "averaging:average_models",
-        "repool": "repooling:repool",
+        "average": "derived:average_models",
+        "repool": "derived:repool",
         "map": "spaces:map_vectors",
         "probe": "probing:probe_examples",
     },
@@ -219,10 +210,8 @@ for name, purpose in STAGES.items():
     app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
 app.add_typer(inspection)
 app.add_typer(serving)
-app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
-app.add_typer(resolved)
 app.add_typer(publishing)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 

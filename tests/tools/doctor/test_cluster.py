@@ -5,15 +5,18 @@ import math
 import pytest
 import yaml
 
-from cocite.tools.doctor import asked, cluster
+from cocite.tools.doctor import cluster
 
-PROFILE = asked.RULES.parent / "profiles/slurm"
+PROFILE = cluster.RULES.parent / "profiles/slurm"
 WITH_ACCOUNTS = "echo 'AccountingStorageType   = accounting_storage/slurmdbd'; echo 'MinJobAge = 300 sec'"
 
 
-def profile(folder, **resources):
-    (folder / "config.yaml").write_text(yaml.safe_dump({"default-resources": resources}))
-    return folder
+@pytest.fixture
+def profile(tmp_path):
+    """A folder with a profile for the partition `small`."""
+    resources = {"slurm_partition": "small", "slurm_account": "ours"}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"default-resources": resources}))
+    return tmp_path
 
 
 def programs(folder, monkeypatch, **scripts):
@@ -49,14 +52,6 @@ def test_a_profile_in_any_form_is_read(tmp_path, content, verdicts):
     assert [finding.verdict for finding in cluster.site(tmp_path, ["small"])] == verdicts
 
 
-def test_a_partition_that_slurm_does_not_have_is_reported_with_those_that_it_has(tmp_path, monkeypatch):
-    programs(tmp_path, monkeypatch, sinfo="echo small; echo large", scontrol=WITH_ACCOUNTS)
-    folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")
-    answers = list(cluster.examine_cluster(folder))
-    assert [finding.verdict for finding in answers] == ["ok", "ok", "failed", "ok"]
-    assert "use one of large, small" in answers[2].to_do
-
-
 @pytest.mark.parametrize(
     ("answer", "verdicts"),
     [
@@ -71,12 +66,18 @@ def test_a_slurm_that_forgets_jobs_before_they_are_checked_is_reported(tmp_path,
     assert [finding.verdict for finding in cluster.memory_of_jobs()] == verdicts
 
 
-def test_no_slurm_is_not_reported_as_a_slurm_that_does_not_answer(tmp_path, monkeypatch):
-    folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
-    programs(tmp_path, monkeypatch)
-    assert "not on the PATH" in next(cluster.examine_cluster(folder)).what
-    programs(tmp_path, monkeypatch, sinfo="echo unable to contact the controller >&2; exit 1")
-    assert "unable to contact the controller" in next(cluster.examine_cluster(folder)).what
+def test_a_partition_that_slurm_does_not_have_is_reported_with_those_that_it_has(profile, monkeypatch):
+    programs(profile, monkeypatch, sinfo="echo huge; echo large", scontrol=WITH_ACCOUNTS)
+    answers = list(cluster.examine_cluster(profile))
+    assert [finding.verdict for finding in answers] == ["ok", "ok", "failed", "ok"]
+    assert "use one of huge, large" in answers[2].to_do
+
+
+def test_no_slurm_is_not_reported_as_a_slurm_that_does_not_answer(profile, monkeypatch):
+    programs(profile, monkeypatch)
+    assert "not on the PATH" in next(cluster.examine_cluster(profile)).what
+    programs(profile, monkeypatch, sinfo="echo unable to contact the controller >&2; exit 1")
+    assert "unable to contact the controller" in next(cluster.examine_cluster(profile)).what
 
 
 @pytest.mark.parametrize(
@@ -100,11 +101,15 @@ def test_a_partition_grants_what_its_largest_node_has():
     }
 
 
+SMALL, LARGE = {"slurm_partition": "small"}, {"slurm_partition": "large"}
+UP_TO_A_DAY = "warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day"
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
         (
-            {"default-resources": {"slurm_partition": "small"}, "set-threads": {"count_pairs": 16}},
+            {"default-resources": SMALL, "set-threads": {"count_pairs": 16}},
             [
                 "failed: partition small grants 240 minutes, and train_encoder asks for 1440",
                 "failed: partition small grants 8 threads, and count_pairs asks for 16",
@@ -112,35 +117,28 @@ def test_a_partition_grants_what_its_largest_node_has():
         ),
         (
             {"default-resources": ["slurm_partition=small"], "set-resources": {"train_encoder": {"runtime": 200}}},
-            ["warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day"],
+            [UP_TO_A_DAY],
         ),
         (
-            {"default-resources": {"slurm_partition": "large"}, "set-resources": {"ingest": {"mem_mb": 600000}}},
+            {"default-resources": LARGE, "set-resources": {"ingest": {"mem_mb": 600000}}},
             ["failed: partition large grants 512000 MB of memory, and ingest asks for 600000"],
         ),
         (
-            {
-                "default-resources": {"slurm_partition": "small"},
-                "set-resources": {"train_encoder": ["slurm_partition=large"]},
-            },
-            [
-                "ok: partition large grants what its rules ask for at least",
-                "warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day",
-            ],
+            {"default-resources": SMALL, "set-resources": {"train_encoder": ["slurm_partition=large"]}},
+            ["ok: partition large grants what its rules ask for at least", UP_TO_A_DAY],
         ),
         ({"default-resources": {"slurm_partition": "unknown"}}, []),
     ],
 )
 def test_partitions_are_compared_with_what_rules_ask_for_there(complete, written, expected):
-    found = cluster.compare(cluster.read_limits(NODES), asked.asked(complete), written)
+    found = cluster.compare(cluster.read_limits(NODES), cluster.least_requests(complete), written)
     assert sorted(f"{finding.verdict}: {finding.what}" for finding in found) == expected
 
 
-def test_limits_are_asked_of_slurm_for_the_profile(complete, tmp_path, monkeypatch):
+def test_limits_are_asked_of_slurm_for_the_profile(complete, profile, monkeypatch):
     answer = 'case "$*" in *--Node*) echo "small|1:00:00|2|4000";; *) echo small;; esac'
-    programs(tmp_path, monkeypatch, sinfo=answer, scontrol=WITH_ACCOUNTS)
-    folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
-    failed = [finding.what for finding in cluster.examine_cluster(folder, complete) if finding.verdict == "failed"]
+    programs(profile, monkeypatch, sinfo=answer, scontrol=WITH_ACCOUNTS)
+    failed = [finding.what for finding in cluster.examine_cluster(profile, complete) if finding.verdict == "failed"]
     assert failed == [
         "partition small grants 60 minutes, and train_encoder asks for 1440",
         "partition small grants 4000 MB of memory, and train_encoder asks for 9000",

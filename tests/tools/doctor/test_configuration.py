@@ -10,13 +10,12 @@ import pytest
 import yaml
 from tests.corpus.made_openalex import work, write_copy
 from tests.releases.server import serve_copy
-from typer.testing import CliRunner
+from tests.tools.builders import invoke
 
-from cocite.cli import app
 from cocite.config import folders
 from cocite.config.configuration import resolve
 from cocite.corpus.release import plan
-from cocite.tools.doctor import configuration
+from cocite.tools.doctor import machine
 
 
 def from_api(url):
@@ -48,7 +47,7 @@ def test_the_demo_can_run_here(tmp_path, monkeypatch):
     config = {"release": "2026-01-06", "corpus": {"source": "demo"}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["doctor"])
+    result = invoke("doctor")
     assert result.exit_code == 0, result.output
     assert "failed" not in result.output
     assert "needs no key" in result.output
@@ -60,16 +59,11 @@ def test_all_that_is_wrong_is_reported_at_once_with_the_configuration_among_it(t
     wrong = {**from_api("http://127.0.0.1:9"), "seed": -1, "models": {"m": {"loss": "none"}}}
     (tmp_path / "my.yaml").write_text(yaml.safe_dump(wrong))
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["doctor", "--configfile", "my.yaml", "--profile", "nowhere"])
+    result = invoke("doctor", "--configfile", "my.yaml", "--profile", "nowhere")
     assert result.exit_code == 1
     failed = [line for line in result.output.splitlines() if line.startswith("failed")]
-    expected = (
-        "key seed is -1",
-        "key models.m.loss is 'none'",
-        "S2_API_KEY is not set",
-        "nowhere/config.yaml does not exist",
-    )
-    assert all(any(words in line for line in failed) for words in expected), failed
+    for words in ("seed is -1", "models.m.loss is 'none'", "S2_API_KEY is not set", "nowhere/config.yaml does not"):
+        assert any(words in line for line in failed), words
     assert any(line.startswith("ok") and "libraries" in line for line in result.output.splitlines())
 
 
@@ -78,35 +72,21 @@ def test_a_configuration_that_cannot_be_read_stops_no_other_finding(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / "config.yaml").write_text(content)
-    result = CliRunner().invoke(app, ["doctor"])
+    result = invoke("doctor")
     assert result.exit_code == 1
     assert result.output.startswith("failed  — config.yaml")
     assert "FAISS" in result.output
     assert "the working folder" in result.output
 
 
-def test_what_would_stop_a_run_gives_status_1(tmp_path, monkeypatch):
-    monkeypatch.delenv("S2_API_KEY", raising=False)
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(from_api("http://127.0.0.1:9")))
-    result = CliRunner().invoke(app, ["doctor", "--configfile", str(tmp_path / "config.yaml")])
-    assert result.exit_code == 1
-    assert "S2_API_KEY is not set" in result.output
-
-
 @pytest.mark.parametrize(("key", "verdict"), [("good", "ok"), ("bad", "failed")])
 def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdict):
     url, asked = api
     monkeypatch.setenv("S2_API_KEY", key)
-    finding = configuration.key(from_api(url))
+    finding = machine.key(from_api(url))
     assert finding.verdict == verdict
     assert asked == ["/release/2026-01-06/dataset/papers"]
     assert key not in str(finding).split()
-
-
-def test_an_api_that_is_not_there_is_reported(monkeypatch):
-    monkeypatch.setenv("S2_API_KEY", "good")
-    finding = configuration.key(from_api("http://127.0.0.1:9"))
-    assert (finding.verdict, "cannot be reached" in finding.what) == ("failed", True)
 
 
 @pytest.mark.parametrize(
@@ -120,15 +100,22 @@ def test_a_copy_of_openalex_is_asked_for_its_manifest_without_a_key(tmp_path, mo
     with serve_copy(tmp_path / "bucket", requests=requests) as origin:
         corpus = {"source": "openalex", "format": "jsonl", "url": f"{origin}/{folder}"}
         pathvars = {"results": str(tmp_path / "results")}
-        findings = list(configuration.examine_source({"release": "2026-06-24", "corpus": corpus, "pathvars": pathvars}))
+        findings = list(machine.examine_source({"release": "2026-06-24", "corpus": corpus, "pathvars": pathvars}))
     assert (findings[0].verdict, said in findings[0].what) == (verdict, True)
     assert [finding.verdict for finding in findings] == (["ok", "ok"] if verdict == "ok" else ["failed"])
     assert "good" not in str(requests)
 
 
-def test_a_copy_that_cannot_be_reached_is_reported_at_once():
-    corpus = {"source": "openalex", "url": "http://127.0.0.1:9"}
-    (finding,) = configuration.examine_source({"release": "2026-06-24", "corpus": corpus})
+@pytest.mark.parametrize(
+    "config",
+    [
+        from_api("http://127.0.0.1:9"),
+        {"release": "2026-06-24", "corpus": {"source": "openalex", "url": "http://127.0.0.1:9"}},
+    ],
+)
+def test_a_source_that_cannot_be_reached_is_reported_at_once(monkeypatch, config):
+    monkeypatch.setenv("S2_API_KEY", "good")
+    (finding,) = machine.examine_source(config)
     assert (finding.verdict, finding.what) == ("failed", "http://127.0.0.1:9 cannot be reached (ConnectionError)")
 
 
@@ -136,12 +123,12 @@ def test_folders_that_cannot_be_written_to_and_full_disks_are_reported(tmp_path,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     config = {"pathvars": {"results": "new/results", "logs": "file/logs"}}
-    verdicts = [finding.verdict for finding in configuration.examine_places(config)]
+    verdicts = [finding.verdict for finding in machine.examine_places(config)]
     assert verdicts == ["ok", "failed", "ok", "ok"]
     assert not (tmp_path / "new").exists()
     usage = type(shutil.disk_usage(tmp_path))(10**12, 10**12, 5 * 10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    full = next(configuration.examine_places(config))
+    full = next(machine.examine_places(config))
     assert (full.verdict, "500.0 MB free" in full.what) == ("warning", True)
 
 
@@ -158,7 +145,7 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
     planned = {**config, "corpus": {**demo, "demo": {"papers": 1000, "shards": 2}}}
     for free, verdict in ((1000, "failed"), (10**12, "ok")):
         monkeypatch.setattr(plan.shutil, "disk_usage", lambda folder, free=free: SimpleNamespace(free=free))
-        assert configuration.disk(planned).verdict == verdict
+        assert machine.disk(planned).verdict == verdict
 
 
 def test_tables_need_no_key_and_a_column_that_is_not_there_is_found_before_a_run(tmp_path):
@@ -168,8 +155,8 @@ def test_tables_need_no_key_and_a_column_that_is_not_there_is_found_before_a_run
     citations = {"files": f"{tmp_path}/citations.csv", "columns": {"citing": "from", "cited": "to"}}
     corpus = {"source": "table", "ids": "string", "papers": papers, "citations": citations}
     config = {"release": "mine", "corpus": corpus, "pathvars": {"results": f"{tmp_path}/results"}}
-    assert [finding.verdict for finding in configuration.examine_source(resolve(config))] == ["ok", "ok"]
+    assert [finding.verdict for finding in machine.examine_source(resolve(config))] == ["ok", "ok"]
     papers["columns"]["title"] = "name"
-    key, disk = configuration.examine_source(resolve(config))
+    key, disk = machine.examine_source(resolve(config))
     assert (key.what, disk.verdict) == ("the source table needs no key", "failed")
     assert "has no column name, which corpus.papers.columns.title names; it has doi, title." in disk.to_do

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cocite.tools.doctor import asked, machine
+from cocite.tools.doctor import cluster, machine
 
 
 def test_an_old_python_and_another_version_of_a_library_are_reported():
@@ -43,26 +43,21 @@ def test_a_container_has_the_memory_that_it_is_granted(tmp_path, monkeypatch):
 
 
 def test_what_rules_ask_for_is_read_from_them(complete):
-    found = asked.asked(complete)
-    written = set(
-        re.findall(
-            r"^ *(?:use rule \w+ as |rule )(\w+)(?: with)?:$",
-            "".join(p.read_text() for p in asked.rule_files()),
-            re.M,
-        )
-    )
+    found = cluster.least_requests(complete)
+    rules = "".join(path.read_text() for path in cluster.rule_files())
+    written = set(re.findall(r"^ *(?:use rule \w+ as |rule )(\w+)(?: with)?:$", rules, re.MULTILINE))
     of_tables = {"ingest_tables", "list_names", "number_names", "number_ids"}
     of_works = {"ingest_works", "reuse_works"}
     assert set(found) == written - {"fetch_triplets", "fetch_benchmark"} - of_tables - of_works
-    on_works = asked.asked({**complete, "corpus": {"source": "openalex", "base": "older"}})
+    on_works = cluster.least_requests({**complete, "corpus": {"source": "openalex", "base": "older"}})
     assert on_works.keys() - found.keys() == of_works
-    on_tables = asked.asked({**complete, "corpus": {"source": "table", "ids": "string"}})
+    on_tables = cluster.least_requests({**complete, "corpus": {"source": "table", "ids": "string"}})
     assert on_tables.keys() - found.keys() == of_tables
     assert found.keys() - on_tables.keys() == {"download_shards", "ingest"}
     assert found["select_queries"] == {"memory_mb": 2000, "minutes": 10, "threads": 1}
     assert found["train_encoder"] == {"memory_mb": 9000, "minutes": 1440, "threads": 6}
     assert found["embed_papers"]["memory_mb"] == 1500
-    assert asked.asked({**complete, "gpu": True})["embed_papers"]["memory_mb"] == 4000
+    assert cluster.least_requests({**complete, "gpu": True})["embed_papers"]["memory_mb"] == 4000
 
 
 def test_a_rule_that_uses_another_asks_for_what_that_one_does_or_for_its_own(complete, tmp_path, monkeypatch):
@@ -74,8 +69,8 @@ def test_a_rule_that_uses_another_asks_for_what_that_one_does_or_for_its_own(com
         "use rule first as third with:\n    threads: 4\n\n\n"
         "rule small:\n    resources:\n        mem_mb=megabytes(100),\n"
     )
-    monkeypatch.setattr(asked, "RULES", tmp_path)
-    found = asked.asked(complete)
+    monkeypatch.setattr(cluster, "RULES", tmp_path)
+    found = cluster.least_requests(complete)
     assert found["first"] == {"memory_mb": 700, "minutes": 10, "threads": 2}
     assert found["second"] == {"memory_mb": 700, "minutes": 10, "threads": 2}
     assert found["third"] == {"memory_mb": 700, "minutes": 10, "threads": 4}

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
-from cocite.core.tables.files import vector_column, write_table
+from cocite.core.tables.files import write_table
 from cocite.report.views import write_views
 
 TITLES = {1: "Bees", 2: "Nectar", 3: "Flowers [of spring]", 4: "Compilers", 5: "Loops"}
@@ -44,14 +43,3 @@ def results(tmp_path: Path) -> Path:
     write_table(tmp_path / "triplets/near/triplets.parquet", "triplets", pa.table({**triplet, **ranks}))
     write_views(tmp_path, tmp_path / "cocite.duckdb")
     return tmp_path
-
-
-@pytest.fixture
-def write_vectors():
-    """A function that writes a bucket of the vectors that a model gives to papers."""
-
-    def write(path: Path, vectors: dict[int, list[float]]) -> None:
-        rows = {"corpusid": sorted(vectors), "vector": vector_column(np.array([vectors[i] for i in sorted(vectors)]))}
-        write_table(path, "paper_embeddings", pa.table(rows))
-
-    return write

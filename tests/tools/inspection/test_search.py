@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,25 +10,20 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from tests.papers import papers_table
-from typer.testing import CliRunner
+from tests.tools.builders import EMBEDDING, invoke, write_embedded, write_model, write_start, write_vectors
 
-from cocite.cli import app
-from cocite.config.encoders import EncoderSettings
-from cocite.config.started import FILE
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
-from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import open_encoder
-from cocite.report.views import write_views
 
 EMBEDDED = {1: [0.0, 0.0], 2: [3.0, 4.0], 3: [0.0, 2.0], 4: [6.0, 8.0]}
+TOO_LARGE = "{} is not a corpus id; it must be a whole number from 0 to 9,223,"
 
 
 @pytest.fixture
@@ -35,23 +31,13 @@ def search(results):
     """Runs the command on the results, and returns the rows it finds."""
 
     def run(*arguments: str) -> list[dict]:
-        command = ["search", *arguments, "--results", str(results), "--format", "json"]
-        return json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)
+        return json.loads(invoke("search", *arguments, "--results", results, "--format", "json").stdout)
 
     return run
 
 
-def write_model(results: Path, name: str = "model", seed: int = 1) -> Path:
-    """A folder that looks like a model's; made before everything else."""
-    folder = results / f"encoder/{name}/seed-{seed}/model"
-    folder.mkdir(parents=True)
-    (folder / "modules.json").write_text("[]")
-    os.utime(folder / "modules.json", (1_000_000_000, 1_000_000_000))
-    return folder
-
-
 @pytest.fixture
-def embedded(results, write_vectors):
+def embedded(results):
     """The results with a model and its vectors of papers 1 to 4; paper 5 has none."""
     write_model(results)
     for bucket in (0, 1):
@@ -68,37 +54,27 @@ def test_papers_are_found_by_euclidean_distance_over_all_buckets_without_the_pap
         (2, 2, 5.0, 2002, "Nectar"),
         (3, 4, 10.0, 2004, "Compilers"),
     ]
-
-
-def test_nothing_is_not_searched_for(search):
-    with pytest.raises(InputError, match="nothing to search for"):
-        search(" ")
-
-
-@pytest.mark.usefixtures("embedded")
-def test_no_more_are_found_than_asked_for(search):
     assert [row["corpusid"] for row in search("1", "--limit", "1")] == [3]
 
 
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (" ", "There is nothing to search for: the query is empty."),
+        ("5", "Paper 5 has no vector of model model"),
+        *((number, TOO_LARGE.format(number)) for number in (str(2**63), "7" * 43, "7" * 5000)),
+    ],
+)
 @pytest.mark.usefixtures("embedded")
-def test_a_paper_without_a_vector_is_named(search):
-    with pytest.raises(InputError, match="Paper 5 has no vector of model model"):
-        search("5")
+def test_a_query_that_is_no_text_and_no_paper_with_a_vector_is_refused(search, query, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        search(query)
 
 
-@pytest.mark.usefixtures("embedded")
-@pytest.mark.parametrize("number", [str(2**63), "7" * 43, "7" * 5000])
-def test_a_number_that_is_too_large_for_an_id_is_refused(search, number):
-    with pytest.raises(InputError, match=f"^{number} is not a corpus id; it must be a whole number from 0 to 9,223,"):
-        search(number)
-
-
-def test_a_paper_of_63_bits_is_found(results, search, write_vectors):
+def test_a_paper_of_63_bits_is_found(results, search):
     write_model(results)
-    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0], 2**63 - 1: [0.0, 0.0]})
-    (results / "encoder/model/seed-1/papers/1.parquet").write_bytes(
-        (results / "encoder/model/seed-1/papers/0.parquet").read_bytes()
-    )
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0]})
+    write_vectors(results / "encoder/model/seed-1/papers/1.parquet", {2**63 - 1: [0.0, 0.0]})
     texts = {2**53: ("Near", "An abstract."), 2**63 - 1: ("Largest", "An abstract.")}
     write_table(results / "corpus/papers/0.parquet", "papers", papers_table(texts))
     assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
@@ -113,29 +89,24 @@ def test_without_a_name_the_first_model_with_vectors_is_taken_and_a_wrong_name_l
 
 
 def test_a_model_that_was_trained_later_and_has_no_vectors_is_named_with_what_to_run(embedded):
+    def searched(*more):
+        return invoke("search", "1", "--results", embedded, *more)
+
     newer = write_model(embedded, "newer", seed=7)
-    command = ["search", "1", "--results", str(embedded)]
-    assert CliRunner().invoke(app, command, catch_exceptions=False).stderr == ""
+    assert searched().stderr == ""
     later = time.time() + 60
     os.utime(newer / "modules.json", (later, later))
     untrained = write_model(embedded, "untrained_small", seed=0)
     os.utime(untrained / "modules.json", (later + 1, later + 1))
-    answered = CliRunner().invoke(app, command, catch_exceptions=False)
-    assert ", by model model, seed 1\n" in answered.stdout
-    assert (
-        "since the papers have no vectors of model newer, seed 7, which was trained after its own were made"
-        in answered.stderr
-    )
-    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in answered.stderr
-    for named in (["--model", "model"], ["--model", "model/1"]):
-        assert CliRunner().invoke(app, [*command, *named], catch_exceptions=False).stderr == ""
-    of_rows = CliRunner().invoke(app, [*command, "--format", "csv"], catch_exceptions=False)
-    assert "by model model, seed 1" in of_rows.stderr
+    assert ", by model model, seed 1\n" in searched().stdout
+    said = searched().stderr
+    assert "papers have no vectors of model newer, seed 7, which was trained after its own were made" in said
+    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in said
+    assert searched("--model", "model").stderr == searched("--model", "model/1").stderr == ""
+    assert "by model model, seed 1" in searched("--format", "csv").stderr
 
 
-def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(
-    embedded, search, write_vectors, monkeypatch
-):
+def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(embedded, search, monkeypatch):
     newer = write_model(embedded, "newer", seed=7)
     os.utime(newer / "modules.json", (1_000_000_001, 1_000_000_001))
     asked = []
@@ -157,7 +128,7 @@ def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(
         search("1", "--embed")
 
 
-def test_a_seed_can_be_chosen(embedded, search, write_vectors):
+def test_a_seed_can_be_chosen(embedded, search):
     write_model(embedded, seed=2)
     for bucket in (0, 1):
         write_vectors(embedded / f"encoder/model/seed-2/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
@@ -167,26 +138,19 @@ def test_a_seed_can_be_chosen(embedded, search, write_vectors):
 
 def test_missing_vectors_name_the_command_that_makes_them(embedded, search):
     (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
+    configuration = embedded / "config.yaml"
+    configuration.write_text(f"pathvars: {{results: {embedded}}}\n")
     with pytest.raises(InputError) as raised:
-        search("1", "--configfile", str(written_configuration(embedded)))
+        search("1", "--configfile", str(configuration))
     command = f"snakemake --cores 2 {embedded}/encoder/model/seed-1/papers/{{0..1}}.parquet"
     assert str(raised.value).endswith(f"{command} --configfile {embedded}/config.yaml --replace-workflow-config")
     program = str(raised.value).splitlines()[-1].split()[0]
     assert Path(program).is_file()
 
 
-def written_configuration(results: Path) -> Path:
-    path = results / "config.yaml"
-    path.write_text(f"pathvars: {{results: {results}}}\n")
-    return path
-
-
 def test_a_command_that_would_fill_another_folder_is_not_printed(embedded, search):
     (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
-    fields = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
-    fields |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
-    (embedded / FILE).parent.mkdir()
-    (embedded / FILE).write_text(json.dumps(fields))
+    write_start(embedded)
     with pytest.raises(InputError, match=r"have no vectors of model model, .* is a copy, and the run"):
         search("1")
 
@@ -199,17 +163,10 @@ def test_vectors_of_an_earlier_model_are_not_used(embedded, search):
         search("1")
 
 
-@pytest.mark.usefixtures("embedded")
-def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embedded, write_vectors):
+def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embedded):
     write_vectors(embedded / "encoder/model/seed-1/papers/0.parquet", {2: [3.0, 4.0], 8: [0.0, 1.0]})
     assert [(row["corpusid"], row["title"]) for row in search("8")][:2] == [(1, "Bees"), (3, "Flowers [of spring]")]
     assert [row["title"] for row in search("3", "--limit", "1")] == [None]
-
-
-@pytest.mark.usefixtures("embedded")
-def test_an_id_that_is_too_long_is_refused(search):
-    with pytest.raises(InputError, match=r"^1{43} is not a corpus id; it must be a whole number from 0 to 9,223,"):
-        search("1" * 43)
 
 
 def test_broken_vectors_are_named(search, embedded):
@@ -230,25 +187,23 @@ def test_models_that_are_gone_and_folders_that_are_no_seed_are_no_choice(search,
         search("1", "--model", "gone")
 
 
-def test_without_papers_there_is_nothing_to_search_in(search, embedded):
+def test_without_papers_or_a_model_there_is_nothing_to_search_in(search, embedded):
     shutil.rmtree(embedded / "corpus")
     with pytest.raises(InputError, match="holds no table papers"):
         search("1")
+    shutil.rmtree(embedded / "encoder")
+    with pytest.raises(InputError, match="holds no trained model"):
+        search("1")
 
 
-def test_a_name_that_is_a_pattern_is_no_pattern(results, tmp_path, write_vectors):
+def test_a_name_that_is_a_pattern_is_no_pattern(results, tmp_path):
     named, other = (shutil.copytree(results, tmp_path / name) for name in ("run[1]", "run1"))
     for folder, vectors in ((named, {1: [0.0], 3: [1.0]}), (other, {1: [0.0], 5: [1.0]})):
         write_model(folder)
         write_vectors(folder / "encoder/model/seed-1/papers/1.parquet", vectors)
         write_vectors(folder / "encoder/model/seed-1/papers/0.parquet", {2: [9.0]})
-    command = ["search", "1", "--results", str(named), "--limit", "1", "--format", "json"]
-    assert json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)[0]["corpusid"] == 3
-
-
-def test_results_without_a_model_are_named(search):
-    with pytest.raises(InputError, match="holds no trained model"):
-        search("1")
+    found = invoke("search", "1", "--results", named, "--limit", 1, "--format", "json").stdout
+    assert json.loads(found)[0]["corpusid"] == 3
 
 
 TEXTS = {
@@ -262,21 +217,8 @@ TEXTS = {
 @pytest.fixture
 def tiny(results):
     """The folder of an encoder that is built from four papers, which are those of the results now, and embedded."""
-    folder, papers, queries = (
-        results / "encoder/tiny/seed-1",
-        results / "corpus/papers/0.parquet",
-        results / "q.parquet",
-    )
     (results / "corpus/papers/1.parquet").unlink()
-    write_table(papers, "papers", papers_table(TEXTS))
-    write_table(queries, "queries", pa.table({"corpusid": [], "split": []}))
-    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 200}
-    settings = EncoderSettings(build=sizes, pooling="mean", max_length=16)
-    build_encoder([papers], queries, folder / "model", settings=settings, seed=1)
-    where = {"threads": 1, "state": results / "state", "precision": "float32"}
-    embed_tables(folder / "model", [papers], folder / "papers", "papers", **where)
-    write_views(results, results / "cocite.duckdb")
-    return folder
+    return write_embedded(results, TEXTS)
 
 
 def test_papers_with_a_text_are_embedded_as_sentence_transformers_does(tiny):
@@ -305,8 +247,8 @@ def test_a_text_is_embedded_by_the_adapter_of_queries_and_else_as_the_papers_are
             torch.nn.init.normal_(weight, std=0.5)
         save_adapters(encoder, tiny / "none", tiny / "model")
     papers = results / "corpus/papers/0.parquet"
-    where = {"threads": 1, "state": results / "state", "precision": "float32"}
-    embed_tables(tiny / "model", [papers], tiny / "papers", "papers", adapters=[of_papers], **where)
+    where = {"state": results / "state", "adapters": [of_papers]}
+    embed_tables(tiny / "model", [papers], tiny / "papers", "papers", **where, **EMBEDDING)
     (found,) = search("registers for loops", "--limit", "1")
     by_the_same = of_papers == adapters[0]
     assert (found["distance"] == pytest.approx(0, abs=1e-5)) is by_the_same

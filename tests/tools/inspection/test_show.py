@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.papers import papers_table
-from typer.testing import CliRunner
+from tests.tools.builders import invoke, write_vectors
 
 from cocite import cli
-from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
@@ -24,14 +23,7 @@ from cocite.tools.inspection.answers import Answer, as_text, print_answer
 @pytest.fixture
 def show(results):
     """Runs the command on the results, and returns what it prints; raises what it raises."""
-
-    def run(*arguments):
-        command = ["show", "--results", str(results), *arguments]
-        finished = CliRunner().invoke(app, command, catch_exceptions=False)
-        assert finished.exit_code == 0, finished.output
-        return finished.stdout
-
-    return run
+    return lambda *arguments: invoke("show", "--results", results, *arguments).stdout
 
 
 @pytest.fixture
@@ -73,17 +65,7 @@ def test_the_strongest_cocitations_of_a_paper_come_first_from_either_end_of_a_pa
         (row["corpusid"], row["count"], row["year"], row["title"])
         for row in rows("cocitations", "--paper", "2", "--of", "all")
     ] == [(1, 7, 2001, "Bees"), (3, 4, 2003, "Flowers [of spring]"), (4, 1, 2004, "Compilers")]
-
-
-def test_no_more_rows_than_asked_for(rows):
     assert [row["corpusid"] for row in rows("cocitations", "--paper", "2", "--of", "all", "--limit", "2")] == [1, 3]
-
-
-def test_of_several_tables_one_must_be_chosen_and_the_choices_are_named(show):
-    with pytest.raises(InputError, match="several tables cocitations: choose one with --of all or few"):
-        show("cocitations", "--paper", "2")
-    with pytest.raises(InputError, match="no table cocitations of 'many'; --of can be all or few"):
-        show("cocitations", "--paper", "2", "--of", "many")
 
 
 def test_neighbours_come_by_rank_and_need_no_choice_where_there_is_one_embedding(rows):
@@ -116,20 +98,29 @@ def test_a_paper_is_shown_with_all_that_is_known(show):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["papers", "--paper", "9"], "no paper 9 in the corpus"),
-        (["papers", "--paper", str(2**63 - 1)], "no paper 9223372036854775807 in the corpus"),
-        (["papers", "--paper", "7" * 43], "7{43} is not a corpus id; it must be a whole number from 0 to 9,223,"),
-        (["neighbours", "--paper", "3"], "Flowers.* is not in neighbours of embedding dot, which holds queries alone"),
-        (["nosuch"], "holds no table nosuch; there are papers, citations, cocitations"),
-        (["--paper", "3"], "Name a table"),
+        ("cocitations --paper 2", "several tables cocitations: choose one with --of all or few"),
+        ("cocitations --paper 2 --of many", "no table cocitations of 'many'; --of can be all or few"),
+        ("papers --paper 9", "no paper 9 in the corpus"),
+        (f"papers --paper {2**63 - 1}", "no paper 9223372036854775807 in the corpus"),
+        (f"papers --paper {'7' * 43}", f"{'7' * 43} is not a corpus id; it must be a whole number from 0 to 9,223,"),
+        ("papers --paper Bees", "Bees is not a corpus id; it must be a whole number from 0"),
+        ("papers --paper -1", "-1 is not a corpus id"),
+        ("neighbours --paper 3", "(2003), is not in neighbours of embedding dot, which holds queries alone"),
+        ("--paper 3", "Name a table"),
+        ("nosuch", "holds no table nosuch; there are papers, citations, cocitations"),
+        ("paper", "holds no table paper; did you mean papers?"),
+        ("PAPERS", "holds no table PAPERS; did you mean papers?"),
+        ("couplings", "holds no table couplings yet; there are papers, citations, cocitations"),
+        ("--results nowhere", "nowhere does not exist; start a run"),
+        (f"--results {__file__}", "test_show.py is no folder that can be read (Not a directory)"),
     ],
 )
-def test_what_is_not_there_is_said_in_a_sentence(show, arguments, message):
-    with pytest.raises(InputError, match=message):
-        show(*arguments)
+def test_a_wrong_question_gets_a_sentence(show, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        show(*arguments.split())
 
 
-def test_a_table_that_was_made_a_moment_ago_is_shown(rows, results, write_vectors):
+def test_a_table_that_was_made_a_moment_ago_is_shown(rows, results):
     write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2: [0.5]})
     assert rows("paper_embeddings") == [{"model": "model", "seed": 1, "corpusid": 2, "vector": [0.5]}]
 
@@ -153,7 +144,7 @@ def test_the_folder_that_is_named_is_shown_and_not_the_one_that_it_was_copied_fr
 def test_a_broken_file_is_named_and_everything_else_is_shown(results):
     broken = results / "graph/few/cocitations/0.parquet"
     broken.write_bytes(broken.read_bytes()[:100])
-    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    outcome = invoke("show", "--results", results, "--format", "json")
     assert {row["table"]: row["rows"] for row in json.loads(outcome.stdout)}["cocitations"] == 4
     assert outcome.stderr.startswith(f"Left out: {broken}: not a readable Parquet file")
     assert len(outcome.stderr.splitlines()) == 1
@@ -186,7 +177,7 @@ def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_a
 
     monkeypatch.setattr(opening, "_readable", lambda groups, _: groups)
     monkeypatch.setattr(opening, "files_by_place", look_and_remove)
-    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    outcome = invoke("show", "--results", results, "--format", "json")
     assert [row["table"] for row in json.loads(outcome.stdout)] == ["papers", "citations", "cocitations", "triplets"]
     assert outcome.stderr.startswith("Left out: table neighbours, a file of which is broken or being replaced (")
 
@@ -196,7 +187,7 @@ def test_what_the_views_of_a_finished_run_say_does_not_matter(rows, results):
     assert len(rows()) == 5
 
 
-def test_a_paper_without_a_record_is_shown_with_what_tables_hold_of_it(show, results, write_vectors):
+def test_a_paper_without_a_record_is_shown_with_what_tables_hold_of_it(show, results):
     write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {8: [0.5]})
     assert show("paper_embeddings", "--paper", "8").startswith("Paper 8, of which the corpus has no record")
 
@@ -206,32 +197,15 @@ def test_names_of_folders_may_be_any(rows, results):
     assert len(rows("cocitations", "--of", "it's [a] *few")) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["paper"], "holds no table paper; did you mean papers?"),
-        (["PAPERS"], "holds no table PAPERS; did you mean papers?"),
-        (["couplings"], "holds no table couplings yet; there are papers, citations, cocitations"),
-        (["papers", "--paper", "Bees"], "Bees is not a corpus id; it must be a whole number from 0"),
-        (["papers", "--paper", "-1"], "-1 is not a corpus id"),
-        (["--results", "nowhere"], "nowhere does not exist; start a run"),
-        (["--results", __file__], "test_show.py is no folder that can be read (Not a directory)"),
-    ],
-)
-def test_a_wrong_question_gets_a_sentence(show, arguments, message):
-    with pytest.raises(InputError, match=re.escape(message)):
-        show(*arguments)
-
-
 def test_a_folder_without_tables_is_named(tmp_path):
     with pytest.raises(InputError, match="holds no tables yet; start a run"):
-        CliRunner().invoke(app, ["show", "--results", str(tmp_path)], catch_exceptions=False)
+        invoke("show", "--results", tmp_path)
 
 
 def test_a_stage_that_may_not_be_read_is_named(results, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, _: Path(path).name != "graph")  # root may read anything
-    outcome = CliRunner().invoke(app, ["show", "--results", str(results)])
-    assert outcome.stderr == f"Left out: {results}/graph: its permissions do not let you read it.\n"
+    said = invoke("show", "--results", results).stderr
+    assert said == f"Left out: {results}/graph: its permissions do not let you read it.\n"
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "7"])
@@ -244,8 +218,7 @@ def test_a_broken_record_of_the_configuration_is_named(show, results, content):
 def test_the_configuration_names_the_folder_of_the_results(results):
     config = results / "config.yaml"
     config.write_text(f"pathvars: {{results: {results}}}\n")
-    finished = CliRunner().invoke(app, ["show", "--configfile", str(config), "--format", "json"])
-    assert len(json.loads(finished.stdout)) == 5
+    assert len(json.loads(invoke("show", "--configfile", config, "--format", "json").stdout)) == 5
 
 
 def test_csv_holds_the_columns_as_they_are_named(show):

@@ -13,18 +13,18 @@ import yaml
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 from tests.papers import papers_table
+from tests.tools.builders import invoke
 from tests.workflow.conftest import SMALL
-from typer.testing import CliRunner
 
-from cocite.cli import app
 from cocite.config.configuration import resolve
 from cocite.config.encoders import EncoderSettings
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vector_column, vectors_of, write_json, write_table
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 from cocite.encoder.build import build_encoder
+from cocite.encoder.derived import repool
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.poolings import pooling_in
-from cocite.encoder.repooling import repool
 from cocite.encoder.tokens import tokenise
 
 TEXTS = {1: ("Bees", "They collect nectar."), 2: ("Compilers", "Registers for loops."), 3: ("Flowers", None)}
@@ -50,7 +50,7 @@ def made(tmp_path_factory):
     write_documents(folder, model)
     row = {"benchmark": "holdout", "task": "cite", "metric": "map", "mode": "both", "model": "cocite", "seed": 1}
     row |= {"evaluation_seed": 1, "value": 71.25, "documents": 3, "missing": 0}
-    row |= {"format": "proximity", "scored": 1, "unscored": 0}
+    row |= {"format": "proximity", "scored": 1, "unscored": 0, **dict.fromkeys(("searched", "copies", "unfindable"))}
     write_table(folder / "evaluation/holdout/scores/small/cocite-1.parquet", "scores", pa.Table.from_pylist([row]))
     (folder / "report/cards/cocite/seed-1").mkdir(parents=True)
     (folder / "report/cards/cocite/seed-1/README.md").write_text(CARD)
@@ -86,8 +86,7 @@ def write_documents(results, model):
 
 
 def publish(results, output, *arguments, name="cocite"):
-    command = ["publish", name, "--licence", "apache-2.0", "--results", str(results), "--output", str(output)]
-    return CliRunner().invoke(app, [*command, *arguments], catch_exceptions=False)
+    return invoke("publish", name, "--licence", "apache-2.0", "--results", results, "--output", output, *arguments)
 
 
 def test_the_folder_has_all_that_is_published_and_embeds_as_the_run_did(results, tmp_path):
@@ -148,16 +147,12 @@ def test_a_model_with_another_pooling_is_not_published_with_the_vectors_of_the_f
         publish(with_cls, tmp_path / "published", name="cocite_in_cls")
 
 
-def test_without_vectors_there_are_none(results, tmp_path):
-    publish(results, tmp_path / "published")
-    assert not (tmp_path / "published/vectors").exists()
-
-
 def test_scores_on_generated_documents_are_no_metadata(results, tmp_path):
     write_json(results / "provenance.json", {"configuration": resolve(copy.deepcopy(SMALL))})
     said = publish(results, tmp_path / "published")
     assert "Left out of the metadata are scores on generated documents (holdout, scirepeval)" in said.stderr
     assert not (tmp_path / "published/mteb").exists()
+    assert not (tmp_path / "published/vectors").exists()
     assert "model-index" not in (tmp_path / "published/README.md").read_text()
 
 
@@ -185,8 +180,4 @@ def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
     with pytest.raises(InputError, match="finish the run first"):
         publish(results, tmp_path / "published")
     with pytest.raises(InputError, match="There is no model 'other'; MODEL can be cocite/1"):
-        CliRunner().invoke(
-            app,
-            ["publish", "other", "--licence", "mit", "--results", str(results), "--output", str(tmp_path / "x")],
-            catch_exceptions=False,
-        )
+        publish(results, tmp_path / "published", name="other")

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.browser import Browser, started
-from tests.tools.serving.made_run import served, vectors_of_model, write_run
+from tests.tools.serving.made_run import Served, served, vectors_of_model, write_run
 
 from cocite.tools.serving.finished import Run, open_run
-from cocite.tools.serving.server import Server
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def run(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
 
 
 @pytest.fixture(scope="module")
-def server(run: Run) -> Iterator[Server]:
+def server(run: Run) -> Iterator[Served]:
     with served(run) as server:
         yield server
 

@@ -1,20 +1,21 @@
 """A finished run of few papers whose neighbours and relations are known by hand, and a server of it."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
 import numpy as np
 import pyarrow as pa
 from tests.papers import papers_table
+from tests.tools.builders import write_model, write_vectors
 
 from cocite.core.randomness import generator
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import vector_column, write_table
+from cocite.core.tables.files import write_table
 from cocite.tools.serving.finished import Run
-from cocite.tools.serving.server import Server
+from cocite.tools.serving.web import listen, server, url_of
 
 SCRIPT = '<script>document.title = "owned"</script>'
 TITLES = {
@@ -51,21 +52,13 @@ def write_run(results: Path) -> Path:
     _write_triplets(results)
     for name in MODELS:
         model, seed = name.split("/")
-        folder = results / f"encoder/{model}/seed-{seed}"
-        (folder / "model").mkdir(parents=True)
-        (folder / "model/modules.json").write_text("[]")
-        os.utime(folder / "model/modules.json", (1_000_000_000, 1_000_000_000))
+        papers = write_model(results, model, int(seed)).parent / "papers"
         for bucket in (0, 1):
-            write_vectors(folder / f"papers/{bucket}.parquet", vectors_of_model(name), bucket)
+            vectors = vectors_of_model(name).items()
+            write_vectors(papers / f"{bucket}.parquet", {paper: each for paper, each in vectors if paper % 2 == bucket})
     points = {"document": ["1", "2", "3", "query"], "x": [0.0, 4.0, 0.0, 9.0], "y": [0.0, 0.0, 3.0, 9.0]}
     _write(results / "report/maps/holdout/points/trained-1.parquet", "map_points", {**points, "cluster": [None] * 4})
     return results
-
-
-def write_vectors(path: Path, vectors: dict[int, np.ndarray], bucket: int) -> None:
-    there = sorted(paper for paper in vectors if paper % 2 == bucket)
-    rows = {"corpusid": there, "vector": vector_column(np.array([vectors[paper] for paper in there]))}
-    write_table(path, "paper_embeddings", pa.table(rows))
 
 
 def _write_papers(results: Path) -> None:
@@ -101,16 +94,24 @@ def _write(path: Path, name: str, columns: dict[str, list]) -> None:
     )
 
 
-@contextmanager
-def served(run: Run, host: str = "127.0.0.1") -> Iterator[Server]:
+@dataclass(frozen=True)
+class Served:
     """A server of a run on a free port of this machine."""
-    with Server(run, host, 0) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    url: str
+    port: int
+
+
+@contextmanager
+def served(run: Run, host: str = "127.0.0.1") -> Iterator[Served]:
+    with listen(host, 0) as listening:
+        at_work = server(run, host)
+        thread = Thread(target=at_work.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            yield server
+            yield Served(url_of(listening), listening.getsockname()[1])
         finally:
-            server.shutdown()
+            at_work.should_exit = True
             thread.join()
 
 

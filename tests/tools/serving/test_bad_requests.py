@@ -40,7 +40,7 @@ def send(server):
     """Sends a request as it is written, and returns the status, the headers and the content of the answer."""
 
     def send(target, method="GET", body=None, host=None):
-        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection._validate_path = lambda path: None
         try:
             connection.request(method, target, body, {} if host is None else {"Host": host})
@@ -58,7 +58,7 @@ def refused(send):
 
     def refused(target, *more, **named):
         status, headers, content = send(target, *more, **named)
-        assert headers["Content-Type"] == "application/json; charset=utf-8"
+        assert headers["Content-Type"] == "application/json"
         assert headers["X-Content-Type-Options"] == "nosniff"
         sentence = json.loads(content)["error"]
         assert sentence[-1] == "."
@@ -83,8 +83,7 @@ def test_every_parameter_has_a_good_value_to_begin_with(send):
     [
         (nearest(text=""), 400, "There is nothing to search for: text is empty."),
         (nearest(text=" \t\n"), 400, "There is nothing to search for: text is empty."),
-        (nearest(text="x" * 100_000), 414, "The address is too long; it may have 65,536 characters at most."),
-        (nearest(text="x" * 50_000), 400, "text has 50,000 characters, and may have 8,000 at most."),
+        (nearest(text="x" * 100_000), 400, "text has 100,000 characters, and may have 8,000 at most."),
         (nearest(), 400, "A search is for a paper or for a text: give one of the two."),
         (nearest(paper=1, text="x"), 400, "A search is for a paper or for a text: give one of the two."),
         (nearest(paper=77), 404, f"Model {MODEL} has no vector of paper 77: it is not in the corpus, or has no text."),
@@ -141,48 +140,61 @@ def test_no_address_leads_to_a_file(send, trick):
         assert b"root:" not in content
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"])
 def test_only_get_is_answered(send, refused, method):
     assert refused(nearest(paper=1), method, b"k=1") == (405, f"{method} is not answered; only GET is.")
-    assert send(nearest(paper=1), method)[1]["Allow"] == "GET"
-    assert refused("/", "BREW") == (501, "There is no such method; only GET is answered.")
+    assert send(nearest(paper=1), method)[1]["Allow"] in ("GET, HEAD", "HEAD, GET")
 
 
-def test_head_is_refused_without_a_body(send):
+def test_head_gets_no_body(send):
     status, _, content = send("/", "HEAD")
-    assert (status, content) == (405, b"")
+    assert (status, content) == (200, b"")
+
+
+def test_a_text_may_be_as_long_as_its_field_takes_in_any_script(send):
+    assert send(nearest(text="\u8702" * 8000))[0] == 200
 
 
 NO_REQUESTS = {
-    b"\x16\x03\x01\x02\x00\x01\r\n\r\n": "This is no request that can be read.",
-    b"GET / HTTP/9.9\r\n\r\n": "This is no request that can be read.",
-    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n": "This is no request that can be read.",
-    b"GET http://[/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n": "has no address that can be read.",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
+    "version": b"GET / HTTP/9.9\r\n\r\n",
+    "host": b"GET / HTTP/1.1\r\n\r\n",
+    "address": b"GET /" + b"x" * 2**17 + b" HTTP/1.1\r\nHost: localhost\r\n",
+    "headers": b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 2**15,
 }
 
 
-@pytest.mark.parametrize(("sent", "sentence"), NO_REQUESTS.items(), ids=["TLS", "version", "headers", "address"])
-def test_what_is_no_request_is_refused_and_the_connection_ends(server, sent, sentence):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
-        connection.sendall(sent)
-        answered = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert sentence in answered.decode()
+@pytest.mark.parametrize("sent", NO_REQUESTS.values(), ids=NO_REQUESTS)
+def test_what_is_no_request_is_refused_and_the_connection_ends(server, sent):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        answered = b""
+        with contextlib.suppress(ConnectionError):  # what is beyond the limit is never read
+            connection.sendall(sent)
+            while part := connection.recv(65536):
+                answered += part
+    assert answered[:13] in (b"HTTP/1.1 400 ", b"" if len(sent) > 2**17 else None)
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", b"200"), ("POST", b"405")])
+def test_an_answer_does_not_wait_for_the_body_of_a_request(server, method, status):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        connection.sendall(f"{method} / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**12}\r\n\r\nx".encode())
+        assert connection.recv(12) == b"HTTP/1.1 " + status
 
 
 def test_a_browser_that_goes_away_is_no_error(server, send, capfd):
     for sent in (b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, b"GET /api/run HT", b""):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             connection.sendall(sent)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # ends it at once
     assert send("/api/run")[0] == 200
     assert capfd.readouterr().err == ""
 
 
-def test_a_name_that_is_not_this_machine_s_own_is_refused(send, refused, server):
-    assert refused("/api/run", host="evil.example")[0] == 421
-    assert refused("/", host=f"evil.example:{server.server_port}")[0] == 421
-    assert refused("/", host="127.0.0.1.evil.example")[0] == 421
-    for own in ("localhost", f"LOCALHOST:{server.server_port}", f"127.0.0.1:{server.server_port}", "[::1]:80"):
+def test_a_name_that_is_not_this_machine_s_own_is_refused(send, server):
+    for other in ("evil.example", f"evil.example:{server.port}", "127.0.0.1.evil.example"):
+        assert [send(target, host=other)[0] for target in ("/", "/api/run", "/nothing")] == [400] * 3
+    for own in ("localhost", f"LOCALHOST:{server.port}", f"127.0.0.1:{server.port}", "[::1]:80"):
         assert send("/", host=own)[0] == 200
 
 
@@ -190,62 +202,19 @@ def test_a_name_that_is_not_this_machine_s_own_is_refused(send, refused, server)
 def test_at_every_address_the_page_opens_by_address_and_host_name_and_not_by_another_name(run, address):
     with served(run, address) as server:
         for host, status in {
-            f"{address}:{server.server_port}": 200,
+            f"{address}:{server.port}": 200,
             "192.0.2.7": 200,
             "[2001:db8::7]:8642": 200,
             socket.gethostname().upper(): 200,
             "localhost": 200,
-            "evil.example": 421,
-            "127.0.0.1.evil.example:80": 421,
-            "2130706433": 421,
-            "": 421,
+            "evil.example": 400,
+            "127.0.0.1.evil.example:80": 400,
+            "2130706433": 400,
+            "": 400,
         }.items():
-            with contextlib.closing(HTTPConnection("127.0.0.2", server.server_port, timeout=60)) as connection:
+            with contextlib.closing(HTTPConnection("127.0.0.2", server.port, timeout=60)) as connection:
                 connection.request("GET", "/api/run", headers={"Host": host})
                 assert (host, connection.getresponse().status) == (host, status)
-
-
-@pytest.mark.parametrize("slow", [b"a: b\r\n", b"a"], ids=["header", "byte"])
-def test_a_client_that_sends_its_head_slowly_is_left(run, monkeypatch, slow):
-    monkeypatch.setattr("cocite.tools.serving.server.SECONDS_TO_ASK", 0.5)
-    with served(run) as server, socket.create_connection(("127.0.0.1", server.server_port), timeout=0.1) as connection:
-        connection.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n")
-        sent = 0
-        while sent < 80:  # fewer than there may be headers
-            sent += 1
-            connection.sendall(slow)
-            try:
-                ended = connection.recv(1) == b""
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                ended = True
-            assert ended
-            break
-        assert sent < 40
-
-
-def test_more_clients_than_connections_are_all_answered(run, monkeypatch):
-    """Each keeps its connection open after its answer, as browsers do."""
-    monkeypatch.setattr("cocite.tools.serving.server.CONNECTIONS", 4)
-    monkeypatch.setattr("cocite.tools.serving.server.SECONDS_TO_ASK", 1)
-    with served(run) as server, contextlib.ExitStack() as opened:
-        clients = [
-            opened.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=60))
-            for _ in range(20)
-        ]
-        for client in clients:
-            client.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert {client.recv(15) for client in clients} == {b"HTTP/1.1 200 OK"}
-
-
-def test_with_few_files_the_server_does_not_use_them_up(run, monkeypatch):
-    monkeypatch.setattr("resource.getrlimit", lambda _: (128, 128))
-    with served(run) as server:
-        taken = [server.places.acquire(blocking=False) for _ in range(40)]
-        for _ in range(sum(taken)):
-            server.places.release()
-    assert sum(taken) == 32
 
 
 def test_no_answer_lets_another_origin_read_it_or_show_it(send):
@@ -259,22 +228,19 @@ def test_no_answer_lets_another_origin_read_it_or_show_it(send):
     assert "unsafe" not in policy
 
 
-def test_fifty_requests_at_once_are_all_answered_rightly(send):
-    papers = [1 + number % 7 for number in range(50)]
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [nearest(paper=paper, k=100) for paper in range(1, 8)],
+        ["/api/relations?paper=1&others=2,3,4,5,6", "/api/relations?paper=2&others=1,3", "/api/papers?words=bees"],
+    ],
+)
+def test_fifty_requests_at_once_are_all_answered_rightly(send, targets):
     with ThreadPoolExecutor(50) as threads:
-        answers = list(threads.map(lambda paper: send(nearest(paper=paper, k=100)), papers))
-    alone = {paper: send(nearest(paper=paper, k=100))[2] for paper in set(papers)}
-    assert [status for status, *_ in answers] == [200] * 50
-    assert [content for *_, content in answers] == [alone[paper] for paper in papers]
-    assert all(len(json.loads(content)) == 38 for content in alone.values())
-
-
-def test_fifty_relations_at_once_are_all_answered_rightly(send):
-    target = "/api/relations?paper=1&others=2,3,4,5,6"
-    with ThreadPoolExecutor(50) as threads:
-        answers = {send(target)[2] for _ in range(1)} | set(threads.map(lambda _: send(target)[2], range(50)))
-    (content,) = answers
-    assert set(json.loads(content)) == {"2", "3", "4", "5", "6"}
+        answers = list(threads.map(send, (targets * 50)[:50]))
+    alone = [send(target) for target in targets]
+    assert [(status, content) for status, _, content in answers] == [(200, found) for *_, found in alone * 50][:50]
+    assert all(json.loads(content) for *_, content in alone)
 
 
 def test_the_words_of_a_suggestion_are_no_commands_of_the_search(send):

@@ -10,24 +10,13 @@ import subprocess
 import sys
 import urllib.request
 
-import pyarrow as pa
 import pytest
-from tests.papers import papers_table
+from tests.tools.builders import invoke, make_encoder, write_embedded
 from tests.tools.serving.made_run import MODELS, states
-from typer.testing import CliRunner
 
-from cocite.cli import app
-from cocite.config.encoders import EncoderSettings
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
-from cocite.encoder.build import build_encoder
-from cocite.encoder.embedding import embed_tables
 from cocite.tools.serving.finished import MissingError, nearest, open_run
-from cocite.tools.serving.server import Server
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["serve", *map(str, arguments)], catch_exceptions=False)
+from cocite.tools.serving.web import listen
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
@@ -66,55 +55,44 @@ def test_a_taken_port_is_named(results, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"^Port {port} of 127.0.0.1 is taken by another program; name another"):
-            invoke("--results", results, "--cache", tmp_path, "--port", port)
+            invoke("serve", "--results", results, "--cache", tmp_path, "--port", port)
 
 
-def test_a_host_that_is_no_address_of_this_machine_is_named(run):
+def test_a_host_that_is_no_address_of_this_machine_is_named():
     for host in ("no such host", "192.0.2.1"):
         with pytest.raises(InputError, match=f"--host {host}.*address"):
-            Server(run, host, 0)
+            listen(host, 0)
 
 
 def test_other_machines_are_let_in_with_a_warning(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(Server, "serve_forever", lambda self: None)
-    warned = invoke("--results", results, "--cache", tmp_path, "--port", "0", "--host", "0.0.0.0").output  # noqa: S104
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: None)
+    warned = invoke("serve", "--results", results, "--cache", tmp_path, "--port", "0", "--host", "0.0.0.0").output  # noqa: S104
     assert "Warning: everyone who can reach 0.0.0.0 can search these results without a password" in warned
-    assert "Warning" not in invoke("--results", results, "--cache", tmp_path, "--port", "0").output
+    assert "Warning" not in invoke("serve", "--results", results, "--cache", tmp_path, "--port", "0").output
 
 
 def test_a_model_that_there_is_not_lists_the_choices(results, tmp_path):
     with pytest.raises(InputError, match="--model can be trained/1 or untrained_small/0"):
-        invoke("--results", results, "--cache", tmp_path, "--model", "mode")
+        invoke("serve", "--results", results, "--cache", tmp_path, "--model", "mode")
 
 
 def test_results_without_papers_or_models_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no trained model"):
-        invoke("--results", tmp_path / "empty", "--cache", tmp_path / "cache")
+        invoke("serve", "--results", tmp_path / "empty", "--cache", tmp_path / "cache")
 
 
 def test_a_text_is_embedded_by_the_encoder_of_the_run(tmp_path):
-    results, folder = tmp_path / "run", tmp_path / "run/encoder/tiny/seed-1"
-    papers, texts = (
-        results / "corpus/papers/0.parquet",
-        {1: ("bees collect", None), 2: ("loops", None), 3: (None, None)},
-    )
-    write_table(papers, "papers", papers_table(texts))
-    write_table(tmp_path / "queries.parquet", "queries", pa.table({"corpusid": [], "split": []}))
-    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 200}
-    encoder = EncoderSettings(build=sizes, pooling="mean", max_length=16)
-    build_encoder([papers], tmp_path / "queries.parquet", folder / "model", settings=encoder, seed=1)
-    os.utime(folder / "model/modules.json", (1, 1))
-    where = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
-    embed_tables(folder / "model", [papers], folder / "papers", "papers", **where)
+    results = tmp_path / "run"
+    folder = write_embedded(results, {1: ("bees collect", None), 2: ("loops", None), 3: (None, None)})
     with open_run(results, [], tmp_path / "cache") as run:
-        found = nearest(run, "tiny/1", 2, text="loops")
+        found = nearest(run, "tiny/1", text="loops", k=2)
         assert [hit["title"] for hit in found] == ["loops", "bees collect"]
         assert found[0]["distance"] == pytest.approx(0, abs=1e-5)
-        build_encoder([papers], tmp_path / "queries.parquet", folder / "model", settings=encoder, seed=2)
+        make_encoder(results, folder / "model", seed=2)
         with pytest.raises(MissingError, match=r"Model tiny/1 was made again .*; start `cocite serve` again"):
-            nearest(run, "tiny/1", 2, text="loops")
-        assert [hit["title"] for hit in nearest(run, "tiny/1", 2, paper=2)] == ["bees collect"]
+            nearest(run, "tiny/1", text="loops", k=2)
+        assert [hit["title"] for hit in nearest(run, "tiny/1", paper=2)] == ["bees collect"]
 
 
 def test_an_encoder_that_is_made_again_before_its_first_text_answers_none(results, tmp_path):
@@ -124,4 +102,4 @@ def test_an_encoder_that_is_made_again_before_its_first_text_answers_none(result
         model.write_text("[ ]")
         os.utime(model, (1_000_000_000, 1_000_000_000))
         with pytest.raises(MissingError, match="Model trained/1 was made again"):
-            nearest(run, "trained/1", 2, text="loops")
+            nearest(run, "trained/1", text="loops")

@@ -17,10 +17,8 @@ from cocite.core.errors import InputError
 from cocite.core.randomness import generator
 from cocite.core.tables.files import vector_column, write_table
 from cocite.tools.inspection.opening import open_results
-from cocite.tools.serving import vectors
-from cocite.tools.serving.cache import cache_of, cached
-from cocite.tools.serving.catalogue import Catalogue, make_catalogue
-from cocite.tools.serving.vectors import VectorIndex, make_index
+from cocite.tools.serving import search_indexes
+from cocite.tools.serving.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
 
 
 def write(path: Path, ids: list[int], values: np.ndarray) -> Path:
@@ -31,7 +29,7 @@ def write(path: Path, ids: list[int], values: np.ndarray) -> Path:
 def index_of(folder: Path, *files: Path) -> VectorIndex:
     made = folder / "index"
     made.mkdir()
-    make_index(files, made)
+    index_vectors(files, made)
     return VectorIndex(made)
 
 
@@ -60,7 +58,7 @@ def test_an_exact_search_finds_what_brute_force_finds_ties_by_id(tmp_path_factor
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """An index of 2,500 papers in 50 lists, its ids and vectors."""
-    monkeypatch.setattr(vectors, "EXACT_UP_TO", 1000)
+    monkeypatch.setattr(search_indexes, "EXACT_UP_TO", 1000)
     values = generator(1, "large").normal(size=(2500, 16)).astype(np.float32)
     ids = np.arange(2500) * 3 + 1
     return index_of(tmp_path, write(tmp_path / "0.parquet", ids.tolist(), values)), ids, values
@@ -83,7 +81,7 @@ def test_of_many_papers_the_search_reads_some_lists_and_gives_exact_distances(la
 
 def test_where_all_lists_are_read_nothing_is_missed(large, monkeypatch):
     index, ids, values = large
-    monkeypatch.setattr(vectors, "NPROBE", 50)
+    monkeypatch.setattr(search_indexes, "NPROBE", 50)
     for place in (0, 1234, 2499):
         assert index.nearest(values[place], 20)[0].tolist() == brute_force(ids, values, values[place], 20)
 
@@ -91,7 +89,7 @@ def test_where_all_lists_are_read_nothing_is_missed(large, monkeypatch):
 def test_an_index_is_the_same_whenever_it_is_made(large, tmp_path, monkeypatch):
     again = tmp_path / "again"
     again.mkdir()
-    make_index([tmp_path / "0.parquet"], again)
+    index_vectors([tmp_path / "0.parquet"], again)
     for name in ("ids", "vectors", "lists.faiss"):
         assert (again / name).read_bytes() == (tmp_path / "index" / name).read_bytes()
 
@@ -119,17 +117,17 @@ def test_a_bucket_without_papers_makes_an_index_without_papers(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def catalogue(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("catalogue")
+def titles(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("titles")
     results = write_run(folder / "run")
     with open_results(results, {"papers"}) as database:
-        make_catalogue(database, folder)
-    return Catalogue(folder)
+        index_titles(database, folder)
+    return Titles(folder)
 
 
-def test_titles_are_found_by_all_words_and_the_beginning_of_the_last_the_most_cited_first(catalogue):
+def test_titles_are_found_by_all_words_and_the_beginning_of_the_last_the_most_cited_first(titles):
     def found(words, limit=10):
-        return [paper.corpusid for paper in catalogue.with_words(words, limit)]
+        return [paper.corpusid for paper in titles.with_words(words, limit)]
 
     assert found("bees") == [7, 1]
     assert found("BEES nect") == [1]
@@ -139,8 +137,8 @@ def test_titles_are_found_by_all_words_and_the_beginning_of_the_last_the_most_ci
     assert found("paper", limit=3) == [8, 9, 10]
 
 
-def test_papers_are_looked_up_by_ids_of_63_bits_and_may_have_no_title(catalogue):
-    found = catalogue.papers([6, LARGE, 10**9])
+def test_papers_are_looked_up_by_ids_of_63_bits_and_may_have_no_title(titles):
+    found = titles.papers([6, LARGE, 10**9])
     assert {paper: record.title for paper, record in found.items()} == {6: None, LARGE: 'Loops "OR" compilers'}
     assert found[6].year == 1906
 

@@ -2,12 +2,12 @@
 
 import json
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tests.tools.builders import write_start
 
-from cocite.config.started import FILE, Job, Start
+from cocite.config.started import Job, Start
 
 STARTED = 1_800_000_000.0
 """Later than the files that a test writes, unless it says when they were written."""
@@ -52,17 +52,9 @@ def start(folder):
     def write(log: str = "", **others) -> Start:
         path = folder / "snakemake.log"
         path.write_text(log)
-        fields = {
-            "time": STARTED,
-            "directory": str(folder),
-            "results": "results",
-            "snakefile": str(folder / "Snakefile"),
-        }
-        fields |= {"configfiles": ["config.yaml"], "log": str(path), "cores": 2, "host": "elsewhere", "process": 1}
-        started = Start(**{**fields, "process_started": "1", "jobs": JOBS, **others})
-        (folder / "results" / FILE).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "results" / FILE).write_text(json.dumps(asdict(started)))
-        return started
+        fields = {"time": STARTED, "directory": str(folder), "results": "results", "log": str(path)}
+        fields |= {"snakefile": str(folder / "Snakefile"), "configfiles": ["config.yaml"], "process_started": "1"}
+        return write_start(folder / "results", **{**fields, "jobs": JOBS, **others})
 
     return write
 

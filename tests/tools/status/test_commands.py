@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.test_cli import HEAVY
+from tests.tools.builders import invoke
 from tests.tools.status.conftest import begun, event
-from typer.testing import CliRunner
 
-from cocite.cli import app
 from cocite.config import started
 from cocite.core.errors import InputError
 
@@ -29,19 +28,12 @@ BUSY = (
 HERE = {"host": socket.gethostname(), "process": os.getpid(), "process_started": started._start_of(os.getpid())}
 
 
-@pytest.fixture
-def status(folder):
-    """Runs the command, and returns the lines that it prints; raises what it raises."""
-
-    def run(*arguments: str) -> list[str]:
-        finished = CliRunner().invoke(app, ["status", *arguments], catch_exceptions=False)
-        assert finished.exit_code == 0, finished.output
-        return finished.stdout.splitlines()
-
-    return run
+def status(*arguments):
+    """The lines that the command prints."""
+    return invoke("status", *arguments).stdout.splitlines()
 
 
-def test_a_run_at_work_is_described_by_its_stages_its_steps_and_the_time_left(status, start, took, logged, folder):
+def test_a_run_at_work_is_described_by_its_stages_its_steps_and_the_time_left(start, took, logged, folder):
     start(BUSY, **HERE)
     logged("train", "Training: 50/134 steps, 7.43steps/s, 00:11 left\n")
     logged("count", "reading\nError: papers: nothing to count.\n")
@@ -63,7 +55,7 @@ def test_a_run_at_work_is_described_by_its_stages_its_steps_and_the_time_left(st
     ]
 
 
-def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(status, start, logged):
+def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(start, logged):
     start(begun(6, 2, "train"), **{**HERE, "process_started": "0"})
     logged("train", "Training: 50/134 steps\n")
     lines = status()
@@ -71,12 +63,12 @@ def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(status, start, 
     assert lines[-3:] == ["Cut off", "  train cocite 1", "      Training: 50/134 steps"]
 
 
-def test_a_run_that_ended_with_failures_says_so(status, start):
+def test_a_run_that_ended_with_failures_says_so(start):
     start(event(9, "Error in rule count:", "    jobid: 5"), **{**HERE, "process_started": "0"})
     assert status()[0] == "results: ended with failures, 1 of 5 steps done"
 
 
-def test_a_finished_run_is_finished_wherever_it_was_started(status, start):
+def test_a_finished_run_is_finished_wherever_it_was_started(start):
     start(FINISHED)
     assert status() == [
         "results: finished, 5 of 5 steps done",
@@ -86,34 +78,34 @@ def test_a_finished_run_is_finished_wherever_it_was_started(status, start):
     ]
 
 
-def test_of_a_run_on_another_machine_nobody_claims_that_it_still_runs(status, start):
+def test_of_a_run_on_another_machine_nobody_claims_that_it_still_runs(start):
     start(BUSY)
     assert status()[0].startswith(
         "results: started on elsewhere, and whether it still runs cannot be checked from here"
     )
 
 
-def test_rules_without_an_earlier_step_are_named(status, start):
+def test_rules_without_an_earlier_step_are_named(start):
     start(BUSY, **HERE)
     assert status()[-1] == (
         "At least 0 s left, by what earlier steps took; there is no earlier step of count, score, train."
     )
 
 
-def test_the_configuration_names_the_folder(status, start, folder):
+def test_the_configuration_names_the_folder(start, folder):
     start(FINISHED, results="out/mine")
     shutil.move("results", "out/mine")
     Path("my.yaml").write_text("pathvars: {results: out/mine}\n")
     assert status("--configfile", "my.yaml")[0] == "out/mine: finished, 5 of 5 steps done"
 
 
-def test_it_can_be_asked_from_any_folder(status, start, folder, monkeypatch):
+def test_it_can_be_asked_from_any_folder(start, folder, monkeypatch):
     start(FINISHED)
     monkeypatch.chdir("/")
     assert status("--results", f"{folder}/results")[0] == f"{folder}/results: finished, 5 of 5 steps done"
 
 
-def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(status, start, folder):
+def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(start, folder):
     with pytest.raises(InputError, match="No run has been started in results"):
         status()
     start(FINISHED)
@@ -125,7 +117,7 @@ def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(status, start, folde
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"jobs": [{}]}', '{"jobs": 3}', "\xff"])
-def test_a_broken_record_is_named(status, start, folder, content):
+def test_a_broken_record_is_named(start, folder, content):
     start(FINISHED)
     (folder / "results/.state/run.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(InputError, match=r"run\.json"):

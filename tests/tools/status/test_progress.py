@@ -6,7 +6,7 @@ import pytest
 from tests.tools.status.conftest import STARTED, begun, event
 
 from cocite.config.started import read_start
-from cocite.tools.status.progress import Event, last_lines, read_events, read_progress
+from cocite.tools.run_progress import Event, last_lines, read_events, read_progress
 
 FENCE = "=" * 80
 FAILED = ("Error in rule train:", "    message: None", "    jobid: 2", "    log: logs/train.log (check log file(s))")

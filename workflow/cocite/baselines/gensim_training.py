@@ -1,30 +1,177 @@
-"""Train a model of gensim an epoch at a time, so that a killed training goes on with the epoch that it was in.
+"""The words of the corpus, and models of gensim that are trained on them.
 
-One thread trains: with more of them, gensim writes to the same weights from all, and no two runs give the same. The
-learning rate falls within an epoch from where the one before left it. That gives bit for bit what gensim gives in one
-call over all epochs. After an epoch, the weights and the state of the random generator are kept as plain arrays;
-gensim's own files are pickles, which are neither written nor read here.
+A training reads the corpus once and writes its words to a file, a paper a line; what follows reads that file as often
+as it has epochs. Memory holds the counts of the words and no text. Beyond `most` distinct words, the rarest are dropped
+while they are counted, as gensim does, so that a corpus of any size fits.
+
+A model is trained an epoch at a time, so that a killed training resumes with the epoch that it was in. One thread
+trains: with more of them, gensim writes to the same weights from all, and no two runs give the same. The learning rate
+falls within an epoch from where the one before left it. That gives bit for bit what gensim gives in one call over all
+epochs. After an epoch, the weights and the state of the random generator are kept as plain arrays; gensim's own files
+are pickles, which are neither written nor read here.
 """
 
+import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.baselines.steps import Training
+from cocite.core.atomic import add_mark, atomic_path, checked_path, read_json, write_json
 from cocite.core.checkpoints import open_state, sampled_fingerprint
-from cocite.core.checksums import add_mark
 from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed
-from cocite.core.tables.files import atomic_path, read_json, write_json
+from cocite.core.tables.files import count_rows
 
 Arrays = dict[str, NDArray[Any]]
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 CHECKPOINT, REACHED = "reached", "reached.json"
+
+Counts = dict[str, int]
+Accents = Literal["unicode", "ascii"]
+"""How accents are removed: `ascii` also drops all letters that have no counterpart in ASCII."""
+Norm = Literal["l2", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """How often the words of a corpus occur."""
+
+    papers: int
+    """Papers that have words."""
+    words: int
+    """Words of all texts, each as often as it occurs."""
+    occurrences: Counts
+    """How often each word occurs, in the order in which they came."""
+    in_papers: Counts
+    """In how many papers each word is."""
+
+
+class Lines:
+    """The words of each paper, read again from a file with each pass; numbered, as Doc2Vec takes them.
+
+    gensim reads them in a thread, and would wait for ever if that died of an error; so errors are kept.
+    """
+
+    def __init__(self, path: Path, *, numbered: bool = False) -> None:
+        self.path, self.numbered = path, numbered
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Read the file."""
+        from gensim.models.doc2vec import TaggedDocument
+
+        try:
+            with self.path.open(encoding="utf-8") as file:
+                for number, line in enumerate(file):
+                    words = line.split()
+                    yield TaggedDocument(words, [number]) if self.numbered else words
+        except Exception as error:
+            self.error = error
+
+
+def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
+    """From a text to its words, of two letters or digits at least, in lowercase and without accents."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    words: Callable[[str], list[str]] = TfidfVectorizer(strip_accents=accents).build_analyzer()
+    return words
+
+
+def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
+    """Write the words of the papers that are not kept out, a paper a line, and count them.
+
+    Where both were done before, the counts are read. Raises `InputError` where no paper has a word.
+    """
+    counts = path.with_suffix(".json")
+    if counts.exists() and path.exists():
+        return Counted(**read_json(counts))
+    words_of, occurrences, in_papers = analyser(accents), Counts(), Counts()
+    papers = words = floor = 0
+    batches = progress(training.seen(), of="Words", unit="batch", total=-(-count_rows(training.papers) // 4096))
+    with checked_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for batch in batches:
+            for text in batch.texts:
+                found = words_of(text)
+                if not found:
+                    continue
+                file.write(" ".join(found) + "\n")
+                papers, words = papers + 1, words + len(found)
+                for word, count in Counter(found).items():
+                    occurrences[word] = occurrences.get(word, 0) + count
+                    in_papers[word] = in_papers.get(word, 0) + 1
+            while len(occurrences) > most:
+                floor += 1
+                occurrences = {word: count for word, count in occurrences.items() if count > floor}
+                in_papers = {word: in_papers[word] for word in occurrences}
+    if not papers:
+        raise InputError("No paper of the corpus that is not kept out has a title or an abstract; nothing to train on.")
+    counted = Counted(papers=papers, words=words, occurrences=occurrences, in_papers=in_papers)
+    with checked_path(counts) as temporary:  # with the words in their order, which the training depends on
+        temporary.write_text(json.dumps(vars(counted)), encoding="utf-8")
+    return counted
+
+
+def check_frequent(counted: Counted, min_count: int) -> None:
+    """Raise `InputError` where no word occurs so often."""
+    most = max(counted.occurrences.values())
+    if most < min_count:
+        raise InputError(
+            f"No word is left: the most frequent of {len(counted.occurrences):,} words occurs {most} times, and "
+            f"min_count is {min_count}; lower it, or take more papers."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """What each word of a text counts: its tf–idf, as TfidfVectorizer has it."""
+
+    words: Sequence[str]
+    """The words that count, sorted."""
+    idf: NDArray[np.float64]
+    norm: Norm = "l2"
+    """Whether the weights of a text have the norm 1."""
+    accents: Accents = "unicode"
+
+    def of(self, texts: Sequence[str]) -> Any:
+        """The weights of the words (columns) in each text (rows), a sparse matrix."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        norm = None if self.norm == "none" else self.norm
+        vectorizer = TfidfVectorizer(strip_accents=self.accents, norm=norm, vocabulary=list(self.words))
+        vectorizer.idf_ = self.idf
+        return vectorizer.transform(texts)
+
+
+def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
+    """The weights of the words in at least `min_df` papers and at most that share, English stop words apart.
+
+    Raises `InputError` where there are none.
+    """
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    most = max_df * counted.papers
+    kept = {
+        word: count
+        for word, count in counted.in_papers.items()
+        if min_df <= count <= most and word not in ENGLISH_STOP_WORDS
+    }
+    if not kept:
+        raise InputError(
+            f"No word is left: of {len(counted.in_papers):,} words in {counted.papers:,} papers, none is in at least "
+            f"{min_df} (min_df) and at most {max_df:.0%} of them (max_df) and no stop word; lower min_df, or take more "
+            "papers."
+        )
+    words = sorted(kept)
+    in_papers = np.array([kept[word] for word in words])
+    return Weights(words=words, idf=np.log((1 + counted.papers) / (1 + in_papers)) + 1)
 
 
 def open_training(training: Training, settings: Mapping[str, Any]) -> None:
@@ -45,61 +192,44 @@ def gensim_seed(training: Training) -> int:
     return derive_seed(training.seed, "baseline", training.training_seed) % 2**31
 
 
-class _Read:
-    """A corpus as gensim reads it, in a thread: gensim would wait for ever where that dies of an error."""
-
-    def __init__(self, corpus: Iterable[Any]) -> None:
-        self.corpus = corpus
-        self.error: Exception | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        try:
-            yield from self.corpus
-        except Exception as error:
-            self.error = error
-
-
-def train_epochs(
-    model: Any, corpus: Iterable[Any], papers: int, state: Path, weights_of: Callable[[Any], Arrays]
-) -> None:
+def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Callable[[], Arrays]) -> None:
     """Train a model whose vocabulary is built, from the epoch that is in the state to its last.
 
-    `weights_of` names the arrays that a training changes. Raises `InputError` where the corpus cannot be read.
+    `learned` names the arrays that a training changes. Raises `InputError` where the lines cannot be read.
     """
-    read = _Read(corpus)
     first, last, epochs = model.alpha, model.min_alpha, model.epochs
-    done, kept_at = _resume(model, state / CHECKPOINT, weights_of), time.monotonic()
+    done, kept_at = _resume(model, state / CHECKPOINT, learned), time.monotonic()
     for epoch in progress(range(done, epochs), of="Training", unit="epoch", total=epochs - done):
         start, end = (first - (first - last) * at / epochs for at in (epoch, epoch + 1))
-        model.train(corpus_iterable=read, total_examples=papers, epochs=1, start_alpha=start, end_alpha=end)
-        if read.error is not None:
-            raise InputError(f"{state}: its words cannot be read ({read.error}); start the training again.")
+        model.train(corpus_iterable=lines, total_examples=papers, epochs=1, start_alpha=start, end_alpha=end)
+        if lines.error is not None:
+            raise InputError(f"{state}: its words cannot be read ({lines.error}); start the training again.")
         if time.monotonic() - kept_at > SECONDS_BETWEEN_CHECKPOINTS and epoch + 1 < epochs:
-            _keep(model, epoch + 1, state / CHECKPOINT, weights_of)
+            _keep(model, epoch + 1, state / CHECKPOINT, learned)
             kept_at = time.monotonic()
 
 
-def _keep(model: Any, done: int, folder: Path, weights_of: Callable[[Any], Arrays]) -> None:
+def _keep(model: Any, done: int, folder: Path, learned: Callable[[], Arrays]) -> None:
     """Keep where the model is. Arrays go to the disk as they stand: a copy in memory could be too large."""
     _, key, *others = model.random.get_state()
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        for name, array in weights_of(model).items():
+        for name, array in learned().items():
             np.save(temporary / f"{name}.npy", array, allow_pickle=False)
         write_json(temporary / REACHED, {"epochs": done, "key": key.tolist(), "others": others})
         for path in list(temporary.iterdir()):
             add_mark(path)
 
 
-def _resume(model: Any, folder: Path, weights_of: Callable[[Any], Arrays]) -> int:
+def _resume(model: Any, folder: Path, learned: Callable[[], Arrays]) -> int:
     """Set the model to where the state has it; return the number of epochs that are done."""
-    files = {name: folder / f"{name}.npy" for name in weights_of(model)}
+    files = {name: folder / f"{name}.npy" for name in learned()}
     missing = [path for path in (folder / REACHED, *files.values()) if not path.is_file()]
     if missing:
         if folder.exists():
             report(f"{missing[0]}: is gone; the training starts afresh")
         return 0
-    for name, array in weights_of(model).items():
+    for name, array in learned().items():
         array[...] = np.load(files[name], mmap_mode="r", allow_pickle=False)
     reached = read_json(folder / REACHED)
     model.random.set_state(("MT19937", np.array(reached["key"], dtype=np.uint32), *reached["others"]))

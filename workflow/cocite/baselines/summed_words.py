@@ -1,39 +1,32 @@
-"""Learned sums of words, the model of the baseline `citeomatic` (Bhagavatula et al., 2018, "Content-based citation
-recommendation", section 3.1).
+"""The model of the baseline `citeomatic`: documents as learned sums of words.
 
 Training holds the numbers of the words of all documents of a set. An epoch's batches and negatives follow from the
-seeds and its number; what was learned is saved after each, and a killed training goes on from there.
+seed and its number; what was learned is saved after each, and a killed training goes on from there.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, relu
 
-from cocite.baselines.steps import Embedding, Training, read_batches
-from cocite.baselines.words import analyser
-from cocite.core.atomic import read_json, write_json
-from cocite.core.checkpoints import open_state, sampled_fingerprint
-from cocite.core.checksums import checked_path
+from cocite.baselines.gensim_training import analyser
+from cocite.baselines.steps import Batch, read_batches
+from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
-from cocite.core.lookup import look_up
-from cocite.core.progress import progress, report
-from cocite.core.randomness import derive_seed, generator
+from cocite.core.progress import progress
+from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table
+from cocite.core.written_ids import look_up
 
-if TYPE_CHECKING:
-    from cocite.baselines.methods.citeomatic import SummedWords
-
-WEIGHTS, WORDS = "weights.safetensors", "words.json"
+LEARNED = "learned.safetensors"
 FIELDS = 2
 """Title and abstract."""
 SIMILARITIES_AT_ONCE = 16_000_000
@@ -80,45 +73,6 @@ class Sums(nn.Module):
         return normalize((of_fields * self.fields[:, None]).sum(dim=1), dim=1)
 
 
-def train_sums(training: Training, settings: "SummedWords") -> None:
-    """Train on the examples of a set. Raises `InputError` where its documents have no word often enough."""
-    examples, folder = training.given("examples"), training.given("texts")
-    inputs = sampled_fingerprint([examples, folder])
-    seeds = [training.seed, training.training_seed]
-    open_state(training.state, {**settings.model_dump(), "seeds": seeds, "inputs": inputs}, work="training")
-    torch.set_num_threads(training.threads)
-    texts = sorted(folder.glob("*.parquet"))
-    known = _known_words(texts, settings.min_count)
-    ids, words = _read_words(texts, known)
-    seed = derive_seed(training.seed, "citeomatic", training.training_seed)
-    torch.manual_seed(seed)
-    model = Sums(len(known), settings.dimension)
-    learner = Learner(model, settings, words, _read_examples(examples, ids), seed)
-    done = _restore(training.state, learner)
-    for epoch in range(done, settings.epochs):
-        loss = learner.learn(epoch)
-        report(f"Epoch {epoch + 1} of {settings.epochs}: loss {loss:.4f}.")
-        _save(training.state, learner, epoch + 1)
-    save_file({name: values.contiguous() for name, values in model.state_dict().items()}, training.output / WEIGHTS)
-    write_json(training.output / WORDS, list(known))
-
-
-def embed_sums(embedding: Embedding) -> Iterator[tuple[list[Any], NDArray[np.float32]]]:
-    """The vectors of the documents that have a word which the model knows."""
-    folder = embedding.given("model")
-    known = {word: number for number, word in enumerate(read_json(folder / WORDS))}
-    weights = load_file(folder / WEIGHTS)
-    model = Sums(*weights["directions"].shape)
-    model.load_state_dict(weights)
-    torch.set_num_threads(embedding.threads)
-    for batch in embedding.documents():
-        words = _as_words(_numbered(batch.titles, known), _numbered(_abstracts(batch), known))
-        with torch.inference_mode():
-            vectors = model(words).numpy()
-        has_words = np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0.5)
-        yield [batch.names[row] for row in has_words], vectors[has_words]
-
-
 @dataclass(frozen=True)
 class Examples:
     """Pairs of a query and a positive, and the negatives that a set gives for each, by places of documents."""
@@ -141,20 +95,32 @@ class Examples:
 class Learner:
     """A model while it is trained."""
 
-    def __init__(self, model: Sums, settings: "SummedWords", words: Words, examples: Examples, seed: int) -> None:
-        self.model, self.settings, self.words, self.examples, self.seed = model, settings, words, examples, seed
-        self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr)
+    def __init__(
+        self,
+        model: Sums,
+        words: Words,
+        examples: Examples,
+        *,
+        seed: int,
+        lr: float,
+        batch_size: int,
+        margin: float,
+        nearest: int,
+    ) -> None:
+        self.model, self.words, self.examples, self.seed = model, words, examples, seed
+        self.batch_size, self.margin, self.nearest = batch_size, margin, nearest
+        self.documents = len(words.starts) // FIELDS
+        self.optimiser = torch.optim.Adam(model.parameters(), lr=lr)
 
     def learn(self, epoch: int) -> float:
         """Go through all pairs once; return the mean loss."""
         random = generator(self.seed, "epoch", epoch)
         queries, positives = self.examples.queries, self.examples.positives
-        documents = len(self.words.starts) // FIELDS
-        anywhere = torch.from_numpy(random.integers(0, documents, len(queries)))
+        anywhere = torch.from_numpy(random.integers(0, self.documents, len(queries)))
         negatives = torch.stack([self.examples.draw_negatives(random), anywhere, self._near(random)], dim=1)
         order = torch.from_numpy(random.permutation(len(queries)))
         total = 0.0
-        for chosen in progress(order.split(self.settings.batch_size), of=f"Epoch {epoch + 1}", unit="step"):
+        for chosen in progress(order.split(self.batch_size), of=f"Epoch {epoch + 1}", unit="step"):
             asked, inverse = torch.unique(
                 torch.cat([queries[chosen, None], positives[chosen, None], negatives[chosen]], dim=1),
                 return_inverse=True,
@@ -163,7 +129,7 @@ class Learner:
             to_others = torch.einsum("bd,bnd->bn", vectors[:, 0], vectors[:, 1:])
             # A negative that is the query or the positive itself says nothing.
             is_other = (inverse[:, 2:] != inverse[:, :1]) & (inverse[:, 2:] != inverse[:, 1:2])
-            losses = relu(self.settings.margin + to_others[:, 1:] - to_others[:, :1]) * is_other
+            losses = relu(self.margin + to_others[:, 1:] - to_others[:, :1]) * is_other
             loss = losses.sum() / is_other.sum().clamp(min=1)
             self.optimiser.zero_grad()
             loss.backward()
@@ -174,16 +140,15 @@ class Learner:
     @torch.no_grad()
     def _near(self, random: np.random.Generator) -> Tensor:
         """For each pair one of the documents that are nearest to its query and no positives of it."""
-        documents = torch.arange(len(self.words.starts) // FIELDS)
-        vectors = torch.cat([self.model(self.words.choose(some)) for some in documents.split(1024)])
+        vectors = torch.cat([self.model(self.words.choose(some)) for some in torch.arange(self.documents).split(1024)])
         queries, of_pair = torch.unique(self.examples.queries, return_inverse=True)
         known = torch.cat([queries, self.examples.positives])
         rows = torch.cat([torch.arange(len(queries)), of_pair])
         order = torch.argsort(rows, stable=True)
         rows, known = rows[order], known[order]
-        count = min(self.settings.nearest, len(documents))
+        count = min(self.nearest, self.documents)
         near = []
-        for some in torch.arange(len(queries)).split(max(1, SIMILARITIES_AT_ONCE // len(documents))):
+        for some in torch.arange(len(queries)).split(max(1, SIMILARITIES_AT_ONCE // self.documents)):
             similarities = vectors[queries[some]] @ vectors.T
             first, last = torch.searchsorted(rows, some[[0, -1]] + torch.tensor([0, 1])).tolist()
             similarities[rows[first:last] - some[0], known[first:last]] = -torch.inf
@@ -191,8 +156,32 @@ class Learner:
         ranks = torch.from_numpy(random.integers(0, count, len(of_pair)))
         return torch.cat(near)[of_pair, ranks]
 
+    def save(self, state: Path, epochs: int) -> None:
+        """Keep the weights and the optimiser's state after so many epochs."""
+        moments = {
+            f"{name}-{number}": values.contiguous()
+            for number, kept in self.optimiser.state_dict()["state"].items()
+            for name, values in kept.items()
+        }
+        with checked_path(state / LEARNED) as path:
+            save_file({**self.model.state_dict(), **moments, "epochs": torch.tensor(epochs)}, path)
 
-def _known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
+    def restore(self, state: Path) -> int:
+        """Go on from what was kept; return how many epochs are done."""
+        if not (state / LEARNED).exists():
+            return 0
+        kept = load_file(state / LEARNED)
+        epochs = int(kept.pop("epochs"))
+        self.model.load_state_dict({name: kept.pop(name) for name in self.model.state_dict()})
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, values in kept.items():
+            name, _, number = key.rpartition("-")
+            moments.setdefault(int(number), {})[name] = values
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+        return epochs
+
+
+def known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
     """The words that are in so many documents, each with its number."""
     analyse, counts = analyser(), Counter[str]()
     for path in progress(texts, of="Words", unit="file"):
@@ -207,40 +196,39 @@ def _known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
     return {word: number for number, word in enumerate(words)}
 
 
-def _read_words(texts: Sequence[Path], known: dict[str, int]) -> tuple[Ids, Words]:
+def read_words(texts: Sequence[Path], known: dict[str, int]) -> tuple[Ids, Words]:
     """The ids of all documents, rising, and their words in that order."""
     ids, fields = list[int](), list[Ids]()
     for path in texts:
         for batch in read_batches(path, "training_documents"):
             ids += batch.names
-            titles, abstracts = _numbered(batch.titles, known), _numbered(_abstracts(batch), known)
-            fields += [field for both in zip(titles, abstracts, strict=True) for field in both]
+            fields += _fields(batch, known)
     order = np.argsort(ids)
-    everyone = _as_words(fields[0::FIELDS], fields[1::FIELDS])
-    return np.array(ids, dtype=np.int64)[order], everyone.choose(torch.from_numpy(order))
+    return np.array(ids, dtype=np.int64)[order], _as_words(fields).choose(torch.from_numpy(order))
 
 
-def _abstracts(batch: Any) -> list[str]:
-    """The abstracts, and what follows them."""
-    return [
-        " ".join(filter(None, (abstract, *more))) for abstract, more in zip(batch.abstracts, batch.more, strict=True)
-    ]
+def words_of(batch: Batch, known: dict[str, int]) -> Words:
+    """The words of some documents."""
+    return _as_words(_fields(batch, known))
 
 
-def _numbered(texts: Sequence[str | None], known: dict[str, int]) -> list[Ids]:
+def _fields(batch: Batch, known: dict[str, int]) -> list[Ids]:
+    """The numbers of the words of each field of each document; what follows the abstract belongs to it."""
     analyse = analyser()
-    found = ([known[word] for word in analyse(text or "") if word in known] for text in texts)
-    return [np.array(numbers, dtype=np.int64) for numbers in found]
+    found = []
+    for title, abstract, more in zip(batch.titles, batch.abstracts, batch.more, strict=True):
+        for text in (title or "", " ".join(filter(None, (abstract, *more)))):
+            found.append(np.array([known[word] for word in analyse(text) if word in known], dtype=np.int64))
+    return found
 
 
-def _as_words(titles: Sequence[Ids], abstracts: Sequence[Ids]) -> Words:
-    fields = [field for both in zip(titles, abstracts, strict=True) for field in both]
+def _as_words(fields: Sequence[Ids]) -> Words:
     starts = np.cumsum([0, *map(len, fields)])
-    numbers = np.concatenate(fields) if fields else np.empty(0, dtype=np.int64)
+    numbers = np.concatenate([np.empty(0, dtype=np.int64), *fields])
     return Words(numbers=torch.from_numpy(numbers), starts=torch.from_numpy(starts))
 
 
-def _read_examples(path: Path, ids: Ids) -> Examples:
+def read_examples(path: Path, ids: Ids) -> Examples:
     """The pairs of a set; its documents by their places among ids."""
     table = read_table(path, "training_examples")
     queries = table["query"].to_numpy()
@@ -256,30 +244,3 @@ def _read_examples(path: Path, ids: Ids) -> Examples:
 def _lists(column: Any) -> tuple[Ids, Ids]:
     """All values of a column of lists, and the length of each list."""
     return column.flatten().to_numpy().astype(np.int64), column.value_lengths().to_numpy().astype(np.int64)
-
-
-def _save(state: Path, learner: Learner, epochs: int) -> None:
-    """Keep the weights and the optimiser's state after so many epochs."""
-    moments = {
-        f"{name}-{number}": values.contiguous()
-        for number, kept in learner.optimiser.state_dict()["state"].items()
-        for name, values in kept.items()
-    }
-    with checked_path(state / "learned.safetensors") as path:
-        save_file({**learner.model.state_dict(), **moments, "epochs": torch.tensor(epochs)}, path)
-
-
-def _restore(state: Path, learner: Learner) -> int:
-    """Go on from what was kept; return how many epochs are done."""
-    path = state / "learned.safetensors"
-    if not path.exists():
-        return 0
-    kept = load_file(path)
-    epochs = int(kept.pop("epochs"))
-    learner.model.load_state_dict({name: kept.pop(name) for name in learner.model.state_dict()})
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, values in kept.items():
-        name, _, number = key.rpartition("-")
-        moments.setdefault(int(number), {})[name] = values
-    learner.optimiser.load_state_dict({**learner.optimiser.state_dict(), "state": moments})
-    return epochs

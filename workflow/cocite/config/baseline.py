@@ -59,8 +59,18 @@ class Baseline(Entry):
     """Cores that a training uses."""
 
     @property
+    def points(self) -> list["Baseline"]:
+        """The baselines that its grid stands for, the last key moving first; none without a grid."""
+        return []
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Files and folders that the user brings, which its embedding reads."""
+        return ()
+
+    @property
+    def has_only(self) -> tuple[str, ...]:
+        """The benchmarks that it can be scored on; empty for all."""
         return ()
 
     @property
@@ -133,6 +143,14 @@ class Trained(Baseline):
     """Values to try for some of the keys, each key with a list: every combination is trained, and the one that is best
     on the validation queries is scored (docs/baselines.md). Left out, there is nothing to choose."""
 
+    @property
+    def points(self) -> list[Baseline]:
+        """The baselines that its grid stands for, the last key moving first; none without a grid."""
+        return list(map(self._point, points_of(as_json(self)))) if self.grid else []
+
+    def _point(self, values: Mapping[str, Any]) -> Baseline:
+        return type(self).model_validate_json(json.dumps(values), by_alias=True, by_name=False)
+
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A grid over what is no setting of a training, or with a value that the key cannot have."""
         yield from super().faults(key, config)
@@ -144,7 +162,7 @@ class Trained(Baseline):
                 return
         for point in points_of(entry) if self.grid else ():
             try:
-                type(self).model_validate_json(json.dumps(point), by_alias=True, by_name=False)
+                self._point(point)
             except ValidationError as error:
                 values = ", ".join(f"{name}: {point[name]}" for name in self.grid or {})
                 yield f"{key}.grid: {values} cannot be trained ({error.errors()[0]['msg'].strip(' .')})."

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cocite.config.baseline import Baseline, points_of
-from cocite.config.benchmarks import tasks_of
+from cocite.config.baseline import Baseline
 from cocite.config.plugins import one_of, plugins
 
 METHODS = "cocite.baselines.methods"
 
 if TYPE_CHECKING:
+    from cocite.config.configuration import Configuration
+
     AnyBaseline = Baseline
 else:
     AnyBaseline = one_of(METHODS, "kind")
@@ -26,34 +27,28 @@ def usual_baselines() -> dict[str, Baseline]:
     return {kind: kinds[kind](kind=kind) for kind in USUAL}
 
 
-def baselines_of(config: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """The baselines of a resolved configuration; one that was recorded before there was the section has the usual."""
-    given: Mapping[str, Mapping[str, Any]] = config.get("baselines", {kind: {"kind": kind} for kind in USUAL})
-    return given
-
-
-def baselines_on(config: Mapping[str, Any], benchmark: str | None) -> list[str]:
+def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
     """The names of the baselines that are scored on a benchmark, or on any."""
     return [
         name
-        for name, entry in baselines_of(config).items()
-        if not kind_of(entry).is_reported and (benchmark is None or benchmark in entry.get("benchmarks", [benchmark]))
+        for name, entry in config.baselines.items()
+        if not entry.is_reported and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
     ]
 
 
-def reported_on(config: Mapping[str, Any], benchmark: str) -> list[str]:
+def reported_on(config: "Configuration", benchmark: str) -> list[str]:
     """The names of the baselines with scores that others reported, on a benchmark that has tasks of mteb."""
-    has_tasks = any(task.mteb for task in tasks_of(config["benchmarks"][benchmark]))
-    return [name for name, entry in baselines_of(config).items() if has_tasks and kind_of(entry).is_reported]
+    has_tasks = any(task.mteb for task in config.benchmarks[benchmark].scored_tasks)
+    return [name for name, entry in config.baselines.items() if has_tasks and entry.is_reported]
 
 
-def trained_entries(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def trained_entries(baselines: Mapping[str, Baseline]) -> dict[str, Baseline]:
     """What is trained, by name: baselines, and of those with a grid each of its points, as `<name>_point-<number>`."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for name, entry in baselines_of(config).items():
-        if kind_of(entry).trained_on and "grid" in entry:
-            found |= {f"{name}{POINT}{number}": point for number, point in enumerate(points_of(entry))}
-        elif kind_of(entry).trained_on:
+    found: dict[str, Baseline] = {}
+    for name, entry in baselines.items():
+        if points := entry.points:
+            found |= {f"{name}{POINT}{number}": point for number, point in enumerate(points)}
+        elif entry.trained_on:
             found[name] = entry
     return found
 
@@ -63,38 +58,31 @@ def baseline_of(name: str) -> str:
     return name.partition(POINT)[0]
 
 
-def kind_of(entry: Mapping[str, Any]) -> type[Baseline]:
-    """The class of a resolved entry."""
-    kinds: Any = plugins(METHODS, "kind")
-    kind: type[Baseline] = kinds[entry["kind"]]
-    return kind
-
-
-def seeds_of(name: str, config: Mapping[str, Any]) -> Sequence[int]:
-    """The seeds that a baseline is trained with, or those of the one that it stands on; 0 where there are none."""
-    baselines = baselines_of(config)
+def seeds_of(name: str, baselines: Mapping[str, Baseline]) -> Sequence[int]:
+    """The seeds that a baseline is trained with, or those of the one that it stands on; 0 if there are none."""
     entry = baselines[baseline_of(name)]
-    if "seeds" in entry:
-        seeds: Sequence[int] = entry["seeds"]
+    seeds: Sequence[int] | None = getattr(entry, "seeds", None)
+    if seeds is not None:
         return seeds
-    return seeds_of(entry["of"], config) if "of" in entry else [0]
+    return (0,) if entry.under is None else seeds_of(entry.under, baselines)
 
 
-def seed_under(name: str, seed: int, config: Mapping[str, Any]) -> int:
-    """The seed of the baseline that another one with this seed stands on; 0 where that one has no seeds."""
-    return seed if seed in seeds_of(baselines_of(config)[baseline_of(name)]["of"], config) else 0
+def seed_under(name: str, seed: int, baselines: Mapping[str, Baseline]) -> int:
+    """The seed of the baseline that another one with this seed stands on; 0 if that one has no seeds."""
+    under = baselines[baseline_of(name)].under
+    return seed if under is not None and seed in seeds_of(under, baselines) else 0
 
 
-def baselines_with_vectors(config: Mapping[str, Any]) -> list[str]:
+def baselines_with_vectors(config: "Configuration") -> list[str]:
     """The names of the baselines that have vectors."""
-    return [name for name in baselines_on(config, None) if not kind_of(baselines_of(config)[name]).ranks_alone]
+    return [name for name in baselines_on(config, None) if not config.baselines[name].ranks_alone]
 
 
-def that_rank_alone(config: Mapping[str, Any]) -> list[str]:
+def that_rank_alone(config: "Configuration") -> list[str]:
     """The names of the baselines that rank documents and do nothing else."""
-    return [name for name, entry in baselines_of(config).items() if kind_of(entry).ranks_alone]
+    return [name for name, entry in config.baselines.items() if entry.ranks_alone]
 
 
-def beside_models(config: Mapping[str, Any]) -> list[str]:
-    """The names of the baselines that figures show beside models: all that are scored but chance, which is far away."""
-    return [name for name in baselines_on(config, None) if not kind_of(baselines_of(config)[name]).is_chance]
+def beside_models(config: "Configuration") -> list[str]:
+    """The names of the baselines that figures show with models: all that are scored but chance, which is far away."""
+    return [name for name in baselines_on(config, None) if not config.baselines[name].is_chance]

@@ -6,13 +6,16 @@ The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import Task
+
+SMALL = "small"
+"""The suite that has all tasks of a benchmark but the large ones."""
 
 
 class Benchmark(Entry):
@@ -44,11 +47,50 @@ class Benchmark(Entry):
     resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap samples of a task's queries or documents, in the tests whether two models differ."""
 
-    @classmethod
-    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
-        """The tasks of an entry of this kind, resolved: those that it lists, or all that are declared."""
-        asked = entry.get("tasks")
-        return cls.declared if asked is None else [task for task in cls.declared if task.name in asked]
+    @property
+    def scored_tasks(self) -> Sequence[Task]:
+        """The tasks that it lists, or all that are declared."""
+        listed: Sequence[str] | None = getattr(self, "tasks", None)
+        return self.declared if listed is None else [task for task in self.declared if task.name in listed]
+
+    @property
+    def suites(self) -> dict[str, list[Task]]:
+        """Its tasks in suites, each scored in one job: the small ones together, each large one alone."""
+        suites: dict[str, list[Task]] = {}
+        for task in self.scored_tasks:
+            is_alone = task.large and not self.is_generated
+            suites.setdefault(task.name if is_alone else SMALL, []).append(task)
+        return suites
+
+    @property
+    def asked_metrics(self) -> tuple[str, ...]:
+        """The metrics of all its tasks if it asks for others than the declared ones; else none."""
+        return ()
+
+    @property
+    def tells_spaces_apart(self) -> bool:
+        """Whether models are scored in their spaces, on tasks of one aspect each."""
+        return self.by_aspect and self.spaces
+
+    @property
+    def asks_shortly(self) -> bool:
+        """Whether its searches ask with short queries."""
+        return True
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is generated about the corpus of the run."""
+        return False
+
+    @property
+    def document_ids(self) -> DocumentIds:
+        """Whose ids its documents have."""
+        return "corpus"
+
+    @property
+    def from_hub(self) -> Mapping[str, "Fetched"]:
+        """What is fetched of the Hugging Face hub, by folder; nothing if it is here."""
+        return {}
 
 
 class BroughtBenchmark(Benchmark):
@@ -65,6 +107,11 @@ class BroughtBenchmark(Benchmark):
     """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
     scores of either. sklearn fits scikit-learn's LinearSVC and LinearSVR as they are, as SciRepEval's code does since
     January 2026 if lightning is not installed."""
+
+    @property
+    def document_ids(self) -> DocumentIds:
+        """Whose ids its documents have; a generated benchmark is about the corpus."""
+        return "corpus" if self.is_generated else self.id_space
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks that the benchmark does not have."""
@@ -110,10 +157,10 @@ class HubBenchmark(BroughtBenchmark):
             raise inconsistent(" needs exactly one of folder and hub.")
         return self
 
-    @classmethod
-    def on_hub(cls, entry: Mapping[str, Any]) -> dict[str, Fetched]:
-        """What an entry with `hub`, resolved, fetches, by the folder that it is fetched into: a name in metadata, test
-        or data."""
+    @property
+    def from_hub(self) -> Mapping[str, Fetched]:
+        """What is fetched of the Hugging Face hub, by the folder that it is fetched into: a name in metadata, test or
+        data. Nothing if it is here."""
         raise NotImplementedError
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:

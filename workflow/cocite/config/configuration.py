@@ -12,20 +12,30 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.baselines import AnyBaseline, usual_baselines
-from cocite.config.benchmarks import AnyBenchmark, has_hashes, ids_of_documents
+from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
-from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, check_characters
+from cocite.config.entries import (
+    Entry,
+    GivenPath,
+    Name,
+    Natural,
+    Refers,
+    Text,
+    Whole,
+    all_parts,
+    as_json,
+    check_characters,
+)
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
 from cocite.config.id_spaces import OWNERS, Link, link_between
-from cocite.config.maps import Map, usual_map
+from cocite.config.maps import Map, usual_maps
 from cocite.config.models import Model
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
-from cocite.config.settings import entry_of
 from cocite.config.source import MatchedSource
 from cocite.config.triplets import TripletSet
 from cocite.config.walks import Walks
@@ -137,19 +147,29 @@ class Configuration(Entry):
                     "another."
                 )
 
+    def encoder_under(self, model: str) -> str:
+        """The encoder that a model starts from, or that the model has which it goes on from; empty in a circle."""
+        chain = (model, *all_parts(model, lambda each: filter(None, [self.models[each].from_])))
+        return next((encoder for each in chain if (encoder := self.models[each].encoder) is not None), "")
+
+    def set_with_parts(self, name: str) -> dict[str, TripletSet]:
+        """A set of triplets or examples, and those that it is made of, by name."""
+        sets = self.triplets
+        return {each: sets[each] for each in (name, *all_parts(name, lambda part: sets[part].parts))}
+
     def link_of(self, benchmark: str) -> Link:
         """How the documents of a benchmark are known to be papers of the corpus."""
-        entry = as_json(self.benchmarks[benchmark])
+        entry = self.benchmarks[benchmark]
         return link_between(
-            ids_of_documents(entry),
+            entry.document_ids,
             self.corpus.whose_ids,
             has_match=self.corpus.matched_with is not None,
-            has_hashes=has_hashes(entry),
+            has_hashes=entry.has_hashes,
         )
 
     def _incomparable(self, benchmark: str) -> str:
         """Why the ids of a benchmark say nothing about papers of the corpus, and what would help."""
-        documents = ids_of_documents(as_json(self.benchmarks[benchmark]))
+        documents = self.benchmarks[benchmark].document_ids
         lacks_match = documents == "s2" and isinstance(self.corpus, MatchedSource)
         wanted = "name Semantic Scholar's papers in corpus.match" if lacks_match else "say whose they are by id_space"
         return (
@@ -170,32 +190,49 @@ class Configuration(Entry):
             yield f"{key}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
 
 
-def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
+def configure(written: Mapping[str, Any]) -> Configuration:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
-    config, faults = resolve_or_explain(written)
-    if faults:
+    config, faults = _checked(as_written(written))
+    if config is None or faults:
         raise InputError(faults[0])
     return config
 
 
-def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The configuration as far as it is complete, and a sentence on each thing that is wrong with it.
+def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
+    """The complete configuration as plain values. Raises `InputError` as `configure` does."""
+    values: dict[str, Any] = as_json(configure(written))
+    return values
 
-    What fits together is checked only where each key by itself is right.
-    """
+
+def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The configuration as far as it is complete, and a sentence on each thing that is wrong with it."""
     try:
         given: dict[str, Any] = as_written(written)
     except InputError as error:
         return {}, [str(error)]
+    config, faults = _checked(given)
+    return given if config is None else as_json(config), faults
+
+
+def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]:
+    """The configuration, None if a key is wrong by itself, and what is wrong: only then what does not fit together."""
     try:
         config = Configuration.model_validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:
-        return given, explain(error, Configuration, given)
+        return None, explain(error, Configuration, given)
     if "maps" not in config.model_fields_set:
-        usual = usual_map(as_json(config.benchmarks))
-        config = config.model_copy(update={"maps": {name: entry_of(entry, Map) for name, entry in usual.items()}})
+        config = config.model_copy(update={"maps": usual_maps(config.benchmarks)})
     config, faults = with_grids(config)
-    return as_json(config), faults or inconsistencies(config)
+    return config, faults or inconsistencies(config)
+
+
+def recorded_configuration(values: Mapping[str, Any]) -> Configuration:
+    """The configuration that a run recorded. Raises `InputError` if it is none of this version."""
+    try:
+        return Configuration.model_validate_json(json.dumps(values), by_alias=True, by_name=False)
+    except ValidationError as error:
+        [fault, *_] = explain(error, Configuration, values)
+        raise InputError(f"The recorded configuration is none of this version of CoCite: {fault}") from None
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[str, Any]:

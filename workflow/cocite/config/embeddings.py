@@ -1,6 +1,6 @@
 """The section `embeddings`: graph embeddings, and the search for neighbours in them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -9,7 +9,7 @@ from cocite.config.edges import HeldOutEdges
 from cocite.config.engine import Engine
 from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
 from cocite.config.plugins import one_of
-from cocite.config.settings import entry_of, settings_of
+from cocite.config.settings import settings_of
 from cocite.config.walks import more_than_papers
 
 ENGINES = "cocite.embeddings.engines"
@@ -175,7 +175,6 @@ else:
     Embedding = one_of(ENGINES, "engine", default="biggraph", beside=_beside)
 
 
-def edge_settings(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of the import in a resolved entry: those of any engine, and those that go with its own."""
-    engine = entry_of(entry, AnyEngine)
-    return {**settings_of(entry, HeldOutEdges), **settings_of(entry, engine.edges)}
+def edge_settings(entry: "Embedding") -> dict[str, Any]:
+    """The keys of the import in an entry: those of any engine, and those that go with its own."""
+    return {**settings_of(entry, HeldOutEdges), **settings_of(entry, entry.edges)}

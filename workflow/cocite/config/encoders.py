@@ -16,13 +16,11 @@ from cocite.config.entries import (
     Text,
     Whole,
     all_parts,
-    as_json,
     distinct,
     inconsistent,
     unpinned,
     unsuitable,
 )
-from cocite.config.lineage import encoder_under
 from cocite.config.objectives import AnyLoss
 from cocite.config.plugins import modules
 
@@ -107,7 +105,7 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
         name: str = getattr(getattr(sets.get(each), "by", None), "name", "")
         if name in config.models:
-            name = encoder_under(name, as_json(config.models))
+            name = config.encoder_under(name)
         if name in config.encoders:
             yield name
 

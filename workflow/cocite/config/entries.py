@@ -237,17 +237,18 @@ def as_json(value: Any) -> Any:
             kind = type(value)
             held = zip(fields_of(kind).items(), kind.model_fields, strict=True)
             items = ((key, field, getattr(value, name)) for (key, field), name in held)
-            return {
-                key: as_json(item)
-                for key, field, item in items
-                if not (item is None and (field.default is None or field.default_factory is not None))
-            }
+            return {key: as_json(item) for key, field, item in items if not is_left_out(item, field)}
         case Mapping():
             return {name: as_json(item) for name, item in value.items()}
         case tuple() | list():
             return [as_json(item) for item in value]
         case _:
             return value
+
+
+def is_left_out(value: Any, field: FieldInfo) -> bool:
+    """Whether a value stands for a key that the configuration leaves out for good."""
+    return value is None and (field.default is None or field.default_factory is not None)
 
 
 def unpinned(key: str, name: str, origin: str, revision: str | None) -> Iterator[str]:

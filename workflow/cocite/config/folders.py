@@ -67,6 +67,12 @@ def nearest(folder: Path) -> Path:
     return next(path for path in above if os.path.lexists(path))
 
 
+def files_in(folder: str | Path) -> list[str]:
+    """All files of a folder that the user brings: Snakemake does not notice a change in them by the folder's time."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
+
+
 def is_as_it_stands(path: str) -> bool:
     """Whether a path can be taken as it stands, with nothing in it to fill in or to shorten."""
     return not path.startswith("~") and "$" not in path and path == os.path.normpath(path)

@@ -14,11 +14,10 @@ class Loss(Entry):
 
     A loss has a field `kind`, the name of its module, and is called with the vectors of the distinct documents of a
     batch (documents × dimension) and what is compared, which says by places among them what each query's positives and
-    negatives are (see `encoder.batches.Compared`). It gives a scalar in the dtype of its input. A training gives
+    negatives are (see `encoder.batch.Compared`). It gives a scalar in the dtype of its input. A training gives
     float32, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
 
-    A loss over documents compares no examples: it is given the places of the documents that it sees (see
-    `encoder.batches.Together`).
+    A loss over documents compares no examples: it is given the places of the documents that it sees.
     """
 
     kind: str

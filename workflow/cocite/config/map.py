@@ -1,22 +1,20 @@
 """What a map is to the configuration: an entry of its settings, one class a module.
 
-The methods that lay papers out are modules of `report/maps/methods`.
+The methods that lay papers out are modules of `report/map_methods`.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.benchmarks import tasks_of
-from cocite.config.entries import Count, Entry, Names, Positive, Refers, Whole, as_json
+from cocite.config.benchmark import Benchmark
+from cocite.config.entries import Count, Entry, Names, Positive, Refers, Whole
 from cocite.config.runs import with_vectors
 
 FIELD = "field"
 """The label that is no task: the field of study in the table `documents`."""
-SHOWN = ("models", "encoders", "baselines")
-"""The sections whose entries can be on a map."""
 OF_CLASSES = ("binary", "multiclass", "multilabel")
 """The kinds of tasks whose labels are classes."""
 
@@ -59,6 +57,11 @@ class MapSettings(Entry):
     clusters: Clustering = Clustering()
     """How clusters are found on the map."""
 
+    def shows_queries(self, config: Whole) -> bool:
+        """Whether it shows those documents alone that stand as queries in rankings."""
+        is_held_out = config.benchmarks[self.benchmark].made_by is not None
+        return is_held_out if self.documents == "auto" else self.documents == "queries"
+
     @abstractmethod
     def neighbours_among(self, papers: int) -> int:
         """How many neighbours of each of so many papers it needs to know.
@@ -75,11 +78,11 @@ class MapSettings(Entry):
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Models that have no vectors, and labels that the benchmark does not have."""
-        known = with_vectors({name: as_json(getattr(config, name)) for name in SHOWN}, self.benchmark)
+        known = with_vectors(config, self.benchmark)
         for name in self.models or ():
             if name not in known:
                 yield f"{key}.models names {name!r}, which has no vectors (those that have some: {', '.join(known)})."
-        known = labels_of(as_json(config.benchmarks[self.benchmark]))
+        known = labels_of(config.benchmarks[self.benchmark])
         for name in self.labels or ():
             if name not in known:
                 yield (
@@ -88,6 +91,6 @@ class MapSettings(Entry):
                 )
 
 
-def labels_of(benchmark: Mapping[str, Any]) -> list[str]:
-    """What the documents of a benchmark can be labelled with, from its resolved entry."""
-    return [FIELD, *(task.name for task in tasks_of(benchmark) if task.kind in OF_CLASSES)]
+def labels_of(benchmark: Benchmark) -> list[str]:
+    """What the documents of a benchmark can be labelled with."""
+    return [FIELD, *(task.name for task in benchmark.scored_tasks if task.kind in OF_CLASSES)]

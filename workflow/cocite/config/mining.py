@@ -1,7 +1,7 @@
 """What mined negatives are searched by: the words of the texts, or the vectors of an encoder or of a trained model."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -135,6 +135,19 @@ class Mining(SearchedDocuments, Sampler):
     def kinds(self) -> tuple[str, ...]:
         """The kinds of negatives that examples have; those that stay have kinds of their own."""
         return ("mined",)
+
+    @property
+    def mined_by_model(self) -> str:
+        """The model by whose vectors negatives are mined, if a model mines them."""
+        return self.by.name if isinstance(self.by, ByModel) else ""
+
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The set, what was mined for it, and the graphs in which negatives are not linked."""
+        return [
+            *super().sources(name, plan),
+            *(f"<results>/neighbours/mined_{name}/{table}.parquet" for table in ("candidates", "positives")),
+            *(file for graph in self.unlinked_in for file in plan.graph.pairs_or_edges(graph)),
+        ]
 
     @model_validator(mode="after")
     def _leaves_a_choice(self) -> "Mining":

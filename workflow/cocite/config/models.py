@@ -248,18 +248,6 @@ class TrainingSettings(Entry):
         return max(each.loss.together for each in self.comparisons) if self.block is None else self.block
 
 
-def _encoder_under(name: str, config: Whole) -> str | None:
-    """The encoder that a model starts from, or that the model has which it starts from; none in a circle."""
-    chain = (name, *all_parts(name, lambda each: filter(None, [config.models[each].from_])))
-    return next((config.models[each].encoder for each in chain if config.models[each].encoder is not None), None)
-
-
-def _behind(name: str, config: Whole) -> list[Any]:
-    """A set of triplets or examples, and those that it is made of."""
-    sets = config.triplets
-    return [sets[each] for each in (name, *all_parts(name, lambda part: sets[part].parts))]
-
-
 class Model(TrainingSettings):
     """An encoder that is fine-tuned on a set of triplets or examples, or on several."""
 
@@ -303,6 +291,11 @@ class Model(TrainingSettings):
             )
         return self
 
+    @property
+    def learns_from(self) -> tuple[str, ...]:
+        """The sets of triplets or examples that it learns from, in the order of its objectives."""
+        return self.sets if self.triplets is None else (self.triplets,)
+
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """A start that is none or cannot learn, objectives without examples, or spaces that the model does not have."""
         if self.encoder is not None and config.encoders[self.encoder].sentence_wise:
@@ -322,7 +315,7 @@ class Model(TrainingSettings):
         aspects = dict[str, None]()
         for number, term in enumerate(self.objectives or (Term.model_construct(loss=self.loss),)):
             name = term.triplets or self.triplets or ""
-            held = _behind(name, config)
+            held = list(config.set_with_parts(name).values())
             of_set = dict.fromkeys(aspect for each in held for aspect in each.aspects)
             kinds = dict.fromkeys(kind for each in held for kind in each.kinds)
             at, of = f"{key}.objectives[{number}]" if self.objectives else key, f"triplets.{name}"
@@ -336,8 +329,8 @@ class Model(TrainingSettings):
                 if kind not in kinds:
                     has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
-        encoder = _encoder_under(key.removeprefix("models."), config)
-        pooling = config.encoders[encoder].pooling if encoder is not None else None
+        encoder = config.encoder_under(key.removeprefix("models."))
+        pooling = config.encoders[encoder].pooling if encoder else None
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
         elif pooling in self.poolings:

@@ -35,9 +35,9 @@ def is_same_test(task: InMteb, entry: Mapping[str, Any], queries: int, searched:
     settings of the benchmark. `searched` is None where it is not known.
     """
     return (
-        entry.get("split", SPLIT) == SPLIT
-        and entry.get("missing_documents", "keep") == "keep"
-        and entry.get("ignore_identical_ids", "auto") in ("auto", task.ignores_identical_ids)
+        getattr(entry, "split", SPLIT) == SPLIT
+        and getattr(entry, "missing_documents", "keep") == "keep"
+        and getattr(entry, "ignore_identical_ids", "auto") in ("auto", task.ignores_identical_ids)
         and queries == task.queries
         and searched in (None, task.documents)
     )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.entries import summary_of
-from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.plugins import plugins
 from cocite.config.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import SAMPLERS
@@ -24,7 +23,7 @@ OF_WALKS = ("restart", "score", "tolerance", "weighted")
 def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
     """What a model comes from, for its card: a table of names and values for each of its origins."""
     models = provenance["configuration"]["models"]
-    encoder, sets = encoder_under(model, models), sets_of(models[model])
+    encoder, sets = _encoder_under(model, models), _sets_of(models[model])
     of_sets = {
         f"{heading} of {name}" if len(sets) > 1 else heading: table
         for name in sets
@@ -66,7 +65,7 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
 
     All of it belongs to steps before the training: another value of it means another training anyway.
     """
-    encoder = encoder_under(model, configuration["models"])
+    encoder = _encoder_under(model, configuration["models"])
     part: dict[str, Any] = {
         "corpus": {
             "source": configuration["corpus"]["source"],
@@ -78,16 +77,28 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
         "embeddings": {},
         "graphs": {},
     }
-    for name in sets_of(configuration["models"][model]):
+    for name in _sets_of(configuration["models"][model]):
         _add_set(part, name, configuration)
     return part
+
+
+def _sets_of(model: Mapping[str, Any]) -> list[str]:
+    return [model["triplets"]] if "triplets" in model else [each["triplets"] for each in model["objectives"]]
+
+
+def _encoder_under(name: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    """The encoder that a model starts from, or that the model has which it goes on from."""
+    while "from" in models[name]:
+        name = models[name]["from"]
+    encoder: str = models[name]["encoder"]
+    return encoder
 
 
 def _with_what_they_go_on_from(model: str, models: Mapping[str, Any]) -> dict[str, Any]:
     """A model and those that it goes on from, with what they learn from and start from."""
     stated = {key: models[model][key] for key in ("triplets", "encoder", "from") if key in models[model]}
     if "triplets" not in stated:
-        stated["objectives"] = [{"triplets": name} for name in sets_of(models[model])]
+        stated["objectives"] = [{"triplets": name} for name in _sets_of(models[model])]
     earlier = models[model].get("from")
     return {model: stated, **({} if earlier is None else _with_what_they_go_on_from(earlier, models))}
 

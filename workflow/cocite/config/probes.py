@@ -6,7 +6,7 @@ and those of its grids: a grid stands for a set with every combination of some v
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any
 
@@ -30,9 +30,11 @@ from cocite.config.entries import (
     filled,
     inconsistent,
 )
+from cocite.config.loss import Loss
 from cocite.config.objectives import AnyLoss
-from cocite.config.settings import entry_of, validated
-from cocite.config.triplets import TripletSet, sets_with_texts
+from cocite.config.sampler import Sampler
+from cocite.config.settings import validated
+from cocite.config.triplets import TripletSet
 
 FIXED = ("sampler", "group")
 """The keys of a set that a grid cannot name."""
@@ -139,12 +141,12 @@ class Probe(MapTraining):
                 f"{key}.benchmark names {self.benchmark!r}, in which no papers choose; give it choosing, the share of "
                 "its held-out papers that does."
             )
-        sets = as_json(config.triplets)
-        for name in filter(sets.__contains__, self.sets):
+        for name in filter(config.triplets.__contains__, self.sets):
+            entry = config.triplets[name]
             for loss in self.losses:
-                if loss.needs_negatives and not config.triplets[name].has_negatives and not config.triplets[name].parts:
+                if loss.needs_negatives and not entry.has_negatives and not entry.parts:
                     yield f"{key}: the loss {loss.kind} needs negatives, and triplets.{name} has none."
-            if sets_with_texts(name, sets):
+            if any(each.brings_texts for each in config.set_with_parts(name).values()):
                 yield f"{key}: triplets.{name} has texts that are no papers, of which there are no vectors."
 
 
@@ -188,25 +190,18 @@ def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[st
     return sets, ""
 
 
-def probe_sets(config: Mapping[str, Any], probe: str) -> Sequence[str]:
-    """The names of the sets of a probe in a resolved configuration."""
-    entry = config["probes"][probe]
-    made = [
-        point_name(name, number)
-        for name, grid in entry["grids"].items()
-        for number in range(math.prod(map(len, grid["grid"].values())))
-    ]
-    return [*entry["triplets"], *made]
+def generated_sets(config: Whole) -> set[str]:
+    """The sets of triplets that grids of probes make."""
+    return {name for probe in config.probes.values() for name in probe.sets[len(probe.triplets) :]}
 
 
-def named_sets(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The sets of triplets that a resolved configuration names itself, without those that grids of probes make."""
-    probes = config.get("probes", {})
-    made = {name for probe, entry in probes.items() for name in probe_sets(config, probe)[len(entry["triplets"]) :]}
-    return {name: entry for name, entry in config["triplets"].items() if name not in made}
+def named_sets(config: Whole) -> dict[str, Sampler]:
+    """The sets of triplets that a configuration names itself, without those that grids of probes make."""
+    generated = generated_sets(config)
+    return {name: entry for name, entry in config.triplets.items() if name not in generated}
 
 
-def described_loss(loss: Mapping[str, Any]) -> str:
+def described_loss(loss: Loss) -> str:
     """A loss with its settings, as tables name it, whatever their order: `triplet margin=1.0`."""
-    settings: dict[str, Any] = as_json(entry_of(loss, AnyLoss))
-    return " ".join([loss["kind"], *(f"{key}={json.dumps(value)}" for key, value in settings.items() if key != "kind")])
+    settings: dict[str, Any] = as_json(loss)
+    return " ".join([loss.kind, *(f"{key}={json.dumps(value)}" for key, value in settings.items() if key != "kind")])

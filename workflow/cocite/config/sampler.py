@@ -51,9 +51,28 @@ class Sampler(Entry):
         return ()
 
     @property
+    def gives_away(self) -> str:
+        """The benchmark whose answers it takes; empty for none."""
+        return ""
+
+    @property
+    def mined_by_model(self) -> str:
+        """The model by whose vectors its negatives are mined; empty for none."""
+        return ""
+
+    @property
     def has_negatives(self) -> bool:
         """Whether its examples may have negatives that it finds itself."""
         return True
+
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The files that the set of this name is sampled from: what its keys refer to in `cocite.plan.Plan`."""
+        graph, embedding = getattr(self, "graph", None), getattr(self, "embedding", None)
+        return [
+            *(plan.neighbours.of(embedding) if embedding is not None else ()),
+            *(plan.graph.pairs_or_edges(graph) if graph is not None else ()),
+            *map(plan.triplets.sampled, self.parts),
+        ]
 
     @abstractmethod
     def sample(self, block: Any) -> Any:

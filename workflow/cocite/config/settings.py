@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
-from cocite.config.entries import Entry, as_json
+from cocite.config.entries import Entry, as_json, discriminator, fields_of, is_left_out, tag_of, variants
 from cocite.config.explained import explain
 from cocite.core.errors import InputError
 
@@ -23,10 +23,21 @@ GivenAsJson = Annotated[AnySettings, AS_JSON]
 _validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
 
 
-def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
-    """What a resolved entry of the configuration holds of the keys of a step's settings, within it as well."""
-    chosen: dict[str, Any] = as_json(entry_of(entry, kind))
-    return chosen
+def settings_of(entry: Entry, kind: Any) -> dict[str, Any]:
+    """What an entry of the configuration holds of the keys of a step's settings, within it as well, as plain values."""
+    kinds = list(variants(kind))
+    if len(kinds) > 1:
+        key = discriminator(kinds)
+        tag = getattr(entry, fields_of(kinds[0])[key].alias or key) if key else None
+        kinds = [each for each in kinds if tag_of(each, key) == tag]
+    [chosen] = kinds
+    found = {}
+    for (key, field), name in zip(fields_of(chosen).items(), chosen.model_fields, strict=True):
+        value = getattr(entry, name)
+        if not is_left_out(value, field):
+            has_settings = isinstance(value, Entry) and any(variants(field.annotation))
+            found[key] = settings_of(value, field.annotation) if has_settings else as_json(value)
+    return found
 
 
 def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.baselines import reported_on
-from cocite.config.benchmarks import suites_of
+from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.runs import mapped_runs, runs_of
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import read_json
@@ -37,11 +37,17 @@ STEPS = {
 """Where it has what the steps of a stage are of, and what follows its name in theirs."""
 
 
-def configuration_of(results: Path) -> Mapping[str, Any] | None:
+def configuration_of(results: Path) -> Configuration | None:
     """The configuration of the last run in this folder; none before there was one.
 
-    Raises `InputError` where the file that should hold it cannot be read.
+    Raises `InputError` if the file that should hold it cannot be read.
     """
+    values = recorded_values(results)
+    return None if values is None else recorded_configuration(values)
+
+
+def recorded_values(results: Path) -> Mapping[str, Any] | None:
+    """The same as plain values, whatever version recorded them."""
     for path, read in ((results / STARTED_WITH, written_configuration), (results / PROVENANCE, _of_provenance)):
         if path.is_file():
             try:
@@ -54,15 +60,15 @@ def configuration_of(results: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bool:
+def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
     """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
     if "step" in wildcards:
         return _is_step(wildcards["stage"], wildcards["step"], config)
     if any(wildcards[name] not in _names(sections, config) for name, sections in SECTIONS.items() if name in wildcards):
         return False
-    if "suite" in wildcards and wildcards["suite"] not in suites_of(config["benchmarks"][wildcards["benchmark"]]):
+    if "suite" in wildcards and wildcards["suite"] not in config.benchmarks[wildcards["benchmark"]].suites:
         return False
-    if "group" in wildcards and wildcards["group"] not in [entry["group"] for entry in config["triplets"].values()]:
+    if "group" in wildcards and wildcards["group"] not in [entry.group for entry in config.triplets.values()]:
         return False
     scored = wildcards.get("model") or wildcards.get("baseline")
     if scored is None:
@@ -70,12 +76,12 @@ def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bo
     if "seed" not in wildcards:
         return scored in reported_on(config, wildcards["benchmark"])
     if "map" in wildcards:
-        asked = mapped_runs(config, config["maps"][wildcards["map"]].get("models"))
+        asked = mapped_runs(config, config.maps[wildcards["map"]].models)
         return (wildcards["model"], int(wildcards["seed"])) in asked
     return f"{scored}-{wildcards['seed']}" in runs_of(config, wildcards.get("benchmark"))
 
 
-def configured_in(config: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:
+def configured_in(config: Configuration | None) -> Callable[[Mapping[str, str]], bool]:
     """Whether this configuration has what a path tells, for `files_by_place`; without one, everything is kept."""
     return lambda wildcards: config is None or is_configured(wildcards, config)
 
@@ -86,20 +92,20 @@ def _of_provenance(path: Path) -> Mapping[str, Any] | None:
     return configuration if isinstance(configuration, dict) else None
 
 
-def _is_step(stage: str, step: str, config: Mapping[str, Any]) -> bool:
+def _is_step(stage: str, step: str, config: Configuration) -> bool:
     if stage == "corpus":
         if step.endswith(OF_DOCUMENTS):
-            return step.removesuffix(OF_DOCUMENTS) in config.get("benchmarks", ())
-        from_triplets, has_base = config["queries"]["from"] == "triplets", "base" in config["corpus"]
-        has_match = "match" in config["corpus"]
-        return {"read": from_triplets, "update": has_base, "match": has_match}.get(step.partition("-")[0], True)
+            return step.removesuffix(OF_DOCUMENTS) in config.benchmarks
+        base, match = (getattr(config.corpus, key, None) is not None for key in ("base", "match"))
+        known = {"read": config.queries.from_ == "triplets", "update": base, "match": match}
+        return known.get(step.partition("-")[0], True)
     if stage == "evaluation" and "_" in step:
         benchmark, _, baseline = step.partition("_")
-        return benchmark in config["benchmarks"] and baseline in reported_on(config, benchmark)
+        return benchmark in config.benchmarks and baseline in reported_on(config, benchmark)
     sections, number = STEPS[stage]
     return any(re.fullmatch(re.escape(name) + number, step) for name in _names(sections, config))
 
 
-def _names(sections: Sequence[str], config: Mapping[str, Any]) -> list[str]:
+def _names(sections: Sequence[str], config: Configuration) -> list[str]:
     """The names of all entries of some sections."""
-    return [name for section in sections for name in config.get(section, ())]
+    return [name for section in sections for name in getattr(config, section)]

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks import KINDS, is_generated, is_held_out
+from cocite.config.benchmarks import KINDS
+from cocite.config.benchmarks.scirepeval import GENERATED as GENERATED_FOLDER
 from cocite.config.entries import summary_of
 
 Provenance = Mapping[str, Any]
@@ -39,7 +40,7 @@ def generated_benchmarks(provenance: Provenance) -> list[str]:
     return [
         name
         for name, entry in provenance["configuration"]["benchmarks"].items()
-        if is_generated(entry) or (of_corpus and is_held_out(entry))
+        if _is_generated(entry) or (of_corpus and KINDS[entry["kind"]].made_by is not None)
     ]
 
 
@@ -75,12 +76,16 @@ def terms_of_encoder(name: str, provenance: Provenance) -> str:
 def terms_of_benchmark(name: str, provenance: Provenance) -> str:
     """The terms of a benchmark, or whose they are."""
     entry = provenance["configuration"]["benchmarks"][name]
-    if is_generated(entry):
+    if _is_generated(entry):
         return FREE
-    if is_held_out(entry):
+    if KINDS[entry["kind"]].made_by is not None:
         return "It is drawn from the corpus, whose terms hold."
     described = summary_of(KINDS[entry["kind"]])
     return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"
+
+
+def _is_generated(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("folder") == GENERATED_FOLDER and entry["kind"] == "scirepeval")
 
 
 def packages_of(configuration: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -1,7 +1,7 @@
 """The section `walks`: the papers around each query, ranked by random walks on a graph, without an embedding."""
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -53,16 +53,3 @@ def more_than_papers(key: str, k: int, config: Whole) -> Iterator[str]:
     largest = config.corpus.largest_index
     if largest is not None and k >= largest - 1:
         yield f"{key} ({k}) must be smaller than {largest - 1}: the release has at most {largest} papers."
-
-
-def ranking_of(name: str, config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """What ranks the neighbours that a sampler names, by its key and its part of a resolved configuration: the search
-    in an embedding, or walks."""
-    if name in config.get("walks", {}):
-        return f"walks.{name}", config["walks"][name]
-    return f"embeddings.{name}.neighbours", config["embeddings"][name]["neighbours"]
-
-
-def rankings(config: Mapping[str, Any]) -> list[str]:
-    """The names of all that ranks neighbours: embeddings, then walks."""
-    return [*config["embeddings"], *config.get("walks", {})]

@@ -4,7 +4,7 @@
 work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs that were
 made again with the same content are the same.
 
-Each file of the state has a checksum (see `checksums.py`), which is compared before work resumes. A file that a disk
+Each file of the state has a checksum (see `atomic.py`), which is compared before work resumes. A file that a disk
 has spoilt, or whose checksum is gone, is moved to `<state>.spoilt`, where it stays until the work is done.
 """
 
@@ -17,11 +17,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.core.atomic import json_text, read_object
-from cocite.core.checksums import NEW, checked_path, is_whole, marked_files, remove_checked, remove_marks
-from cocite.core.errors import InputError
+from cocite.core.atomic import (
+    NEW,
+    checked_path,
+    is_whole,
+    json_text,
+    marked_files,
+    read_object,
+    remove_checked,
+    remove_marks,
+)
+from cocite.core.errors import TEMPORARY, InputError
 from cocite.core.progress import report
-from cocite.core.space import TEMPORARY
 
 OWNER = "fingerprint.json"
 READ_WHOLE = 256 << 20

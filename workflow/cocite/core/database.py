@@ -10,8 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.core.errors import InputError
-from cocite.core.space import explain_full_disk
+from cocite.core.errors import InputError, explain_full_disk
 
 SHARE_OF_MEMORY = 0.75
 """DuckDB's share of a job's memory; Arrow buffers, Python and the allocator live on the rest."""

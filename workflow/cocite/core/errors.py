@@ -1,11 +1,14 @@
-"""Errors that are the user's to mend: they say where, what is wrong and what would be right."""
+"""Errors that are the user's to mend: they say where, what is wrong and what would be right.
+
+Messages quote what files hold, and so nothing that a terminal obeys.
+"""
 
 import errno
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from cocite.core.words import printable
 
 SURROUNDINGS = {
     errno.EACCES: "grant this user the right to it",
@@ -21,6 +24,11 @@ SURROUNDINGS = {
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of the operating system where a disk is full, or a user's share of it."""
+TEMPORARY = ".tmp"
+FULL_DISK = "No space left"
+"""What the system says of a full disk, and libraries that quote it."""
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, except tab and newline; what reverses the order of a line; and halves of surrogate pairs."""
 LONGEST_REASON = 200
 """Characters of a library's error that a message quotes."""
 
@@ -75,3 +83,32 @@ def reason_of(error: BaseException) -> str:
     """The first line of what an error says, or its type where it says nothing; cut where it is long."""
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return printable(said[:LONGEST_REASON]).rstrip(".")
+
+
+@contextmanager
+def explain_full_disk(folder: Path) -> Iterator[None]:
+    """Turn "no space left" in the block into an `InputError` about `folder`, where the block writes.
+
+    Libraries have errors of their own for it, DuckDB for one; all of them quote the system.
+    """
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
+            raise
+        there = existing_folder(folder)
+        free = shutil.disk_usage(there).free
+        raise InputError(
+            f"The disk is full: {there} has {free / 1e9:.1f} GB free; make room there and run again."
+        ) from error
+
+
+def existing_folder(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists and is not temporary (a temporary one is soon removed)."""
+    above = (folder.absolute(), *folder.absolute().parents)
+    return next(path for path in above if path.is_dir() and path.suffix != TEMPORARY)
+
+
+def printable(text: str) -> str:
+    """A text with each character that a terminal would obey written as its escape, such as \\x1b."""
+    return OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,16 +1,23 @@
-"""The GPUs of this machine, and which of them a job takes: jobs that run side by side take different ones.
+"""The GPUs of this machine, which of them a job takes, and the numbers that a device multiplies in.
 
-A job holds the kernel's lock on a file for each GPU that it has taken, which ends with the job however that ends. In a
-job of Slurm all GPUs that can be seen are the job's own.
+Jobs that run side by side take different GPUs. A job holds the kernel's lock on a file for each GPU that it has taken,
+which ends with the job however that ends. In a job of Slurm all GPUs that can be seen are the job's own.
 """
 
 import fcntl
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from cocite.core.progress import report
 
+if TYPE_CHECKING:
+    import torch
+
+Precision = Literal["auto", "float32", "bfloat16"]
+CPU_UNITS = ("amx_bf16", "avx512_bf16")
+"""What a CPU that multiplies bfloat16 faster than float32 has, one of them, in torch's words."""
 DEVICES = Path("/dev")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _HELD: list[int] = []
@@ -52,3 +59,17 @@ def _take(name: str) -> bool:
         return False
     _HELD.append(descriptor)
     return True
+
+
+def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
+    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
+    import torch
+
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        capabilities = torch.cpu.get_capabilities()
+        has_units = any(capabilities.get(unit) for unit in CPU_UNITS)
+    return torch.bfloat16 if has_units else torch.float32

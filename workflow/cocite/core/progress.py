@@ -1,12 +1,14 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+"""Long work: its progress, as a bar on a terminal or a plain line now and then in a log; and items made ahead."""
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tqdm import tqdm
 
-from cocite.core.words import printable
+from cocite.core.errors import printable
 
 Item = TypeVar("Item")
 
@@ -27,6 +29,20 @@ def report(line: str) -> None:
     """Write one line where progress is written (standard error), without characters that a terminal obeys."""
     sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
+
+
+def ahead(items: Iterator[Item], count: int = 1) -> Iterator[Item]:
+    """The items, none of which is None; a thread makes them from now on, up to `count` before they are asked for."""
+    thread = ThreadPoolExecutor(1)
+    upcoming = deque(thread.submit(next, items, None) for _ in range(count))
+
+    def made() -> Iterator[Item]:
+        with thread:
+            while (item := upcoming.popleft().result()) is not None:
+                upcoming.append(thread.submit(next, items, None))
+                yield item
+
+    return made()
 
 
 class _Lines:

@@ -1,4 +1,4 @@
-"""Ids of texts that are no papers: a sentence that cites, a brought query, a brought document.
+"""Ids of texts that are no papers (a sentence that cites, a brought query or document), and titles as compared.
 
 A text's id is negative and follows from its content: −1 less the low 62 bits of an MD5 digest. So the same text has the
 same id in every set, and sets are joined without new numbers. Ids of papers are never negative. Among ten million
@@ -6,12 +6,17 @@ texts, two share an id with a chance of one in a hundred thousand.
 """
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 LOW_BITS = 2**62 - 1
+NOT_A_WORD = re.compile(r"[\W_]+")
+INVISIBLE = "Cf"
+"""The category of soft hyphens and of spaces without a width, which stand within words."""
 
 
 def text_id(title: str | None, abstract: str | None, *, is_query: bool) -> int:
@@ -30,6 +35,16 @@ def sql_of_text_id(title: str, abstract: str, *, is_query: bool) -> str:
     """The id of a text as DuckDB computes it; `title` and `abstract` are expressions of SQL."""
     parts = " || chr(0) || ".join([f"'{_kind(is_query)}'", *(f"coalesce({each}, '')" for each in (title, abstract))])
     return f"(-1 - (('0x' || substr(md5({parts}), 17))::UBIGINT & {LOW_BITS})::BIGINT)"
+
+
+def normalised(title: str) -> str:
+    """A title as it is compared, by its words: letters and digits, without case and accents, one space between."""
+    if not title.isascii():
+        decomposed = unicodedata.normalize("NFKD", title)
+        title = "".join(
+            each for each in decomposed if not unicodedata.combining(each) and unicodedata.category(each) != INVISIBLE
+        )
+    return NOT_A_WORD.sub(" ", title.casefold()).strip()
 
 
 def _digest(title: str | None, abstract: str | None, is_query: bool) -> bytes:

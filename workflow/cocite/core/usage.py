@@ -1,7 +1,7 @@
 """Time and memory of a command: the last line of its log, which people read and the report sums up.
 
 The operating system counts processor time to the end of a process. Snakemake's benchmarks sample a running job from
-outside, and miss what comes after the last sample: half of a short job.
+outside, and miss what comes after the last sample: half of a short job. Durations and sizes are written in words here.
 """
 
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 STARTED = time.monotonic()
 """When this process began to import the package."""
 PROCESS = Path("/proc/self/status")
+UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 _LINE = re.compile(
     r"^Took (?P<seconds>[\d.]+) s, (?P<cpu_seconds>[\d.]+) s of processor time, (?P<peak_mb>\d+) MB at most\.$",
     re.MULTILINE,
@@ -63,3 +64,23 @@ def last_usage(log: Path) -> Usage | None:
     if not lines:
         return None
     return Usage(**{name: float(value) for name, value in lines[-1].groupdict().items()})
+
+
+def clock_time(seconds: float) -> str:
+    """A duration as hours, minutes and seconds, such as 25:01:01; a day counts as 24 hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def about(seconds: float) -> str:
+    """A duration in the unit that fits, such as 4 min."""
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def byte_size(size: float, figures: str = ",.1f") -> str:
+    """A number of bytes in the unit that fits, such as 44.1 GB; `figures` is how the number before it is written."""
+    for unit, length in UNITS.items():
+        if size >= length:
+            return f"{size / length:{figures}} {unit}"
+    return f"{size:.0f} B"

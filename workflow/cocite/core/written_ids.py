@@ -1,10 +1,12 @@
-"""Corpus ids as they are written in JSON, in text files, and in the names of documents: whole numbers below 2⁶³."""
+"""Corpus ids, whole numbers below 2⁶³: written in JSON, text files and names of documents; and looked up."""
 
 import re
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 LARGEST_ID = 2**63 - 1
 """The largest corpus id; ids are whole numbers from 0 on."""
@@ -15,6 +17,7 @@ EXACT = {16: 1 << 11, 32: 1 << 24, 64: 1 << 53}
 WHOLE_DECIMAL = r"[0-9]{1,16}\.0*"
 """A regular expression of the decimals that may stand for a whole number below `EXACT[64]`."""
 
+Places = NDArray[np.intp]
 Texts = TypeVar("Texts", pa.Array, pa.ChunkedArray)
 
 
@@ -37,3 +40,14 @@ def ids_in(texts: Texts) -> Texts:
     numbers = pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.uint64())
     is_small_enough = pc.less_equal(numbers, pa.scalar(LARGEST_ID, pa.uint64()))
     return pc.cast(pc.if_else(is_small_enough, numbers, None), pa.int64())
+
+
+def look_up(rising: NDArray[Any], asked: NDArray[Any]) -> tuple[Places, NDArray[np.bool_]]:
+    """Where each of the asked numbers stands in a rising array, and whether it is there; if not, its place is any.
+
+    It does where a set of ids (`core.id_sets`) would be too much, or numbers are no ids.
+    """
+    if len(rising) == 0:
+        return np.zeros(len(asked), dtype=np.intp), np.zeros(len(asked), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(rising, asked), len(rising) - 1)
+    return places, rising[places] == asked

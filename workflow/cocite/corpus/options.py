@@ -13,4 +13,5 @@ IngestedPapers = Annotated[Path, typer.Option(help="Table ingested_papers to wri
 IngestedAbstracts = Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")]
 IngestedCitations = Annotated[Path, typer.Option(help="Table ingested_citations to write.")]
 Report = Annotated[Path, typer.Option(help="Table ingest_report of these files.")]
+Authors = Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")]
 Names = Annotated[Path | None, typer.Option(help="Table names, where ids are texts.")]

@@ -4,7 +4,9 @@
     <folder>/<dataset>/<date>_<time>_<shard>_<dataset>.gz      gzipped JSON Lines
     <folder>/<dataset>/README.txt
 
-The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone.
+The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone, and
+are dealt out to the shards in turn. Read back in turn, they come in the order in which they were written, however many
+shards there are. So what is made from a release does not depend on its number of shards.
 
 Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
 (null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
@@ -12,23 +14,29 @@ without abstract, titles that are null or empty, and unknown years and fields. A
 in the record of each.
 """
 
+import gzip
+import io
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import date, timedelta
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, BinaryIO, TextIO, cast
 
 import numpy as np
 import typer
 
+from cocite.config.release_folder import find_shards, unpacked
+from cocite.core.atomic import atomic_path, write_json, write_text
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.randomness import generator
-from cocite.core.tables.files import atomic_path, write_json, write_text
 from cocite.demo.literature import Literature, cite_literature, imagine_literature
 from cocite.demo.prose import Writer
-from cocite.demo.shards import Record, shard_paths, write_rows
+
+Record = dict[str, Any]
 
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
@@ -237,3 +245,53 @@ def _author(number: int) -> dict[str, str]:
 def _date(time: float) -> str:
     year = int(time)
     return str(date(year, 1, 1) + timedelta(days=int((time - year) * 365)))
+
+
+def shard_paths(folder: Path, day: date, shards: int) -> list[Path]:
+    """The paths of the shards of the dataset in `folder`, named as real ones are."""
+    return [folder / f"{day:%Y%m%d}_000000_{shard:05}_{folder.name}.gz" for shard in range(shards)]
+
+
+def write_rows(rows: Iterable[Record], shards: Sequence[Path]) -> int:
+    """Write rows as they come, dealt out to the shards in turn; return their number."""
+    written = 0
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_shard(path)) for path in shards]
+        for row in rows:
+            write_row(files[written % len(files)], row)
+            written += 1
+    return written
+
+
+def read_rows(folder: Path) -> Iterator[Record]:
+    """The rows of a dataset's folder in the order in which they were dealt out.
+
+    Raises `InputError` where the folder holds no shard.
+    """
+    shards = find_shards(folder)
+    if not shards:
+        raise InputError(f"{folder}: holds no shard of a release.")
+    with ExitStack() as stack:
+        files = [stack.enter_context(_as_text(shard)) for shard in shards]
+        for lines in zip_longest(*files, fillvalue=""):
+            yield from (json.loads(line) for line in lines if line.strip())
+
+
+def _as_text(shard: Path) -> TextIO:
+    return io.TextIOWrapper(cast("BinaryIO", unpacked(shard)), encoding="utf-8-sig")
+
+
+@contextmanager
+def open_shard(path: Path) -> Iterator[TextIO]:
+    """A gzipped text file without name and time in its header, so that equal content gives equal bytes."""
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8") as file,
+    ):
+        yield file
+
+
+def write_row(file: TextIO, row: Record) -> None:
+    """Write one record as one line."""
+    file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")

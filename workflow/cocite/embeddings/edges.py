@@ -1,4 +1,4 @@
-"""The edges of a graph, as blocks of arrays, and which of them are held out to measure link prediction on.
+"""The edges of a graph, in blocks of arrays: which are held out to measure link prediction on, and how weights count.
 
 Held out are, by `holdout_of`,
 
@@ -8,19 +8,35 @@ edges   single edges, after they are mirrored, as CoCite and SciNCL published it
 
 Whether an edge is held out depends on a hash of the seed and its papers alone, so all embeddings of a graph are
 measured on the same edges, however the graph is cut into buckets.
+
+PyTorch-BigGraph trains all edges alike, so with `weights` a heavier edge is there more often. An edge of weight w is
+expected w / u times, where u is the weight of one repetition, at least once and at most `max_repetitions` times: the
+whole part for sure, and once more with the probability of the fraction. The draw depends on a hash of the seed and the
+pair, so both directions of a pair are repeated alike. As a batch is a draw among all copies, the expected gradient is
+that of a loss in which each edge counts by its repetitions.
+
+With `weighted`, each edge is there once and keeps its weight, divided by the mean weight of the edges to train on: the
+learning rate then means the same as without weights. `max_weight` bounds it after the division.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.config.edges import EdgeSettings
 from cocite.core.errors import InputError
+from cocite.core.progress import report
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import open_table
 
 BLOCK_ROWS = 1_000_000
+BITS_OF_FLOAT32 = 24
+LOWEST_EXPONENT, HIGHEST_EXPONENT = -148, 128
+"""Of a float32, as `numpy.frexp` gives it."""
 
 Papers = NDArray[np.int64]
 Weights = NDArray[np.float32]
@@ -31,6 +47,20 @@ ImportedBlock = tuple[Rows, Rows, Weights | None]
 
 TRAINING, HOLDOUT = "training", "holdout"
 """The sides of a graph: the edges to train on, and those that link prediction is measured on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Some edges, each with the number of the copy that it is (0, 1, …), and with its weight where that is kept."""
+
+    source: Papers
+    target: Papers
+    copy: NDArray[np.int64]
+    weight: Weights | None
+
+    def __len__(self) -> int:
+        """Number of edges, each copy counted."""
+        return len(self.source)
 
 
 def blocks_of_edges(edges: Sequence[Path], rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
@@ -48,11 +78,6 @@ def held_out(source: Papers, target: Papers, *, share: float, of: str, seed: int
     return priorities(seed, "holdout" if of == "pairs" else "holdout of edges", *ends) < np.uint64(share * 2**64)
 
 
-def mirrored(source: Papers, target: Papers) -> tuple[Papers, Papers]:
-    """Each edge followed by its mirror, so that the order of edges does not depend on the size of a batch."""
-    return np.stack([source, target], axis=1).ravel(), np.stack([target, source], axis=1).ravel()
-
-
 def check_sides(graph: Path, share: float, training: int, holdout: int) -> None:
     """Raise `InputError` if there is nothing to train on or nothing to measure on."""
     if training + holdout == 0:
@@ -63,3 +88,131 @@ def check_sides(graph: Path, share: float, training: int, holdout: int) -> None:
             f"{graph}: a graph of {training + holdout} edges leaves none to {side} with a holdout of {share}; "
             "it takes a larger graph or another share."
         )
+
+
+def divide(
+    source: Papers,
+    target: Papers,
+    weight: Weights,
+    settings: EdgeSettings,
+    *,
+    directed: bool,
+    unit: float,
+    seed: int,
+) -> tuple[Edges, Edges]:
+    """The edges to train on, repeated by their weight, and those held out, once each.
+
+    An undirected edge is followed by its mirror, so that the order of edges does not depend on the size of a block;
+    otherwise edges keep their order. `unit` is the weight of one copy.
+    """
+    if not directed:
+        source, target = (np.stack(ends, axis=1).ravel() for ends in ((source, target), (target, source)))
+        weight = np.repeat(weight, 2)
+    kept = ~held_out(source, target, share=settings.holdout, of=settings.holdout_of, seed=seed)
+    copies = np.ones(int(kept.sum()), dtype=np.int64)
+    if settings.weights:
+        copies = repetitions(
+            source[kept], target[kept], weight[kept], unit=unit, most=settings.max_repetitions, seed=seed
+        )
+    trained_on, measured = (weight[side] if settings.weighted else None for side in (kept, ~kept))
+    return (
+        Edges(
+            source=np.repeat(source[kept], copies),
+            target=np.repeat(target[kept], copies),
+            copy=_numbers(copies),
+            weight=trained_on,
+        ),
+        Edges(
+            source=source[~kept],
+            target=target[~kept],
+            copy=np.zeros(int((~kept).sum()), dtype=np.int64),
+            weight=measured,
+        ),
+    )
+
+
+def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
+    """The weight of one repetition: the one given, or the smallest of the graph.
+
+    Raises `InputError` for weights that are not positive numbers. The log says how many edges stand at either bound.
+    """
+    smallest = min((float(block[2].min()) for block in with_positive_weights(edges, key="weights")), default=1.0)
+    unit = given or smallest
+    lighter, heavier, total = 0, 0, 0
+    for *_, weight in blocks_of_edges(edges):
+        share = weight.astype(np.float64) / unit
+        lighter, heavier, total = lighter + (share < 1).sum(), heavier + (share > most).sum(), total + len(weight)
+    report(
+        f"an edge is repeated once for each {unit:g} of its weight; of {total:,} edges {lighter:,} have less and count "
+        f"once, {heavier:,} have more than {most} times as much and count {most} times"
+    )
+    return unit
+
+
+def repetitions(
+    source: Papers,
+    target: Papers,
+    weight: Weights,
+    *,
+    unit: float,
+    most: int,
+    seed: int,
+) -> NDArray[np.int64]:
+    """How often each edge is trained on, 1 … `most`; the same for both directions of a pair."""
+    expected = np.clip(weight.astype(np.float64) / unit, 1, most)
+    whole = np.floor(expected)
+    drawn = priorities(seed, "repetitions", np.minimum(source, target), np.maximum(source, target))
+    return whole.astype(np.int64) + (drawn < ((expected - whole) * 2.0**64).astype(np.uint64))
+
+
+class Mean:
+    """The mean of many weights, rounded once.
+
+    The sum is exact. So the mean depends neither on the order of edges nor on the blocks that they come in, which the
+    buckets of a graph decide.
+    """
+
+    def __init__(self) -> None:
+        self._sums = np.zeros(HIGHEST_EXPONENT - LOWEST_EXPONENT + 1, dtype=np.int64)
+        self._count = 0
+
+    def add(self, weight: Weights) -> None:
+        """Add some weights, at most 2^29 of them: their mantissas, as integers, are summed for each exponent."""
+        mantissas, exponents = np.frexp(weight)
+        integers = mantissas.astype(np.float64) * 2**BITS_OF_FLOAT32
+        sums = np.bincount(exponents - LOWEST_EXPONENT, weights=integers, minlength=len(self._sums))
+        self._sums += sums.astype(np.int64)
+        self._count += len(weight)
+
+    def __float__(self) -> float:
+        """The mean of all weights so far, of which there is at least one."""
+        scales = (Fraction(2) ** (LOWEST_EXPONENT + at - BITS_OF_FLOAT32) for at in range(len(self._sums)))
+        total = sum((int(part) * scale for part, scale in zip(self._sums, scales, strict=True)), Fraction())
+        return float(total / self._count)
+
+
+def relative(blocks: Iterable[ImportedBlock], mean: Mean, most: float | None) -> Iterator[ImportedBlock]:
+    """Edges with their weights in multiples of the mean, `most` of them at most; edges without weights as they are."""
+    bound = np.inf if most is None else most
+    for lhs, rhs, weight in blocks:
+        multiples = None if weight is None else np.minimum(weight / np.float64(mean), bound).astype(np.float32)
+        yield lhs, rhs, multiples
+
+
+def with_positive_weights(edges: Sequence[Path], *, key: str, rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
+    """The edges in blocks. Raises `InputError`, which names the edge and the key, where a weight is not positive."""
+    for source, target, weight in blocks_of_edges(edges, rows):
+        wrong = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
+        if len(wrong):
+            at = wrong[0]
+            raise InputError(
+                f"{edges[0].parent}: the weight of the edge from {source[at]} to {target[at]} is {weight[at]:g}, but "
+                f"{key}: true takes positive numbers; choose another strength for the graph, or {key}: false."
+            )
+        yield source, target, weight
+
+
+def _numbers(copies: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, … n − 1 for each n."""
+    firsts = np.cumsum(copies) - copies
+    return np.arange(copies.sum()) - np.repeat(firsts, copies)

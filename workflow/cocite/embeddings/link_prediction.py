@@ -14,10 +14,15 @@ multi-relational data"); "raw" ones do not.
 
 A candidate that is the very paper it replaces is the edge itself and no negative. (In PyTorch-BigGraph's evaluation it
 counts, as a tie that rounding decides, and the AUC counts each edge once among its negatives, with a score of −10⁹.)
+
+The losses are as PyTorch-BigGraph defines them (Lerer et al., 2019, section 3.1). A loss takes the scores of edges, and
+the scores of their negatives, edges × negatives; it gives one value an edge. A negative that does not count has the
+score `LEFT_OUT`, at which every loss and its gradient are 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,12 +30,14 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
+from torch.nn import functional
 
+from cocite.config.edge_training import EdgeLoss, LogisticLoss, RankingLoss
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
-from cocite.embeddings.losses import LEFT_OUT
+from cocite.embeddings.trained import Vectors
 
 NEGATIVES = 1000
 """Negatives from the batch, and as many from all papers: PyTorch-BigGraph's default for evaluation."""
@@ -39,6 +46,9 @@ MOST_EDGES = 50_000
 HITS = (1, 10, 50)
 METRICS = ("loss", "mean_rank", "mrr", *(f"hits_at_{most}" for most in HITS), "wins", "pairs")
 
+LEFT_OUT = -1e9
+
+LossOfEdges = Callable[[Tensor, Tensor], Tensor]
 Cells = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
@@ -70,9 +80,47 @@ def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
     return _with_true_neighbours(graph, len(papers), ends, np.concatenate([ends, np.argsort(papers)[drawn]], axis=2))
 
 
-def measure(
-    batches: Sequence[Batch], score: Callable[[Batch], Sequence[Tensor]], loss: Callable[[Tensor, Tensor], Tensor]
-) -> dict[str, Any]:
+def score_batch(vectors: Vectors, batch: Batch, *, comparator: str, max_norm: float | None) -> list[Tensor]:
+    """Scores of the edges, and scores of edges × candidates for the sources and for the targets.
+
+    `comparator` is dot or cos. Vectors longer than `max_norm` are scaled back first, as a training does.
+    """
+    sources, targets, other_sources, other_targets = _prepared(vectors, batch, comparator, max_norm)
+    return [(sources * targets).sum(1), targets @ other_sources.T, sources @ other_targets.T]
+
+
+def _prepared(vectors: Vectors, batch: Batch, comparator: str, max_norm: float | None) -> Iterator[Tensor]:
+    for rows in (*batch.ends, *batch.candidates):
+        chosen = torch.from_numpy(vectors.of(rows))
+        if comparator == "cos":
+            yield functional.normalize(chosen)
+        else:
+            yield chosen if max_norm is None else torch.renorm(chosen, 2, 0, max_norm)
+
+
+def edge_loss(chosen: EdgeLoss) -> LossOfEdges:
+    """The loss that the settings name."""
+    if isinstance(chosen, RankingLoss):
+        return partial(ranking, margin=chosen.margin)
+    return logistic if isinstance(chosen, LogisticLoss) else softmax
+
+
+def ranking(edges: Tensor, negatives: Tensor, *, margin: float) -> Tensor:
+    """By how much each negative comes closer to its edge than the margin, summed over the negatives."""
+    return (negatives - edges.unsqueeze(1) + margin).clamp_min(0).sum(1)
+
+
+def logistic(edges: Tensor, negatives: Tensor) -> Tensor:
+    """Binary cross-entropy of the edge, and that of its negatives on average."""
+    return functional.softplus(-edges) + functional.softplus(negatives).mean(1)
+
+
+def softmax(edges: Tensor, negatives: Tensor) -> Tensor:
+    """Cross-entropy of the edge among its negatives."""
+    return functional.softplus(torch.logsumexp(negatives, 1) - edges)
+
+
+def measure(batches: Sequence[Batch], score: Callable[[Batch], Sequence[Tensor]], loss: LossOfEdges) -> dict[str, Any]:
     """The metrics of table `graph_scores`, by `raw` and `filtered`, and the number of `edges`; the log says them too.
 
     `score` gives the scores of the edges of a batch, and scores of edges × candidates for the sources and for the
@@ -95,7 +143,7 @@ def measure(
     return {**scores, "edges": measured}
 
 
-def _measure_side(edges: Tensor, negatives: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> NDArray[np.float64]:
+def _measure_side(edges: Tensor, negatives: Tensor, loss: LossOfEdges) -> NDArray[np.float64]:
     """Sums over the edges of a batch, on one side, in the order of `METRICS`."""
     ranks = ((negatives >= edges.unsqueeze(1)).sum(1) + 1).double()
     rising = np.sort(negatives.numpy(), axis=None)

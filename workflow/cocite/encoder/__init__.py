@@ -1,6 +1,23 @@
 """The stage encoder: text encoders, built or fetched, fine-tuned on examples, and the embeddings of documents.
 
 It imports torch, transformers and tokenizers but neither Polars, DuckDB nor FAISS, so that it can be carried alone to a
-machine with a GPU. To follow a training from the command to the optimiser's step, read launching, training,
-schedule, batches, objective and model, in this order; examples and tokens say what it learns from.
+machine with a GPU. To follow a step of a training, read trainer, schedule, data, batch, objective and model, in this
+order, and the loss and the pooling that it has; processes starts a training, and tokens says what a text is.
 """
+
+import os
+
+
+def work_offline(threads: int) -> None:
+    """Allow no network and only so many threads, and keep the libraries' advice out of the logs.
+
+    It has to come before torch, transformers and tokenizers are imported: the settings of the tokenizers and of cuBLAS,
+    which is only deterministic with a workspace of fixed size, are read from the environment alone. So are those of a
+    GPU's memory, which rows of packed documents of all lengths would cut into pieces that fit no other.
+    """
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
+    os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_PROGRESS_BARS="1")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
+    os.environ.update(OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads))
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"

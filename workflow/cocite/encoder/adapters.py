@@ -1,5 +1,9 @@
-"""Adapters: small networks within the layers of an encoder, a set for each use, of which one is switched on at a time.
+"""Which weights learn: all, the bias terms (BitFit), low-rank additions to the linear layers (LoRA), or an adapter.
 
+Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs. At
+the end low-rank additions are merged into the weights; an adapter stays beside those that the encoder started from.
+
+Adapters are small networks within the layers of an encoder, a set for each use, of which one is switched on at a time.
 A bottleneck takes what a layer gives, maps it to fewer dimensions and back, and its output is added before the layer's
 last normalisation, which comes once more after it (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al.,
 2023, "SciRepEval") has one adapter for each format of tasks, over one encoder. They lie in the encoder's folder, each
@@ -8,20 +12,22 @@ in `adapters/<name>`, in the layout of the library adapters, which opens them to
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cocite.core.atomic import read_object
+from cocite.config.models import BiasTerms, Bottlenecks, LowRank, TrainingSettings
+from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_json
+from cocite.core.randomness import derive_seed
+from cocite.encoder.layers import checked_sizes
 from cocite.encoder.model import ADAPTERS, Encoder, readable
-from cocite.encoder.weights import checked_sizes
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
@@ -130,15 +136,12 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
     with readable(place):
         checked_sizes(place / WEIGHTS)
         adapter = new_adapter(encoder, name, config["reduction_factor"])
-        adapter.load_state_dict(dict(_named(load_file(place / WEIGHTS))))
+        weights = load_file(place / WEIGHTS)
+        matches = {name: WEIGHT.search(name) for name in weights}  # what no bottleneck has keeps its name
+        adapter.load_state_dict(
+            {".".join(m.groups()) if (m := matches[name]) else name: weights[name] for name in weights}
+        )
     return adapter
-
-
-def _named(weights: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-    """The weights by their names in an `Adapter`; those that no bottleneck has keep theirs."""
-    for name, weight in weights.items():
-        found = WEIGHT.search(name)
-        yield ".".join(found.groups()) if found else name, weight
 
 
 def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
@@ -166,3 +169,47 @@ def _library_name(encoder: Encoder, adapter: str, key: str) -> str:
     inner = "adapter_down.0" if linear == "down" else "adapter_up"
     prefix = encoder.transformer.base_model_prefix
     return f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter}.{inner}.{kind}"
+
+
+def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
+    """Let the weights learn that the settings name, and no others; what is new is drawn from the seed.
+
+    A pooler comes after the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
+    has none of the weights.
+    """
+    if isinstance(settings.trainable, BiasTerms):
+        for name, weight in encoder.named_parameters():
+            weight.requires_grad_(name.endswith("bias"))
+    elif isinstance(settings.trainable, LowRank):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "lora"))
+            from peft import LoraConfig, get_peft_model
+
+            rank, alpha = settings.trainable.rank, settings.trainable.alpha
+            additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules="all-linear")
+            encoder.transformer = get_peft_model(encoder.transformer, additions)
+        if encoder.dense is not None:
+            encoder.dense.requires_grad_(False)
+    elif isinstance(settings.trainable, Bottlenecks):
+        if encoder.adapter is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derive_seed(seed, "adapter"))
+                switch_on(encoder, new_adapter(encoder, settings.trainable.name, settings.trainable.reduction))
+        encoder.requires_grad_(False)
+        encoder.adapter.requires_grad_(True)
+    for name, weight in encoder.named_parameters():
+        if "pooler." in name:
+            weight.requires_grad_(False)
+    if not learned_weights(encoder):
+        raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
+
+
+def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights of a module that learn, by name."""
+    return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
+
+
+def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
+    """Add low-rank additions to the weights that they belong to; leave encoders without them as they are."""
+    if isinstance(settings.trainable, LowRank):
+        encoder.transformer = encoder.transformer.merge_and_unload()

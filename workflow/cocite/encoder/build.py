@@ -17,15 +17,15 @@ import typer
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Queries, Seed
 from cocite.core.randomness import derive_seed
-from cocite.core.tables.files import atomic_path, scan_table
+from cocite.core.tables.files import scan_table
 from cocite.core.tables.splits import read_kept_out
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.fields import as_text, write_reading
 from cocite.encoder.model import kept_of, save_encoder
-from cocite.encoder.prompts import write_prompts
+from cocite.encoder.tokens import as_text, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 CHARACTERS = 1000
@@ -83,7 +83,6 @@ def build_encoder(
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
         save_encoder(bert, folder, card=card, **kept_of(settings))
-        write_prompts(folder, settings)
         write_reading(folder, settings)
 
 

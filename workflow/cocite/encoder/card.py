@@ -42,18 +42,15 @@ USE_OF_SPACES = """
 
 The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
 
-    of_aspect = SentenceTransformer("this folder/aspects/{first}")"""
+    """
+USE_OF_SPACE = """of_aspect = SentenceTransformer("this folder/aspects/{first}")"""
+USE_OF_SPACE_BY_SENTENCE = """vectors = embed_papers("this folder", [PAPER], space="{first}")"""
 USE_BY_SENTENCE = """    from cocite.encoder.papers import embed_papers
 
     vectors = embed_papers("this folder", [PAPER])
 
 sentence-transformers cannot open it: the pooling weighs the sentences of a text by the names of aspects
 (SciAspectWeighted, 2023), and no module of that library does."""
-USE_OF_SPACES_BY_SENTENCE = """
-
-The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
-
-    vectors = embed_papers("this folder", [PAPER], space="{first}")"""
 USE_OF_ADAPTER = """What was trained is the adapter `{name}` alone, in `adapters/{name}`. sentence-transformers opens
 this folder without it. The library adapters switches it on; vectors are pooled from its tokens ({pooling}):
 
@@ -116,18 +113,10 @@ def card_of(
         "Scores on the validation triplets": validated,
         "Libraries": versions,
     }
-    fields = encoder[FIELDS].split(", ") if FIELDS in encoder else TITLE_AND_ABSTRACT
     return CARD.format(
         read=f"the fields {encoder[FIELDS]}" if FIELDS in encoder else "a title and an abstract",
         separator=encoder.get(SEPARATOR, "the tokenizer's separator"),
-        use=_use(
-            encoder["pooling"],
-            settings["trainable"],
-            spaces,
-            fields,
-            separator=encoder.get(SEPARATOR, "model.tokenizer.sep_token"),
-            has_prompts="prompts" in encoder,
-        ),
+        use=_use(encoder, settings["trainable"], spaces),
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
@@ -136,27 +125,21 @@ def card_of(
     )
 
 
-def _use(
-    pooling: str,
-    trainable: Mapping[str, Any],
-    spaces: Sequence[str],
-    fields: Sequence[str],
-    *,
-    separator: str,
-    has_prompts: bool,
-) -> str:
+def _use(encoder: Mapping[str, Any], trainable: Mapping[str, Any], spaces: Sequence[str]) -> str:
     """How the encoder is opened, and the spaces of its aspects, if there are any."""
-    joined = f" + {separator} + ".join(fields)
-    of_document = '], prompt_name="document"' if has_prompts else "]"
-    use, of_spaces = USE.format(joined=joined, of_document=of_document), USE_OF_SPACES
-    if has_prompts:
-        use += USE_OF_PROMPTS
-    if is_by_sentence(pooling):
+    fields = encoder[FIELDS].split(", ") if FIELDS in encoder else TITLE_AND_ABSTRACT
+    joined = f" + {encoder.get(SEPARATOR, 'model.tokenizer.sep_token')} + ".join(fields)
+    opened = USE_OF_SPACE
+    if is_by_sentence(encoder["pooling"]):
         paper = f"({', '.join(fields)})" if len(fields) > 1 else f"({fields[0]},)"
-        use, of_spaces = (text.replace(PAPER, paper) for text in (USE_BY_SENTENCE, USE_OF_SPACES_BY_SENTENCE))
+        use, opened = (text.replace(PAPER, paper) for text in (USE_BY_SENTENCE, USE_OF_SPACE_BY_SENTENCE))
+    elif "prompts" in encoder:
+        use = USE.format(joined=joined, of_document='], prompt_name="document"') + USE_OF_PROMPTS
+    else:
+        use = USE.format(joined=joined, of_document="]")
     if trainable["kind"] == "adapter":
-        use = USE_OF_ADAPTER.format(name=trainable["name"], pooling=pooling)
-    return use + (of_spaces.format(names=", ".join(spaces), first=spaces[0]) if spaces else "")
+        use = USE_OF_ADAPTER.format(name=trainable["name"], pooling=encoder["pooling"])
+    return use + (USE_OF_SPACES.format(names=", ".join(spaces)) + opened.format(first=spaces[0]) if spaces else "")
 
 
 def card_of_untrained(title: str, text: str) -> str:
@@ -194,9 +177,6 @@ def library_versions() -> dict[str, str]:
 
 def _table(heading: str, values: Mapping[str, Any]) -> str:
     """A heading and a table of names and values, in Markdown."""
-    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in values.items())
+    cells = {name: str(value).replace("|", "\\|").replace("\n", " ") for name, value in values.items()}
+    rows = "\n".join(f"| {name} | {cell} |" for name, cell in cells.items())
     return f"## {heading}\n\n| | |\n|---|---|\n{rows}"
-
-
-def _cell(value: Any) -> str:
-    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -1,4 +1,4 @@
-"""What a killed training goes on from, in a folder that Snakemake does not know (see `core/checkpoints.py`).
+"""What a killed training goes on from, in a folder that Snakemake does not know (see `core.checkpoints`).
 
 checkpoint.safetensors  the weights that learn, the optimiser's state and the history after a step
 best.safetensors        the weights that learn, at the smallest validation loss
@@ -15,9 +15,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cocite.core.checksums import checked_path
-from cocite.encoder.learner import Learner
-from cocite.encoder.trainable import learned_weights
+from cocite.core.atomic import checked_path
+from cocite.encoder.adapters import learned_weights
+from cocite.encoder.objective import Learner
 
 BEST, CHECKPOINT, EVENTS = "best.safetensors", "checkpoint.safetensors", "tensorboard"
 

@@ -5,15 +5,21 @@ padding. A window is so many documents that follow each other in the table, with
 says which documents are in it. One thread computes a batch: an embedding that was killed at any moment goes on with the
 batch after the last that is known to be on the disk, and ends with the same bytes. Memory holds one window, however
 many documents there are; their vectors wait in a folder of the state for each adapter
-(`vector_file.py`), and become the table at the end.
+(`VectorFile`), and become the table at the end.
 
 A document without any text gets no vector: it is counted here, and as missing where a score needs it.
+
+vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
+reached.json  how far it has come (`Progress`): all batches before the next one are on the disk
 """
 
+import os
+import time
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -25,28 +31,21 @@ import torch
 import typer
 from numpy.typing import NDArray
 
-from cocite.core.ahead import ahead
-from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
-from cocite.core.errors import InputError
+from cocite.core.atomic import read_json
+from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, write_checked_json
+from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.gpus import take_gpus
 from cocite.core.options import PrecisionOption, State, Threads
-from cocite.core.progress import progress_bar, report
-from cocite.core.space import explain_full_disk
+from cocite.core.progress import ahead, progress_bar, report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import (
-    checked_files,
-    count_rows,
-    vector_column,
-    write_table,
-)
+from cocite.core.tables.files import checked_files, count_rows, vector_column, write_table
 from cocite.encoder.adapters import read_adapter, switch_on
+from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
-from cocite.encoder.documents import Documents
-from cocite.encoder.fields import source_of
+from cocite.encoder.data import Documents, Numbers
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder, rounded
-from cocite.encoder.sentence_wise import Sentences, embed_sums, tokenise_sentences
-from cocite.encoder.tokens import Text, Tokenizer, batches_of_like_length, texts_of, tokenise
-from cocite.encoder.vector_file import VECTORS, VectorFile, open_vectors
+from cocite.encoder.papers import Sentences, embed_sums, tokenise_sentences
+from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
 EMBEDDINGS = {
     "documents": "document_embeddings",
@@ -60,6 +59,9 @@ ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
 NO_ADAPTER = ""
 """The name that stands for the encoder as it is, with no adapter switched on."""
+VECTORS, REACHED = "vectors.bin", "reached.json"
+SECONDS_BETWEEN_SYNCS = 20.0
+BYTES_OF_NUMBER = 4
 
 
 def embed_tables(
@@ -130,7 +132,8 @@ def embed_documents(
         filled = {}
         for adapter in sorted(adapters):
             switch_on(encoder, read_adapter(encoder, model, adapter) if adapter else None)
-            filled[adapter] = stack.enter_context(open_vectors(state / f"adapter-{adapter}", encoder.dimension, WINDOW))
+            filled[adapter] = VectorFile(state / f"adapter-{adapter}", encoder.dimension, WINDOW)
+            stack.enter_context(filled[adapter].file)
             _embed(encoder, files, table, filled[adapter], total, threads)
         declared = TABLES[EMBEDDINGS[table]]
         columns = {key: declared.columns[key].type for key in declared.key}
@@ -145,7 +148,9 @@ def embed_documents(
     remove_state(state)
 
 
-def _embed(encoder: Encoder, files: Sequence[Path], table: str, vectors: VectorFile, total: int, threads: int) -> None:
+def _embed(
+    encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
+) -> None:
     """Fill the file with the vectors that it does not have yet."""
     start = vectors.reached_window
     windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
@@ -161,13 +166,19 @@ def _embed(encoder: Encoder, files: Sequence[Path], table: str, vectors: VectorF
             bar.update(sum(map(len, batches[:done])))
             embedded = workers.map(partial(_embed_rows, encoder, window.tokens), left)
             for some, their_vectors in zip(left, embedded, strict=True):
-                _check_finite(their_vectors, [window.names[place] for place in some])
+                is_finite = np.isfinite(their_vectors).all(axis=1)
+                if not is_finite.all():
+                    name = window.names[some[is_finite.argmin()]]
+                    raise InputError(
+                        f"The encoder gives document {name!r} a vector that is not finite; its weights are broken, or "
+                        "too large for half precision."
+                    )
                 vectors.put(window.rows[some], their_vectors)
                 bar.update(len(some))
             vectors.end_window()
 
 
-def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) -> NDArray[np.float32]:
     if isinstance(tokens, Sentences):
         return embed_sums(encoder, tokens, rows)
     return embed_batch(encoder, tokens, rows)
@@ -187,16 +198,7 @@ def _workers(encoder: Encoder, threads: int) -> Iterator[ThreadPoolExecutor]:
         workers.shutdown(cancel_futures=True)
 
 
-def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
-    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(faulty):
-        raise InputError(
-            f"The encoder gives document {names[faulty[0]]!r} a vector that is not finite; its weights are broken, or "
-            "too large for half precision."
-        )
-
-
-def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: VectorFile) -> Iterator[pa.RecordBatch]:
+def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
     """The rows of the table by an adapter: each document that has a text with its vector."""
     numbered = enumerate(texts)
     while read := list(islice(numbered, ROWS_WRITTEN)):
@@ -213,7 +215,7 @@ class Window:
 
     names: list[Any]
     """Their ids."""
-    rows: NDArray[np.int64]
+    rows: Numbers
     """Their places in the table."""
     tokens: Documents | Sentences
     """Their tokens, by sentence where these are embedded by themselves."""
@@ -237,3 +239,88 @@ def tokenised_windows(
             if tokenizer.reading.sentence_wise
             else tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts]),
         )
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """How far the file is filled."""
+
+    checksums: list[int] = field(default_factory=list)
+    """The CRC-32 of the rows of each window that is done, without zeros at its end."""
+    batches: int = 0
+    """Batches that are done of the next window."""
+    checksum: int = 0
+    """The CRC-32 of their vectors, batch by batch."""
+
+
+class VectorFile:
+    """The file of vectors in a folder, a new one if there is none, and how far it is filled; a window is so many
+    documents."""
+
+    def __init__(self, folder: Path, dimension: int, window: int) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / VECTORS).touch()
+        self.file = file = (folder / VECTORS).open("r+b")
+        self.reached = reached = folder / REACHED
+        self.width = dimension * BYTES_OF_NUMBER
+        self.window = window
+        self.progress = Progress(**read_json(reached)) if reached.exists() else Progress()
+        self.synced_at = time.monotonic()
+        done = self.progress.checksums
+        spoilt = next((number for number, checksum in enumerate(done) if self._checksum(number) != checksum), None)
+        if spoilt is not None:
+            self._begin_again(spoilt)
+        # The checksum of a window leaves zeros at its end out, and so does not show whether they are there.
+        file.truncate(max(file.seek(0, os.SEEK_END), len(self.progress.checksums) * window * self.width))
+
+    @property
+    def reached_window(self) -> int:
+        """The window at work, from 0."""
+        return len(self.progress.checksums)
+
+    def check(self, rows: Sequence[int]) -> None:
+        """Begin the window at work again unless these rows, those of its batches so far, hold what was written."""
+        checksum = 0
+        for row in rows:
+            self.file.seek(row * self.width)
+            checksum = zlib.crc32(self.file.read(self.width), checksum)
+        if checksum != self.progress.checksum:
+            self._begin_again(self.reached_window)
+
+    def put(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of the next batch, of the documents in these rows."""
+        for row, vector in zip(rows.tolist(), vectors, strict=True):
+            self.file.seek(row * self.width)
+            self.file.write(vector.tobytes())
+        self.progress.batches += 1
+        self.progress.checksum = zlib.crc32(vectors.tobytes(), self.progress.checksum)
+        if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            write_checked_json(self.reached, asdict(self.progress))
+            self.synced_at = time.monotonic()
+
+    def end_window(self) -> None:
+        """Count the window at work as done."""
+        self.progress = Progress(checksums=[*self.progress.checksums, self._checksum(self.reached_window)])
+
+    def read(self, rows: Numbers) -> NDArray[np.float32]:
+        """The vectors of these documents, rising and close to one another, rows × dimension."""
+        numbers = self.width // BYTES_OF_NUMBER
+        if len(rows) == 0:
+            return np.empty((0, numbers), dtype=np.float32)
+        self.file.seek(int(rows[0]) * self.width)
+        content = self.file.read((int(rows[-1]) - int(rows[0]) + 1) * self.width)
+        return np.frombuffer(content, dtype=np.float32).reshape(-1, numbers)[rows - rows[0]]
+
+    def _begin_again(self, window: int) -> None:
+        first = window * self.window
+        report(
+            f"{self.file.name}: not all vectors from document {first:,} on are what was written; embedding them again"
+        )
+        self.progress = Progress(checksums=self.progress.checksums[:window])
+
+    def _checksum(self, window: int) -> int:
+        # Behind the last vector of a window, the file may end, or go on with zeros.
+        self.file.seek(window * self.window * self.width)
+        return zlib.crc32(self.file.read(self.window * self.width).rstrip(b"\0"))

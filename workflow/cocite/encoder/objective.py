@@ -1,25 +1,128 @@
-"""What a training learns: the loss of a batch, and how its gradients are computed."""
+"""What a training learns: an encoder with the heads that losses see its vectors through, and the loss of a batch.
 
-from collections.abc import Callable, Iterator, Sequence
+A head maps the vectors of the encoder to where a loss compares them, and learns with it. The projection is dropped in
+the end, so that what it takes the loss to be smaller need not stand in the vectors (SimCLR, Chen et al., 2020). The
+maps to the spaces of aspects stay with the encoder (see `spaces`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.config.models import Comparison
+from cocite.config.aspects import ASPECTS
+from cocite.config.models import TrainingSettings
+from cocite.config.objectives import Comparison
+from cocite.core.errors import InputError
+from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
-from cocite.encoder.batches import Batch, Part
-from cocite.encoder.learner import PROJECTION, Learner
-from cocite.encoder.masking import Masked
-from cocite.encoder.model import computing
+from cocite.encoder.adapters import choose_weights
+from cocite.encoder.batch import Batch, Compared
+from cocite.encoder.masking import Masked, PredictionHead, new_head, open_head, sums_by_document
+from cocite.encoder.model import Encoder, Features, computing
+
+PROJECTION = "projection"
+"""The head that is dropped in the end; each other one has the name of its aspect."""
+
+
+class Learner(nn.Module):
+    """An encoder and its heads, by name."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        heads: Mapping[str, nn.Module] | None = None,
+        prediction: PredictionHead | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = nn.ModuleDict(heads or {})
+        self.prediction = prediction
+        """What predicts masked tokens, where a loss asks for it."""
+
+    def seen_through(self, head: str, vectors: Tensor) -> Tensor:
+        """What the head makes of vectors, documents × its dimension; without such a head, the vectors as they are.
+
+        They may lie on another device than the head, as those of a validation do.
+        """
+        if head not in self.heads:
+            return vectors
+        seen: Tensor = self.heads[head](vectors.to(self.encoder.device))
+        return seen.to(vectors.device)
+
+    def losses_of_tokens(self, features: Features, places: Tensor, tokens: Tensor) -> Tensor:
+        """The cross entropy of each token that is to be predicted, float32; see `masking.Masked`."""
+        hidden: Tensor = self.encoder.transformer(**features).last_hidden_state
+        return cast(PredictionHead, self.prediction).losses(hidden.flatten(0, 1)[places], tokens)
+
+    def losses_of_no_tokens(self) -> Tensor:
+        """The same of no tokens: no numbers, whose gradients are nought."""
+        device, wide = self.encoder.device, self.encoder.transformer.config.hidden_size
+        none = torch.zeros(0, dtype=torch.int64, device=device)
+        return cast(PredictionHead, self.prediction).losses(torch.zeros(0, wide, device=device), none)
+
+    @property
+    def aspects(self) -> dict[str, nn.Linear]:
+        """The maps to the spaces of aspects, in the order of these."""
+        return {name: cast(nn.Linear, self.heads[name]) for name in ASPECTS if name in self.heads}
+
+
+def new_learner(
+    encoder: Encoder,
+    settings: TrainingSettings,
+    seed: int,
+    maps: Mapping[str, nn.Linear | None] = MappingProxyType({}),
+    folder: Path | None = None,
+) -> Learner:
+    """The encoder, with the weights chosen that are to learn, and the heads that the settings ask for.
+
+    `maps` has the aspects of the examples, with the maps that the encoder has already, and `folder` is the encoder's,
+    where the head may lie that it was pre-trained with. What is drawn follows from the seed. Raises `InputError` where
+    the encoder is too small for what is asked, or the examples have no aspects.
+    """
+    if settings.matryoshka and max(settings.matryoshka) >= encoder.dimension:
+        raise InputError(
+            f"Setting matryoshka has {max(settings.matryoshka)}, but the encoder's vectors have only "
+            f"{encoder.dimension} dimensions, which count in any case."
+        )
+    in_aspects = any(each.space == "aspects" for each in settings.comparisons)
+    if in_aspects and not maps:
+        raise InputError(
+            "An objective is in the space of aspects, and the examples have none; see the sampler aspects."
+        )
+    choose_weights(encoder, settings, seed)
+    heads: dict[str, nn.Module] = {}
+    wide = encoder.dimension
+    if settings.projection is not None:
+        with _drawing(seed, PROJECTION):
+            heads[PROJECTION] = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, settings.projection))
+    for aspect, own in maps.items() if in_aspects else ():
+        with _drawing(seed, aspect):
+            heads[aspect] = own or nn.Linear(wide, wide)
+    prediction = None
+    if settings.masked_share is not None:
+        with _drawing(seed, "prediction"):
+            prediction = new_head(encoder.transformer) if folder is None else open_head(folder, encoder.transformer)
+    return Learner(encoder, heads, prediction).to(encoder.device)
+
+
+@contextmanager
+def _drawing(seed: int, head: str) -> Iterator[None]:
+    """Let what is drawn in the block follow from the seed and the name of a head."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "heads", head))
+        yield
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
+    """The loss of the vectors that an encoder gives to the documents of a batch.
 
     It is the sum of some losses, each over the examples and the negatives that it sees, times its weight. The examples
     of each aspect are compared by themselves, in the encoder's space or in that of the aspect, and count by their
@@ -38,7 +141,7 @@ class Objective:
     learner: Learner
     comparisons: Sequence[Comparison]
     """The losses that are added up."""
-    recompute: bool
+    recompute: bool = False
     """Whether each mini-batch is computed twice, so that memory holds one at a time."""
     leading: Sequence[int] = ()
     """Numbers of leading dimensions whose losses are added."""
@@ -82,16 +185,16 @@ class Objective:
         names = [f"{kind} {number + 1}" if kinds.count(kind) > 1 else kind for number, kind in enumerate(kinds)]
         return {name: number for number, name in enumerate(names)}
 
-    def _compare(self, comparison: Comparison, part: Part, vectors: Tensor, predicted: Tensor | None) -> Tensor:
+    def _compare(self, comparison: Comparison, part: Compared, vectors: Tensor, predicted: Tensor | None) -> Tensor:
         """One of the losses, over the examples of an aspect, or over documents."""
         if comparison.loss.sees == "masks":
-            of_tokens: Tensor = comparison.loss(predicted, part.compared)
+            of_tokens: Tensor = comparison.loss(predicted, part)
             return of_tokens
         in_encoder = comparison.space == "encoder"
         seen = self.learner.seen_through(PROJECTION if in_encoder else part.aspect, vectors)
-        total: Tensor = comparison.loss(seen, part.compared)
+        total: Tensor = comparison.loss(seen, part)
         for dimension in self.leading if in_encoder else ():
-            total = total + comparison.loss(vectors[:, :dimension], part.compared)
+            total = total + comparison.loss(vectors[:, :dimension], part)
         return total
 
     def _predict(self, masked: Sequence[Masked], shares: Sequence[int]) -> Tensor:
@@ -108,23 +211,11 @@ class Objective:
         return passed
 
 
-def sums_by_document(losses: Sequence[Tensor], masked: Sequence[Masked], documents: int) -> Tensor:
-    """The sum of the losses of each document's masked tokens, and their number, documents × 2, float32."""
-    of_tokens = torch.cat(list(losses))
-    rows = torch.cat([some.of for some in masked]) if masked else of_tokens.new_zeros(0, dtype=torch.int64)
-    columns = torch.stack([of_tokens, torch.ones_like(of_tokens)], dim=1)
-    return of_tokens.new_zeros(documents, 2).index_add(0, rows, columns)
-
-
-@contextmanager
-def refusing_what_is_not_deterministic(strict: bool) -> Iterator[None]:
-    """Let torch raise in the block, instead of warn, where an operation has no deterministic kernel.
-
-    Attention on a GPU has both kinds of kernels, and torch takes the deterministic backward pass only where it raises.
-    """
-    before = torch.get_deterministic_debug_mode()
-    torch.set_deterministic_debug_mode("error" if strict and before else before)
-    try:
-        yield
-    finally:
-        torch.set_deterministic_debug_mode(before)
+def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:
+    """The objective of a training with these settings."""
+    return Objective(
+        learner=learner,
+        comparisons=settings.comparisons,
+        recompute=settings.mini_batch_tokens is not None,
+        leading=settings.matryoshka or (),
+    )

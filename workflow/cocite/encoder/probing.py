@@ -8,7 +8,7 @@ map takes seconds where a fine-tuning takes minutes to days.
 Memory holds the vectors of the papers in the set, and those alone, however many papers there are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import Parameter
 
-from cocite.config.entries import as_json
 from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
 from cocite.config.probes import MapTraining, described_loss
@@ -32,13 +31,11 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed, Threads
 from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities
-from cocite.core.tables.files import read_table
+from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.core.tables.vectors import vectors_of_papers
-from cocite.encoder.compared import Compared, Role, compared_by
-from cocite.encoder.examples import Numbered, Numbers, numbered_examples
-from cocite.encoder.mixing import Mixture
-from cocite.encoder.schedule import Schedule
+from cocite.encoder.batch import Compared, compared_by
+from cocite.encoder.data import Numbered, Numbers, numbered_examples
+from cocite.encoder.schedule import Mixture, Schedule
 
 TOGETHER = 8
 """Triplets of a query that stay together in a batch of a loss that asks for none: vectors are ready, so that a map sees
@@ -64,14 +61,12 @@ class Ready:
 
     def batch(self, numbers: Numbers) -> tuple[Tensor, Compared]:
         """The vectors of the distinct documents of some examples, and what the examples compare by their places."""
-        queries = self.examples.queries[numbers]
-        (near, near_at), (far, far_at) = (
-            links.places_of(numbers) for links in (self.examples.positives, self.examples.negatives)
-        )
-        positives, negatives = self.examples.positives.documents[near_at], self.examples.negatives.documents[far_at]
-        documents, places = np.unique(np.concatenate([queries, positives, negatives]), return_inverse=True)
-        query, positive, negative = np.split(places, np.cumsum([len(queries), len(positives)]))
-        return self.vectors[documents], compared_by(query, Role(near, positive), Role(far, negative))
+        query = self.examples.queries[numbers]
+        near, far = self.examples.positives.of(numbers), self.examples.negatives.of(numbers)
+        documents, places = np.unique(np.concatenate([query, near.documents, far.documents]), return_inverse=True)
+        query, positive, negative = np.split(places, np.cumsum([len(query), len(near.documents)]))
+        compared = compared_by(query, replace(near, documents=positive), replace(far, documents=negative))
+        return self.vectors[documents], compared
 
 
 def probe_examples(
@@ -93,7 +88,7 @@ def probe_examples(
     asked = list(product(settings.losses, settings.batch_sizes, settings.seeds))
     maps = {}
     for loss, batch_size, number in progress(asked, of="Trained", unit="map"):
-        trained = Trained(described_loss(as_json(loss)), batch_size, number)
+        trained = Trained(described_loss(loss), batch_size, number)
         maps[name_of_map(trained)] = train_map(
             ready, loss, batch_size, settings, seed=derive_seed(seed, "probe", number)
         )
@@ -106,7 +101,7 @@ def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bo
     table = read_table(examples, "training_examples").combine_chunks()
     if most is not None and most < len(table):
         table = table.filter(pa.array(_of_first_queries(table["query"].to_numpy(), most, seed)))
-    numbered = numbered_examples(table, examples)
+    numbered, _ = numbered_examples(table, examples)
     found = torch.from_numpy(_vectors_of(vectors, numbered.ids))
     return Ready(examples=numbered, vectors=found, normalise=normalise)
 

@@ -1,6 +1,8 @@
-"""One training in several processes of a machine: how they are started, who does what, and what all must agree on.
+"""A training in one process of a machine or in several: how it is started, agrees, and stops before its last step.
 
-Torch's elastic launcher starts them. All other functions also work for one process alone, and then cost nothing.
+Torch's elastic launcher starts several processes. The functions by which they agree also work for one process alone,
+and then cost nothing. A training stops by itself where the time of its job is up, or where a signal asks for it. It
+then saves where it stands and ends with an exit status of its own, so that whoever started it starts it again.
 """
 
 import os
@@ -8,11 +10,22 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
 
 import torch
+import typer
 from torch import Tensor, distributed
+
+from cocite.config.models import TrainingSettings
+from cocite.config.origins import read_origin
+from cocite.config.settings import GivenAsJson
+from cocite.core.gpus import take_gpus
+from cocite.core.options import Output, PrecisionOption, Seed, State, Threads, WrittenSettings
+from cocite.core.progress import report
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 """What asks a training to stop: SIGTERM, which Slurm sends before it ends a job, SIGUSR1, which it sends where --signal
@@ -24,6 +37,76 @@ SECONDS_TO_STOP = 120
 SECONDS_BETWEEN_LOOKS = 0.5
 LAUNCHER = "TORCHELASTIC_RUN_ID"
 """The environment variable in which the launcher gives `run_id`, its process id, to the processes that it starts."""
+LARGEST_MARGIN = 300.0
+MARGIN = 0.1
+
+
+def train(
+    sets: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="For each objective: the table training_examples to learn from, the folder of the tokens of its "
+            "documents, the table validation_examples to validate on, and the folder of the tokens of its documents."
+        ),
+    ],
+    encoder: Annotated[Path, typer.Option(help="Folder of the encoder to start from.")],
+    settings: GivenAsJson[TrainingSettings],
+    seed: Seed,
+    training_seed: Annotated[int, typer.Option(help="Number of this training among its repetitions.")],
+    threads: Threads,
+    state: State,
+    output: Output,
+    curves: Annotated[Path, typer.Option(help="Table training_curves to write.")],
+    written_settings: WrittenSettings,
+    events: Annotated[Path, typer.Option(help="Folder of the curves in TensorBoard's format to write.")],
+    time_limit: Annotated[
+        float | None, typer.Option(help="Minutes until the job is ended; the training saves and stops before.")
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="What the model comes from, as JSON: that part of the configuration, for its card."),
+    ] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
+    ] = None,
+    precision: PrecisionOption = "auto",
+    processes: Annotated[
+        int, typer.Option(help="Processes that share the training, each with a GPU of its own where there are any.")
+    ] = 1,
+    teachers: Annotated[
+        str, typer.Option(help="Table graph_embeddings of each graph embedding that teaches, by its name, as JSON.")
+    ] = "{}",
+) -> None:
+    """Fine-tune an encoder on examples; a killed or stopped training goes on where it stood.
+
+    It ends with status 75 where it has stopped before it was done: upon SIGTERM, SIGUSR1 or Ctrl-C, or for the time
+    limit.
+    """
+    started = time.monotonic()
+    if count() == 1:
+        take_gpus(processes)
+        if processes > 1:
+            raise typer.Exit(start(processes, sys.argv[1:]))
+    from cocite.encoder.results import Outputs
+    from cocite.encoder.teachers import read_teachers
+    from cocite.encoder.trainer import inputs_of, train_encoder
+
+    about = read_origin(origin, manifest)
+    try:
+        train_encoder(
+            inputs_of(encoder, sets, read_teachers(teachers)),
+            Outputs(model=output, curves=curves, settings=written_settings, events=events, origin=about),
+            settings,
+            seed=seed,
+            training_seed=training_seed,
+            threads=threads,
+            state=state,
+            precision=precision,
+            stopping=Stopping(seconds_left(time_limit), started),
+        )
+    except Unfinished as stopped:
+        report(str(stopped))
+        raise typer.Exit(UNFINISHED_STATUS) from None
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
@@ -151,3 +234,59 @@ class _Gathered(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return gradient[context.mine], None
+
+
+def seconds_left(minutes: float | None) -> float | None:
+    """The seconds that a job has: those `minutes`, or those until Slurm ends it, whichever are fewer."""
+    limits = [] if minutes is None else [60 * minutes]
+    if "SLURM_JOB_END_TIME" in os.environ:
+        limits.append(float(os.environ["SLURM_JOB_END_TIME"]) - time.time())
+    return min(limits, default=None)
+
+
+class Unfinished(Exception):  # noqa: N818 - not an error: the training is saved, and goes on when it is started again
+    """A training that has stopped before it was done; the message says where."""
+
+
+class Stopping:
+    """When to stop: `seconds` after `started` (as `time.monotonic` has it) less a margin, or upon a signal.
+
+    The margin is a tenth of the time, five minutes at most, and as long again as the longest pause between two steps
+    so far: a validation, or the saving of a checkpoint.
+    """
+
+    def __init__(self, seconds: float | None = None, started: float | None = None) -> None:
+        started = time.monotonic() if started is None else started
+        self.deadline = None if seconds is None else started + seconds - min(LARGEST_MARGIN, MARGIN * seconds)
+        self.longest_pause = 0.0
+        self.asked_at = time.monotonic()
+        self.signal: signal.Signals | None = None
+
+    def reason(self) -> str | None:
+        """Why to stop now; None to go on. It is called after each step, and all processes get the same answer."""
+        now = time.monotonic()
+        self.longest_pause = max(self.longest_pause, now - self.asked_at)
+        self.asked_at = now
+        late = self.deadline is not None and now + self.longest_pause > self.deadline
+        return self.asked() or ("the time of its job is nearly up" if any_of(late) else None)
+
+    def asked(self) -> str | None:
+        """Which signal has asked to stop; None if none has. All processes call it together, and get the same answer."""
+        if not any_of(self.signal is not None):
+            return None
+        return "it was asked to" if self.signal is None else f"it was sent {self.signal.name}"
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take the signals as requests to stop, as long as the block lasts; a second Ctrl-C interrupts at once."""
+        before = {number: signal.signal(number, self._asked) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number)

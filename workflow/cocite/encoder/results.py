@@ -18,16 +18,16 @@ from torch import nn
 
 from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import TITLE_AND_ABSTRACT
+from cocite.core.atomic import atomic_path, write_json
 from cocite.core.progress import progress_bar, report
-from cocite.core.tables.files import atomic_path, write_json, write_table
+from cocite.core.tables.files import write_table
 from cocite.encoder import processes
 from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import FIELDS, SEPARATOR, card_of, library_versions
 from cocite.encoder.checkpoints import History
-from cocite.encoder.fields import Reading
 from cocite.encoder.model import Encoder, save_trained
-from cocite.encoder.prompts import Prompts
 from cocite.encoder.spaces import save_spaces
+from cocite.encoder.tokens import Reading
 
 CURVES = {
     "loss": "training_loss",
@@ -151,7 +151,6 @@ def write_results(
             "longest text": f"{encoder.tokenizer.max_length} tokens; what is longer is cut",
             "dimension": encoder.dimension,
             **_said_of_reading(encoder.tokenizer.reading),
-            **_lengths_and_prompts(encoder.tokenizer.prompts),
         },
         best={"step": best["step"], **_curves_in(best)},
         spaces=[*spaces, *([CONCATENATED] if spaces else [])],
@@ -165,18 +164,15 @@ def write_results(
 
 
 def _said_of_reading(reading: Reading) -> dict[str, str]:
-    """What the card says of the fields of a document, and of what joins them; nothing of what is usual."""
-    fields = {} if reading.fields == TITLE_AND_ABSTRACT else {FIELDS: ", ".join(reading.fields)}
-    return fields if reading.separator is None else fields | {SEPARATOR: repr(reading.separator)}
-
-
-def _lengths_and_prompts(prompts: Prompts) -> dict[str, str]:
-    """What the card says of short queries; nothing where they are read like documents."""
-    said = {}
-    if prompts.query or prompts.document:
-        said["prompts"] = f"{prompts.query!r} before short queries, {prompts.document!r} before documents"
-    if prompts.query_max_length is not None:
-        said["longest short query"] = f"{prompts.query_max_length} tokens; what is longer is cut"
+    """What the card says of the texts that the encoder reads; nothing of what is usual."""
+    said = {} if reading.fields == TITLE_AND_ABSTRACT else {FIELDS: ", ".join(reading.fields)}
+    if reading.separator is not None:
+        said[SEPARATOR] = repr(reading.separator)
+    if reading.query_prompt or reading.document_prompt:
+        query, document = reading.query_prompt, reading.document_prompt
+        said["prompts"] = f"{query!r} before short queries, {document!r} before documents"
+    if reading.query_max_length is not None:
+        said["longest short query"] = f"{reading.query_max_length} tokens; what is longer is cut"
     return said
 
 

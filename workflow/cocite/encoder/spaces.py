@@ -8,7 +8,7 @@ Vectors are mapped by NumPy, and torch is imported by what trains maps alone: it
 of a small benchmark.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -18,14 +18,15 @@ import typer
 from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
+from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output
-from cocite.core.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
+from cocite.core.tables.files import open_table, vector_column, vectors_of, write_table
 
 if TYPE_CHECKING:
     from torch import nn
 
-DENSE, WEIGHTS = "2_Dense", "model.safetensors"
+MAP, WEIGHTS = "2_Dense", "model.safetensors"
 ROWS_AT_ONCE = 4096
 """Vectors that are mapped together."""
 
@@ -58,7 +59,7 @@ def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
 
     if name not in spaces_in(folder):
         raise InputError(f"{folder}: has no space {name}; it has {', '.join(spaces_in(folder)) or 'none'}.")
-    place = folder / SPACES / name / DENSE
+    place = folder / SPACES / name / MAP
     try:
         weights = load_file(place / WEIGHTS)
         found = LinearMap(weights["linear.weight"], weights["linear.bias"])
@@ -96,7 +97,7 @@ def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
     """The map of a space as a layer that learns on; raises what `read_map` raises."""
     import torch
 
-    from cocite.encoder.dense import linear_of
+    from cocite.encoder.layers import linear_of
 
     weight, bias = map(torch.from_numpy, read_map(folder, name, dimension))
     return linear_of(weight, bias)
@@ -104,27 +105,21 @@ def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
 
 def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
     """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
-    from cocite.encoder.dense import TYPE, Dense, save_dense
+    import torch
+
+    from cocite.encoder.layers import DENSE, Dense, linear_of, save_dense
     from cocite.encoder.model import CARD
 
+    weights, biases = zip(*((linear.weight.detach(), linear.bias.detach()) for linear in maps.values()), strict=True)
+    concatenated = linear_of(torch.cat(weights), torch.cat(biases))
     modules = read_json(folder / "modules.json")
     number = len(modules)
-    for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():
+    for name, linear in {**maps, CONCATENATED: concatenated}.items():
         place = folder / SPACES / name
         place.mkdir(parents=True)
         for file in sorted(folder.iterdir()):
             if file.name not in (SPACES, CARD, "modules.json"):
                 (place / file.name).symlink_to(Path("..", "..", file.name))
-        last = {"idx": number, "name": str(number), "path": DENSE, "type": TYPE}
+        last = {"idx": number, "name": str(number), "path": MAP, "type": DENSE}
         write_json(place / "modules.json", [*modules, last])
-        save_dense(Dense(linear), place / DENSE)
-
-
-def concatenated(maps: Iterable["nn.Linear"]) -> "nn.Linear":
-    """One map to the vectors of several, one after the other."""
-    import torch
-
-    from cocite.encoder.dense import linear_of
-
-    weights, biases = zip(*((linear.weight.detach(), linear.bias.detach()) for linear in maps), strict=True)
-    return linear_of(torch.cat(weights), torch.cat(biases))
+        save_dense(Dense(linear), place / MAP)

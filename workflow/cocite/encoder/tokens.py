@@ -1,10 +1,10 @@
-"""The text of a document, its tokens, and those of some documents as what the transformer takes.
+"""The text of a document or of a short query, and its tokens.
 
-A document is its title and abstract, or the fields that the encoder reads, joined by the tokenizer's own separator or
-another that the encoder names; or sentence by sentence, each with the tokens that a text starts and ends with. Its
-tokens are those that transformers gives it, from the same file and by the same underlying library, which loads in a
-tenth of the time. Documents that the transformer takes together are of like length, and padded to the longest, or
-packed without padding.
+An encoder reads title and abstract, or the fields that it names, joined by a separator and behind a prompt; or sentence
+by sentence, each with the tokens that a text starts and ends with. What it reads lies in its folder and travels with
+it, prompts where sentence-transformers looks for them. Venue, authors and year are looked up by the document's id in a
+second table. Tokens are those that transformers gives, from the same file and by the same underlying library, which
+loads in a tenth of the time.
 """
 
 from array import array
@@ -16,41 +16,111 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import torch
+import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
-from torch import Tensor
 
+from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
+from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Threads
+from cocite.core.progress import report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import atomic_path, checked_files, open_table, read_json
+from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
-from cocite.encoder.documents import Documents, Rows, documents_in, documents_of
-from cocite.encoder.fields import FurtherFields, Reading, Values, read_reading, source_of
-from cocite.encoder.prompts import Prompts, read_prompts
+from cocite.encoder.data import Documents, documents_of
 
+FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
+"""Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
+IS_QUERY = "is_query"
+"""The column that marks short queries among documents, where there are any."""
 ROWS_READ = 1024
 """Rows of a table of documents that are read together."""
-ROW = 128
-"""A row of packed documents is a multiple of so many tokens long: products of matrices are fastest so, and memory is
-used again by rows of the same length."""
+ROWS_LOOKED_UP = 10_000
+"""Rows of a table with further fields that are read together."""
 TEXTS_IN_CALL = 1000
 """Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
 
+Values = dict[str, str | None]
+"""The text of each further field of a document; None where it has none."""
 
-IS_QUERY = "is_query"
-"""The column that marks short queries among documents, where there are any."""
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How an encoder reads documents and short queries."""
+
+    fields: tuple[str, ...] = TITLE_AND_ABSTRACT
+    """The fields of a document, in their order."""
+    sentence_wise: bool = False
+    """Whether sentences are embedded by themselves."""
+    separator: str | None = None
+    """What stands between the fields; None for the tokenizer's separator."""
+    query_prompt: str = ""
+    """Before a short query."""
+    document_prompt: str = ""
+    """Before a document, such as a title and an abstract."""
+    query_max_length: int | None = None
+    """Tokens of a short query at most, those of its prompt and the special ones among them; None for as many as a
+    document has."""
+
+    @property
+    def further(self) -> list[str]:
+        """The fields beside title and abstract."""
+        return [name for name in self.fields if name not in TITLE_AND_ABSTRACT]
 
 
-def joined_text(parts: Iterable[str | None], separator: str) -> str:
-    """Title, abstract and what may follow, whichever are not empty, joined by the separator."""
-    return separator.join(filled(parts))
+def write_reading(folder: Path, settings: EncoderSettings) -> None:
+    """Write what the settings say into the folder of an encoder; nothing where they say nothing."""
+    prompts = settings.prompts
+    if prompts is not None:
+        of_each = {"query": prompts.query or "", "document": prompts.document or ""}
+        write_json(folder / PROMPTS, {"prompts": of_each, "default_prompt_name": None})
+    if settings.query_max_length is not None:
+        write_json(folder / QUERIES, {"max_length": settings.query_max_length})
+    if settings.text is not None or settings.sentence_wise or settings.separator is not None:
+        said = {"fields": list(settings.text or TITLE_AND_ABSTRACT), "sentence_wise": bool(settings.sentence_wise)}
+        separator = {} if settings.separator is None else {"separator": settings.separator}
+        write_json(folder / FIELDS, said | separator)
+
+
+def read_reading(folder: Path) -> Reading:
+    """What the folder of an encoder says; title and abstract as one text where it says nothing."""
+    said, prompts, queries = (
+        read_json(folder / name) if (folder / name).is_file() else {} for name in (FIELDS, PROMPTS, QUERIES)
+    )
+    of_each = prompts.get("prompts", {})
+    return Reading(
+        fields=tuple(said.get("fields", TITLE_AND_ABSTRACT)),
+        sentence_wise=said.get("sentence_wise", False),
+        separator=said.get("separator"),
+        query_prompt=of_each.get("query", ""),
+        document_prompt=of_each.get("document", ""),
+        query_max_length=queries.get("max_length"),
+    )
+
+
+class Text(NamedTuple):
+    """What a row of a table of documents says."""
+
+    id: Any
+    text: str
+    """Its text with the prompt; empty where it has none."""
+    is_query: bool
+    """Whether it is a short query."""
+    sentences: tuple[str, ...] = ()
+    """Its sentences, each with the prompt, where they are embedded by themselves."""
 
 
 def filled(parts: Iterable[str | None]) -> list[str]:
     """The parts that are not empty, without the space around them."""
     return [part.strip() for part in parts if part and part.strip()]
+
+
+def sentences_of(text: str | None) -> list[str]:
+    """The sentences of a text in English."""
+    from sentencex import segment
+
+    return list(segment("en", text or ""))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,44 +138,26 @@ class Tokenizer:
     """Tokens of a text at most, the special ones among them."""
     sentence: int | None = None
     """Token id that each sentence starts with; None where texts are not split into sentences."""
-    prompts: Prompts = Prompts()
-    """What texts begin with."""
     reading: Reading = Reading()
-    """Which fields a document is read as."""
+    """What it reads of a document."""
     of_queries: Any = None
     """A backend that cuts texts to the length of short queries; None where these are as long as documents."""
     mask: int | None = None
     """Token id of the mask, which stands for a token that is to be predicted; None where there is none."""
 
     @property
-    def special(self) -> list[int]:
-        """The ids of the tokens that stand for no piece of a text."""
-        return sorted(id for id, token in self.backend.get_added_tokens_decoder().items() if token.special)
-
-    @property
     def frame(self) -> tuple[int, int]:
         """How many tokens every document starts with, those of its prompt among them, and how many it ends with."""
-        prompt = self.backend.encode(self.prompts.of(is_query=False), add_special_tokens=False)
+        prompt = self.backend.encode(self.reading.document_prompt, add_special_tokens=False)
         encoded = self.backend.encode("a")
         of_text = np.flatnonzero(np.array(encoded.special_tokens_mask) == 0)
         return len(prompt.ids) + int(of_text[0]), len(encoded.ids) - 1 - int(of_text[-1])
 
-    def text_of(self, title: str | None, *others: str | None, is_query: bool = False) -> str:
-        """The text of a title and an abstract, and what may follow; empty where all of them are.
-
-        A prompt goes before it. Where texts are split, the title is a sentence, and the separator ends a sentence and
-        starts the next one.
-        """
-        if self.sentence is not None:
-            others = tuple(chain.from_iterable(map(sentences_of, others)))
-        text = joined_text((title, *others), self.separator)
-        return self.prompts.of(is_query=is_query) + text if text else ""
-
     def parts_of(self, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> list[str]:
         """What the text of a document is joined from: the fields that are read, and what a task adds to them.
 
-        Where texts are split, the abstract and what is added are sentences. What is among the further fields is not
-        added again.
+        Where texts are split, the abstract and what is added are sentences, and the separator ends a sentence and
+        starts the next one. What is among the further fields is not added again.
         """
         splits = self.sentence is not None or self.reading.sentence_wise
         parts = list[str | None]()
@@ -118,17 +170,19 @@ class Tokenizer:
                 parts += sentences_of(each) if splits else [each]
         return filled(parts)
 
-    def document(self, id: Any, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> "Text":
+    def document(self, id: Any, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> Text:
         """The text of a document that is no short query."""
-        parts, prompt = self.parts_of(fields, more), self.prompts.of(is_query=False)
+        parts, prompt = self.parts_of(fields, more), self.reading.document_prompt
         text = prompt + self.separator.join(parts) if parts else ""
         sentences = tuple(prompt + part for part in parts) if self.reading.sentence_wise else ()
         return Text(id, text, False, sentences)
 
-    def short_query(self, id: Any, text: str | None, *others: str | None) -> "Text":
-        """The text of a short query."""
-        found = self.text_of(text, *others, is_query=True)
-        return Text(id, found, True, (found,) if self.reading.sentence_wise and found else ())
+    def short_query(self, id: Any, text: str | None, *others: str | None) -> Text:
+        """The text of a short query; where texts are split, what follows its first part is sentences."""
+        further = chain.from_iterable(map(sentences_of, others)) if self.sentence is not None else others
+        parts = filled((text, *further))
+        query = self.reading.query_prompt + self.separator.join(parts) if parts else ""
+        return Text(id, query, True, (query,) if self.reading.sentence_wise and query else ())
 
     def __call__(self, texts: Sequence[str], are_queries: Sequence[bool] = ()) -> Iterator[NDArray[np.int32]]:
         """Yield the token ids of each text, special ones too; without `are_queries`, no text is a short query."""
@@ -139,29 +193,21 @@ class Tokenizer:
     def _encoded(self, texts: list[str], are_queries: Sequence[bool]) -> list[NDArray[np.int32]]:
         if self.of_queries is None or not any(are_queries):
             return [np.array(text.ids, dtype=np.int32) for text in self.backend.encode_batch_fast(texts)]
-        found: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(texts)
+        encoded: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(texts)
         for backend, of_queries in ((self.backend, False), (self.of_queries, True)):
             rows = [row for row, is_query in enumerate(are_queries) if is_query == of_queries]
             for row, text in zip(rows, backend.encode_batch_fast([texts[row] for row in rows]), strict=True):
-                found[row] = np.array(text.ids, dtype=np.int32)
-        return found
-
-
-def sentences_of(text: str | None) -> list[str]:
-    """The sentences of a text in English."""
-    from sentencex import segment
-
-    return list(segment("en", text or ""))
+                encoded[row] = np.array(text.ids, dtype=np.int32)
+        return encoded
 
 
 def open_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in an encoder's folder. Raises `InputError` if there is none, or none with a vocabulary."""
-    settings, prompts = read_json(folder / "tokenizer_config.json"), read_prompts(folder)
+    settings, reading = read_json(folder / "tokenizer_config.json"), read_reading(folder)
     backend = _open_backend(folder, settings["model_max_length"])
-    separator, padding, first, mask = (
-        _content(settings.get(f"{name}_token")) for name in ("sep", "pad", "cls", "mask")
-    )
-    reading = read_reading(folder)
+    named = (settings.get(f"{name}_token") for name in ("sep", "pad", "cls", "mask"))
+    # A special token is text, or an object that has the text in it.
+    separator, padding, first, mask = (token["content"] if isinstance(token, dict) else token for token in named)
     splits = poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
@@ -170,10 +216,9 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         separator=f"{separator}{first}" if splits else reading.separator or separator or " ",
         padding=(backend.token_to_id(padding) if padding else None) or 0,
         max_length=settings["model_max_length"],
-        sentence=backend.token_to_id(first) if splits and first else None,
-        prompts=prompts,
+        sentence=backend.token_to_id(first) if splits else None,
         reading=reading,
-        of_queries=_open_backend(folder, prompts.query_max_length) if prompts.query_max_length else None,
+        of_queries=_open_backend(folder, reading.query_max_length) if reading.query_max_length else None,
         mask=backend.token_to_id(mask) if mask else None,
     )
 
@@ -228,143 +273,110 @@ def tokenise_table(
             np.save(folder / f"{name}.npy", np.array(numbers))
 
 
-def open_tokens(folder: Path) -> tuple[NDArray[np.int64], Documents]:
-    """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
-    ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
-    tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
-    return ids, documents_in(tokens, lengths)
-
-
-class Text(NamedTuple):
-    """What a row of a table of documents says."""
-
-    id: Any
-    text: str
-    """Its text with the prompt; empty where it has none."""
-    is_query: bool
-    """Whether it is a short query."""
-    sentences: tuple[str, ...] = ()
-    """Its sentences, each with the prompt, where they are embedded by themselves."""
-
-
 def texts_of(
     files: Sequence[Path], tokenizer: Tokenizer, table: str, papers: Sequence[Path] = (), *, tells: bool = True
 ) -> Iterator[Text]:
     """The text of each row of a table of documents, in its order; reports what lacks further fields if it `tells`."""
+    [key] = TABLES[table].key
+    names = [key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
     for file in files:
         source = source_of(file, table, papers) if tokenizer.reading.further else None
         further = FurtherFields(source, tokenizer.reading.further)
-        yield from _texts_in(file, tokenizer, table, further)
+        opened = open_table(file, table)
+        marks = {IS_QUERY} & set(opened.schema_arrow.names)
+        for batch in opened.iter_batches(ROWS_READ, columns=[*names, *marks]):
+            columns = (batch.column(name).to_pylist() for name in names)
+            are_queries = batch.column(IS_QUERY).to_pylist() if marks else [False] * len(batch)
+            is_document = pa.array([not is_query for is_query in are_queries], pa.bool_())
+            values = iter(further.of(batch.column(key).filter(is_document)))
+            for is_query, document, title, abstract, *more in zip(are_queries, *columns, strict=True):
+                if is_query:
+                    yield tokenizer.short_query(document, title, abstract, *chain(*more))
+                else:
+                    fields = {"title": title, "abstract": abstract, **next(values)}
+                    yield tokenizer.document(document, fields, chain(*more))
         if tells and source is not None:
             further.tell(table)
 
 
-def _texts_in(file: Path, tokenizer: Tokenizer, table: str, further: FurtherFields) -> Iterator[Text]:
-    [key] = TABLES[table].key
-    names = [key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
-    opened = open_table(file, table)
-    asked = [*names, *({IS_QUERY} & set(opened.schema_arrow.names))]
-    for batch in opened.iter_batches(ROWS_READ, columns=asked):
-        columns = (batch.column(name).to_pylist() for name in names)
-        are_queries = batch.column(IS_QUERY).to_pylist() if IS_QUERY in asked else [False] * len(batch)
-        is_document = pa.array([not is_query for is_query in are_queries], pa.bool_())
-        values: Iterator[Values] = iter(further.of(batch.column(key).filter(is_document)))
-        for is_query, document, title, abstract, *more in zip(are_queries, *columns, strict=True):
-            if is_query:
-                yield tokenizer.short_query(document, title, abstract, *chain(*more))
-            else:
-                fields = {"title": title, "abstract": abstract, **next(values)}
-                yield tokenizer.document(document, fields, chain(*more))
+def as_text(value: Any) -> str | None:
+    """A field as text: the names of authors with commas between them, a year in digits."""
+    if isinstance(value, list):
+        value = ", ".join(name for name in value if name)
+    return None if value is None else str(value).strip() or None
 
 
-def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:
-    """Documents of these lengths in batches of at most so many tokens, or of one document, with little padding.
+def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple[Path, str] | None:
+    """The file that has the further fields of a file of documents, and the name of its table; none for brought texts.
 
-    The longest come first, so that a lack of memory shows at the start.
+    Those of papers stand with them, those of examples in the bucket of `papers` with the same name, and those of a
+    benchmark beside its documents. Raises `InputError` where that bucket is not given.
     """
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        end = start + max(1, tokens // max(1, int(lengths[order[start]])))
-        yield order[start:end]
-        start = end
+    match table:
+        case "papers":
+            return documents, "papers"
+        case "documents":
+            return documents.with_name("document_fields.parquet"), "document_fields"
+        case "sampled_texts":
+            return None
+    for bucket in papers:
+        if bucket.name == documents.name:
+            return bucket, "papers"
+    raise InputError(
+        f"{documents}: the encoder reads fields that stand in the table papers, whose bucket {documents.name} is not "
+        "given."
+    )
 
 
-def mini_batches_of_like_length(lengths: Rows, *, start: int, most: int | None = None) -> list[Rows]:
-    """Documents of these lengths cut into the mini-batches that cost least, the longest documents first.
+class FurtherFields:
+    """Looks up the further fields of documents that come in the order of their ids, in a table that is read once."""
 
-    A mini-batch of n documents whose longest has l tokens costs n · l + `start`, and n · l is at most `most`, unless n
-    is 1. The best cut of the first n documents is the best over all last mini-batches (dynamic programming, as for
-    breaking lines).
-    """
-    order = np.argsort(-lengths, kind="stable")
-    longest = lengths[order]
-    cost = np.zeros(len(order) + 1)
-    first = np.zeros(len(order) + 1, dtype=np.int64)
-    for end in range(1, len(order) + 1):
-        starts = np.arange(end)
-        sizes = (end - starts) * longest[:end]  # they fall, since the longest come first
-        starts = starts[0 if most is None else min(end - 1, int(np.count_nonzero(sizes > most))) :]
-        costs = cost[starts] + sizes[starts] + start
-        best = int(costs.argmin())
-        cost[end], first[end] = costs[best], starts[best]
-    mini_batches = []
-    end = len(order)
-    while end:
-        mini_batches.append(order[first[end] : end])
-        end = int(first[end])
-    return mini_batches[::-1]
+    def __init__(self, source: tuple[Path, str] | None, names: Sequence[str]) -> None:
+        """Open the table. Raises `InputError` where it lacks one of the fields."""
+        self.names = names
+        self.missing = dict.fromkeys(names, 0)
+        """How many of the documents that were looked up lack each field."""
+        self.looked_up = 0
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._held: pa.Table | None = None
+        if source is None:
+            return
+        path, table = source
+        file = open_table(path, table)
+        for name in names:
+            if name not in file.schema_arrow.names:
+                raise InputError(f"{path}: has no column {name}, which the encoder reads; set corpus.{name}: true.")
+        [self._key] = TABLES[table].key
+        self._batches = file.iter_batches(ROWS_LOOKED_UP, columns=[self._key, *names])
+        self._held = file.schema_arrow.empty_table().select([self._key, *names])
 
+    def of(self, ids: pa.Array) -> list[Values]:
+        """The fields of the documents with these ids, which rise from call to call; those that it lacks are None.
 
-def runs_of(lengths: Rows, most: int | None) -> list[slice]:
-    """Documents of these lengths, in their order, cut into runs of at most so many tokens, or of one document."""
-    ends = np.cumsum(lengths)
-    runs, start = [], 0
-    while start < len(lengths):
-        before = int(ends[start - 1]) if start else 0
-        end = len(lengths) if most is None else int(np.searchsorted(ends, before + most, "right"))
-        runs.append(slice(start, max(start + 1, end)))
-        start = runs[-1].stop
-    return runs
+        What is held is the rows that were read and have not been asked for.
+        """
+        if self._held is None or len(ids) == 0:
+            return [{} for _ in range(len(ids))]
+        last, read = ids[-1], [self._held]
+        reached = self._held[self._key][-1] if len(self._held) else None
+        while reached is None or pc.less(reached, last).as_py():
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            reached = batch[self._key][-1]
+            wanted = pc.or_(pc.is_in(batch[self._key], value_set=ids), pc.greater(batch[self._key], last))
+            read.append(pa.Table.from_batches([batch.filter(wanted)]))
+        rows = pa.concat_tables(read).combine_chunks()
+        places = pc.index_in(ids, value_set=rows[self._key].combine_chunks())
+        self._held = rows.filter(pc.greater(rows[self._key], last))
+        fields = rows.select(self.names).take(places).to_pylist()
+        values = [{name: as_text(value) for name, value in row.items()} for row in fields]
+        self.looked_up += len(values)
+        for name in self.names:
+            self.missing[name] += sum(row[name] is None for row in values)
+        return values
 
-
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """A copy on a device. From pinned memory a GPU takes it when it gets there, and the CPU goes on."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
-
-
-def moved_features(features: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    """What the transformer takes of some documents, on a device."""
-    return {name: moved(value, device) if isinstance(value, Tensor) else value for name, value in features.items()}
-
-
-def features_of(documents: Documents, rows: Rows, padding: int) -> dict[str, Any]:
-    """What the transformer takes: token ids and attention mask of some documents, padded."""
-    ids, mask = documents.padded(rows, padding)
-    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
-
-
-def packed(documents: Documents, rows: Rows, *, first_position: int = 0) -> dict[str, Any]:
-    """What the transformer takes: the token ids of some documents in one row, and where each document starts.
-
-    A document of filling comes last, which makes the row a multiple of `ROW` long. The names are those by which
-    transformers knows packed documents.
-    """
-    filling = ROW - documents.lengths[rows].sum() % ROW
-    lengths = np.append(documents.lengths[rows], filling)
-    ends = np.cumsum(lengths)
-    ids = np.concatenate([*(documents[row] for row in rows), np.zeros(filling, dtype=np.int32)])
-    positions = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-    positions[-filling:] = 0
-    return {
-        "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
-        "position_ids": torch.from_numpy(first_position + positions)[None],
-        "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
-        "max_length_q": int(lengths.max()),
-    }
-
-
-def _content(token: Any) -> str | None:
-    """A special token, which is text or an object that has the text in it."""
-    found: str | None = token["content"] if isinstance(token, dict) else token
-    return found
+    def tell(self, documents: str) -> None:
+        """Report how many documents lack each field."""
+        for name, count in self.missing.items():
+            report(f"{name}: {count} of {self.looked_up} {documents} have none; it is left out of their texts.")

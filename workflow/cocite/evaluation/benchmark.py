@@ -5,17 +5,43 @@ compare words read the texts; the other tables say which documents a task is abo
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
-from cocite.config.benchmarks import declared
+from cocite.config.benchmarks import declared, names
+from cocite.config.runs import scored_runs
+from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.core.atomic import write_json
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import open_table, write_json, write_omissions, write_table
+from cocite.core.tables.files import open_table, write_omissions, write_table
+
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
+TaskNames = Annotated[
+    str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+]
+ScoredTasks = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
+KindName = Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.config.benchmarks.")]
+Metrics = Annotated[
+    str,
+    typer.Option(help="Metrics of the tasks instead of the declared ones, with commas between them; empty for those."),
+]
+Suites = Annotated[
+    GivenAsJson[Mapping[str, Sequence[str]]],
+    typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.'),
+]
+RunNames = Annotated[
+    str, typer.Option(help="Models and baselines with a seed, such as cocite-1, with commas between them.")
+]
+RankAlone = Annotated[
+    str,
+    typer.Option(help="Those of the runs that only rank, and have scores on ranking tasks alone; commas between them."),
+]
 
 Document = tuple[str | None, str | None, tuple[str, ...], str | None]
 """Title, abstract, what the text holds after them, and field of study."""
@@ -76,10 +102,6 @@ class Benchmark:
         """The names of the tasks that there is anything of."""
         return {*self.judgements, *self.signatures, *(name for name, _ in self.labels)}
 
-    def holds(self, task: Task) -> bool:
-        """Whether there is anything of a task."""
-        return task.name in self.tasks
-
     def queries_alone(self, task: Task) -> set[str]:
         """The queries of a search that are not among the documents which are searched."""
         if task.format != "search":
@@ -110,6 +132,21 @@ class Benchmark:
         return candidates | {name for row in self.clicks.get(task.name, ()) for name in (row.query, row.candidate)}
 
 
+def with_metrics(tasks: Iterable[Task], metrics: str) -> list[Task]:
+    """Tasks with these metrics, which commas separate, instead of the declared ones, if there are any."""
+    return [replace(task, metrics=tuple(names(metrics)) or task.metrics) for task in tasks]
+
+
+def tasks_of_suites(suites: Mapping[str, Sequence[str]], metrics: str = "") -> dict[str, list[Task]]:
+    """The tasks of each suite."""
+    return {suite: with_metrics(map(declared, tasks), metrics) for suite, tasks in suites.items()}
+
+
+def files_of_runs(folder: Path, suites: Mapping[str, Sequence[Task]], runs: str, rank_alone: str) -> list[Path]:
+    """The table of each run on each suite that it can be scored on."""
+    return [folder / suite / f"{run}.parquet" for suite, run in scored_runs(suites, names(runs), names(rank_alone))]
+
+
 def read_task(task: Task, tables: Path) -> Benchmark:
     """Read what one task asks, and nothing of the others, from the folder of a benchmark's tables."""
     benchmark = Benchmark()
@@ -121,17 +158,17 @@ def read_task(task: Task, tables: Path) -> Benchmark:
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
         candidates[row["candidate"]] = row["relevance"]
-        if row.get("propensity") is not None:
+        if row["propensity"] is not None:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
-        if row.get("fold") is not None:
+        if row["fold"] is not None:
             benchmark.folds.setdefault(task.name, {})[row["query"]] = row["fold"]
     for row in _rows_of(task, tables, "clicks"):
         benchmark.clicks.setdefault(task.name, []).append(Click(**{name: row[name] for name in Click._fields}))
     for row in _rows_of(task, tables, "collections"):
         benchmark.collections.setdefault(task.name, set()).add(row["document"])
-        if row.get("query") is not None:
+        if row["query"] is not None:
             benchmark.own.setdefault(task.name, {})[row["query"]] = row["document"]
-        if row.get("copy_of") is not None:
+        if row["copy_of"] is not None:
             benchmark.copies.setdefault(task.name, {})[row["document"]] = row["copy_of"]
     if task.kind == "reviewers":
         with open_table(tables / "reviewers.parquet", "reviewers") as file:
@@ -171,29 +208,19 @@ def write_benchmark(
     write_omissions(omissions, omitted)
 
 
+def write_documents(
+    tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
+) -> None:
+    """Write the texts of the documents, and which of them are short queries where any is."""
+    rows = (
+        (name, *document, *([name in short_queries] if short_queries else [])) for name, document in documents.items()
+    )
+    write_rows(tables / "documents.parquet", "documents", rows)
+
+
 def write_choosing(choosing: Benchmark, tables: Path) -> None:
     """Write what is asked about the held-out papers that choose between settings."""
     write_rows(tables / "choosing.parquet", "choosing", (row[:4] for row in _judged(choosing)))
-
-
-def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
-    """The rows of the table judgements."""
-    for task, queries in benchmark.judgements.items():
-        for query, candidates in queries.items():
-            weight = benchmark.weights.get(task, {}).get(query)
-            fold = benchmark.folds.get(task, {}).get(query)
-            for candidate, relevance in candidates.items():
-                propensity = 1 / weight if relevance and weight is not None else None
-                yield task, query, candidate, relevance, propensity, fold
-
-
-def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
-    """The rows of the table collections."""
-    for task, documents in benchmark.collections.items():
-        queries = {document: query for query, document in benchmark.own.get(task, {}).items()}
-        copies = benchmark.copies.get(task, {})
-        for document in documents:
-            yield task, document, queries.get(document), copies.get(document)
 
 
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
@@ -201,12 +228,12 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
     rows: dict[str, Iterable[tuple[object, ...]]] = {
         "judgements": _judged(benchmark),
         "labels": (
-            (task, split, document, names)
+            (task, split, document, labels)
             for (task, split), documents in benchmark.labels.items()
-            for document, names in documents.items()
+            for document, labels in documents.items()
         ),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
-        "clicks": ((task, *click) for task, found in benchmark.clicks.items() for click in found),
+        "clicks": ((task, *click) for task, clicks in benchmark.clicks.items() for click in clicks),
         "collections": _searched(benchmark),
         "signatures": (
             (task, name, *signature)
@@ -218,14 +245,22 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
         write_rows(tables / f"{table}.parquet", table, of_table)
 
 
-def write_documents(
-    tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
-) -> None:
-    """Write the texts of the documents, and which of them are short queries where any is."""
-    rows = (
-        (name, *document, *([name in short_queries] if short_queries else [])) for name, document in documents.items()
-    )
-    write_rows(tables / "documents.parquet", "documents", rows)
+def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+    for task, queries in benchmark.judgements.items():
+        for query, candidates in queries.items():
+            weight = benchmark.weights.get(task, {}).get(query)
+            fold = benchmark.folds.get(task, {}).get(query)
+            for candidate, relevance in candidates.items():
+                propensity = 1 / weight if relevance and weight is not None else None
+                yield task, query, candidate, relevance, propensity, fold
+
+
+def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+    for task, documents in benchmark.collections.items():
+        queries = {document: query for query, document in benchmark.own.get(task, {}).items()}
+        copies = benchmark.copies.get(task, {})
+        for document in documents:
+            yield task, document, queries.get(document), copies.get(document)
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -233,10 +268,9 @@ def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> No
 
     Optional columns at the end may be left out.
     """
-    of_table = TABLES[table]
-    width = len(of_table.key)
+    width = len(TABLES[table].key)
     ordered = sorted(rows, key=lambda row: row[:width])
-    columns = list(zip(*ordered, strict=True)) or [()] * len(of_table.columns)
-    schema = pa.schema(list(empty_schema(of_table))[: len(columns)])
+    columns = list(zip(*ordered, strict=True)) or [()] * len(TABLES[table].columns)
+    schema = pa.schema(list(empty_schema(TABLES[table]))[: len(columns)])
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     write_table(path, table, pa.table(arrays, schema=schema))

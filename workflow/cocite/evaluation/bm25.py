@@ -7,36 +7,35 @@ configuration's baselines.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import bm25s
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy.sparse import csc_array, csr_array
 
+from cocite.config.entries import Entry, NonNegative
 from cocite.config.tasks import Task
 from cocite.core.tables.files import open_table
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import best_hits, depth_of, score_ranked, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
 
-Method = Literal["lucene", "robertson", "atire"]
 COLUMNS = ["document", "title", "abstract", "more"]
 ROWS_AT_ONCE = 8192
 
 
-@dataclass(frozen=True, kw_only=True)
-class Formula:
+class Formula(Entry):
     """What a word is worth, as bm25s takes it."""
 
-    k1: float = 1.5
-    b: float = 0.75
-    method: Method = "lucene"
+    k1: NonNegative = 1.5
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    method: Literal["lucene", "robertson", "atire"] = "lucene"
 
 
 def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str]:
@@ -79,7 +78,7 @@ class Words:
         """Count the words of the texts."""
         tokens = _tokens_of(list(texts.values()))
         self.rows = {document: row for row, document in enumerate(texts)}
-        self.index = bm25s.BM25(**vars(formula))
+        self.index = bm25s.BM25(**formula.model_dump())
         if any(tokens):
             self.index.index(tokens, show_progress=False)
         # No word of a document is unknown, as all are indexed.

@@ -1,13 +1,8 @@
 """Telling authors of one name apart by the embeddings of their papers alone.
 
 Within each block of alike names, signatures are merged by average linkage on the cosine distance of their papers, up
-to the distance that does best on the blocks to train on. This is the clustering of S2AND (Subramanian et al., 2021)
-without its trained classifier of pairs, which looks at names, affiliations, e-mails, co-authors, venues and years as
-well.
-
-The score is B³ (Bagga & Baldwin, 1998, "Algorithms for Scoring Coreference Chains"): a signature's precision is the
-share of its cluster that has its author, its recall the share of its author's signatures that are in its cluster; F1 is
-that of their means.
+to the distance that does best on the blocks to train on: the clustering of S2AND (Subramanian et al., 2021) without its
+trained classifier of pairs. The score is B³ (Bagga & Baldwin, 1998, "Algorithms for Scoring Coreference Chains").
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from cocite.core.progress import progress
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.metrics import b3_statistic, on_all
-from cocite.evaluation.scored import Scored, UnscorableError
-from cocite.evaluation.vectors import Vectors
+from cocite.evaluation.ranking import directions
+from cocite.evaluation.scored import Scored, UnscorableError, Vectors
 
 DISTANCES = 100
 """Distances to merge up to that are tried: quantiles of those that merge something in the blocks to train on."""
@@ -57,7 +52,6 @@ def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors)
 
 
 def _b3(metric: str, clusters: Mapping[str, str], authors: Mapping[str, str]) -> float:
-    """A measure of B³, from the cluster and the author of each signature."""
     expected, predicted = [[authors[signature]] for signature in clusters], [[name] for name in clusters.values()]
     return on_all(b3_statistic(expected, predicted, metric), len(clusters))
 
@@ -72,7 +66,6 @@ def _blocks(signatures: Mapping[str, tuple[str, str, str, str]], vectors: Vector
 
 
 def _merges(blocks: Blocks, documents: Mapping[str, str], vectors: Vectors) -> dict[str, NDArray[np.float64]]:
-    """What average linkage merges in each block, and at which distance."""
     return {
         block: linkage(cosine_distances(vectors.of([documents[signature] for signature in signatures])), "average")
         for block, signatures in progress(blocks.items(), of="Blocks", unit="block")
@@ -82,8 +75,7 @@ def _merges(blocks: Blocks, documents: Mapping[str, str], vectors: Vectors) -> d
 
 def cosine_distances(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 − cosine of each pair of rows, in SciPy's condensed form; 1 to a vector of zeros."""
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit = matrix / np.where(norms > 0, norms, 1.0)
+    unit = directions(matrix)
     return squareform(np.maximum(1 - unit @ unit.T, 0), checks=False)
 
 

@@ -1,12 +1,11 @@
 """The metrics of tasks, × 100 but for `f1` and `kendall_tau`.
 
-- F1 and B³ F1, and for rankings what trec_eval measures at full depth.
-- Of F1, B³, Kendall's τ and any mean, a `Statistic` as well: the metric as a function of how often each query or
-  document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
+Of F1, B³, Kendall's τ and any mean, there is a `Statistic`: the metric as a function of how often each query or
+document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
 
-trec_eval breaks ties by the candidate's name. Ids say something about their paper (a cited paper is older than a random
-one, and its number smaller), so ties under real ids favour or punish the relevant candidates as a whole, most of all
-where BM25 gives many candidates 0.
+Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by the
+candidate's name. Ids say something about their paper (a cited paper is older than a random one, and its number
+smaller), so ties under real ids favour or punish the relevant candidates as a whole.
 """
 
 import hashlib
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from cocite.config.tasks import OVER_FOLDS
 from cocite.evaluation.benchmark import Judgements
-from cocite.evaluation.released_metrics import RELEASED
 from cocite.evaluation.scored import UnscorableError
 
 Counts = NDArray[np.float64]
@@ -166,12 +164,10 @@ def measure_rankings(
 
 
 def _measure_of(metric: str) -> str:
-    """The measure of trec_eval that a metric is, or is made of."""
     return "recip_rank" if RECIP_RANK_CUT.fullmatch(metric) else metric.removesuffix(ADJUSTED)
 
 
 def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:
-    """The grades of the candidates of a query, the nearest first."""
     return np.array([judged[name] for name in sorted(ranked, key=lambda name: (-ranked[name], name))], dtype=float)
 
 
@@ -190,7 +186,6 @@ def _digest(query: str, candidate: str) -> str:
 
 
 def _numbers(names: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """A number for each distinct name, of items with one name each."""
     return np.unique([name for [name] in names], return_inverse=True)[1]
 
 
@@ -201,3 +196,48 @@ def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np
     for row, of_document in enumerate(labels):
         indicators[row, [column[name] for name in of_document if name in column]] = 1
     return indicators
+
+
+def _precision_to_the_last(grades: Values, relevant_from: int) -> float:
+    """The precision at the rank of the last relevant candidate, which CSFCube calls R-precision."""
+    places = np.flatnonzero(grades >= relevant_from)
+    return len(places) / (places[-1] + 1) if len(places) else 0.0
+
+
+def _ndcg_of_two_firsts(grades: Values, depth: int) -> float:
+    """nDCG at a depth by linear gains, the first two ranks counting alike (Järvelin & Kekäläinen, 2000)."""
+    return _ndcg(grades, np.log2(np.maximum(np.arange(1, depth + 1), 2)))
+
+
+def _ndcg_of_a_tenth(gains: Values) -> float:
+    """nDCG at a tenth of the pool, by the usual discounts."""
+    return _ndcg(gains, np.log2(np.arange(2, len(gains) // 10 + 2)))
+
+
+def _ndcg(gains: Values, discounts: Values) -> float:
+    """The discounted gains of the first candidates, as a share of the best that could be there; 0 where that is 0."""
+    depth = len(discounts)
+    gained, ideal = ((order[:depth] / discounts).sum() for order in (gains, -np.sort(-gains)))
+    return float(gained / ideal) if ideal else 0.0
+
+
+def _reciprocal_rank_of_the_best(grades: Values) -> float:
+    """The reciprocal rank, among the first ten, of the first candidate that has the highest grade of all."""
+    places = np.flatnonzero(grades[:10] == grades.max())
+    return 1 / (1 + float(places[0])) if len(places) else 0.0
+
+
+RELEASED: Mapping[str, Callable[[Values, int], float]] = {
+    "Rprec_csfcube": _precision_to_the_last,
+    "ndcg_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades)),
+    "ndcg_20_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, min(20, len(grades))),
+    "ndcg_20%_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades) // 5),
+    "ndcg_10%": lambda grades, _: _ndcg_of_a_tenth(grades),
+    "ndcg_10%_exp": lambda grades, _: _ndcg_of_a_tenth(2**grades),
+    "recip_rank_10_best": lambda grades, _: _reciprocal_rank_of_the_best(grades),
+}
+"""The metrics of CSFCube (Mysore et al., 2021), and of DORIS-MAE (Wang et al., 2023).
+
+Each takes the grades of the candidates of one query, the nearest first, and the smallest grade that is relevant, and
+gives a value between 0 and 1.
+"""

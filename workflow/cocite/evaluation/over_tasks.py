@@ -1,35 +1,48 @@
-"""Which of two models is better over the tasks of a run: from the tables comparisons to the table task_comparisons.
+"""From tasks to benchmarks: the averages of each model, as the literature takes them, and which of two is better.
 
-Each task is one pair of values: its first metric, as `comparisons` has the difference of the two models on it. Over
-the tasks of a benchmark, and over those of all benchmarks, the differences are tested by the signed ranks of Wilcoxon
-(1945, "Individual Comparisons by Ranking Methods"), as Demšar recommends for two models on several data sets (2006,
-"Statistical Comparisons of Classifiers over Multiple Data Sets"). The test is exact, and looks at which differences are
-larger than which, not by how much, since tasks have different metrics. The mean difference has the interval of
-Student's t over tasks. Holm's procedure raises the p-values for all pairs over the same tasks, without those that have
-too few tasks to reach so small a p-value (Tarone). A task that repeats the queries of others beside it does not count.
+An average is taken within a run (a training seed, an evaluation seed and a mode) over metrics of tasks of one format,
+one group, one metric, or all; then mean and standard deviation are taken over the runs. Rankings count in every run of
+their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values; reviewer matching is in no average but
+its own.
+
+Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and those
+of all: by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over
+Multiple Data Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over
+tasks. A task that repeats the queries of others beside it counts in neither.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from scipy.stats import rankdata
 
 from cocite.config.benchmarks import declared
-from cocite.config.tasks import BOTH, without_unions
+from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
 from cocite.core.options import Output
 from cocite.core.tables.files import read_table
-from cocite.evaluation.benchmark import write_rows
-from cocite.evaluation.significance import Part, error_of, holm, interval_of, signed_rank_p_value
+from cocite.evaluation.benchmark import Metrics, RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites, write_rows
+from cocite.evaluation.comparisons import error_of, holm, interval_of, variance_of_mean
+from cocite.evaluation.metrics import Values
 
+REVIEWERS = FORMATS["reviewers"]
 ALL = "all benchmarks"
 """What the tasks of all benchmarks are called together; no benchmark can have this name."""
 FEWEST = 2
 """Tasks that a mean needs to have an interval."""
 
 Row = Mapping[str, Any]
-"""A row of the table comparisons."""
+"""A row of the table scores or comparisons."""
+Average = tuple[str, str]
+"""What is averaged over (format, group, metric, all), and which of them."""
+Found = tuple[float, float | None, int, int]
+"""Mean over the runs, standard deviation (none of one run), runs, and values in each of them."""
+Value = tuple[str, str]
+"""A task and a metric of it."""
 Pair = tuple[str, str]
 
 
@@ -49,52 +62,97 @@ class TaskDifference(NamedTuple):
     """The smallest that so many tasks can give."""
 
 
+def write_averages(
+    scores: Annotated[Path, typer.Argument(help="Folder of the scores of one benchmark: <suite>/<run>.parquet.")],
+    *,
+    suites: Suites,
+    runs: RunNames,
+    rank_alone: RankAlone = "",
+    metrics: Metrics = "",
+    output: Output,
+) -> None:
+    """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
+    asked = tasks_of_suites(suites, metrics)
+    counted = without_unions([task for tasks in asked.values() for task in tasks])
+    names = {task.name for task in counted}
+    of_models: dict[tuple[str, str], list[Row]] = {}
+    for path in files_of_runs(scores, asked, runs, rank_alone):
+        for row in read_table(path, "scores").to_pylist():
+            if row["task"] in names:
+                of_models.setdefault((row["benchmark"], row["model"]), []).append(row)
+    expected = expected_values(counted)
+    rows = [
+        (*name, mode, *average, *found, expected.get(average))
+        for name, of_model in of_models.items()
+        for mode, average, found in averages(of_model)
+    ]
+    write_rows(output, "averages", rows)
+
+
+def averages(scores: Sequence[Row]) -> Iterator[tuple[str, Average, Found]]:
+    """Mode, average, and what the runs of one model give for it.
+
+    A task that could not be scored in one of the runs is left out of all of them: a mean over runs must be one over the
+    same values.
+    """
+    for mode in _modes(scores):
+        runs = [_values_of_run(rows) for rows in _runs(scores, mode)]
+        for average in dict.fromkeys(average for run in runs for average in run):
+            shared = set.intersection(*(set(run.get(average, {})) for run in runs))
+            if shared:
+                of_runs = [fmean(run[average][value] for value in shared) for run in runs]
+                deviation = stdev(of_runs) if len(of_runs) > 1 else None
+                yield mode, average, (fmean(of_runs), deviation, len(of_runs), len(shared))
+
+
+def expected_values(tasks: Iterable[Task]) -> dict[Average, int]:
+    """How many values each average over formats, groups and all has where nothing is lacking."""
+    return dict(Counter(average for task in tasks for _ in task.metrics for average in _averages_of(task)))
+
+
+def _modes(rows: Iterable[Row]) -> Sequence[str]:
+    """The modes of some rows, in each of which those without a mode count; that there is none where all are such."""
+    return sorted({row["mode"] for row in rows} - {BOTH}) or [BOTH]
+
+
+def _runs(scores: Sequence[Row], mode: str) -> Iterator[list[Row]]:
+    """The scores of each run in a mode, with the rankings of its training seed."""
+    of_mode = [row for row in scores if row["mode"] == mode]
+    for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in of_mode}):
+        own = [row for row in of_mode if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
+        shared = [row for row in scores if row["seed"] == seed and BOTH == row["mode"] != mode]
+        yield own + shared
+
+
+def _values_of_run(rows: Iterable[Row]) -> dict[Average, dict[Value, float]]:
+    values: dict[Average, dict[Value, float]] = {}
+    for row in rows:
+        of_metric = [] if row["format"] == REVIEWERS else [("metric", row["metric"])]
+        for average in (*_averages_of(declared(row["task"])), *of_metric):
+            values.setdefault(average, {})[row["task"], row["metric"]] = row["value"]
+    return values
+
+
+def _averages_of(task: Task) -> list[Average]:
+    """The averages that the metrics of a task count in, other than the average of each metric."""
+    if task.format == REVIEWERS:
+        return [("format", task.format)]
+    return [("format", task.format), ("group", task.group), ("all", "all")]
+
+
 def compare_over_tasks(
     comparisons: Annotated[list[Path], typer.Argument(help="Table comparisons of each benchmark, in their order.")],
     *,
     output: Output,
 ) -> None:
     """Test which of two models is better over tasks: signed ranks of their differences on each."""
-    tables = [read_table(path, "comparisons").to_pylist() for path in comparisons]
     rows = [
         (over, mode, *pair, *found, p_adjusted)
-        for over, of_tasks in _comparisons(tables)
+        for over, of_tasks in _comparisons(read_table(path, "comparisons").to_pylist() for path in comparisons)
         for mode, differences in by_mode(of_tasks)
         for pair, found, p_adjusted in pair_tests(differences)
     ]
     write_rows(output, "task_comparisons", rows)
-
-
-def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pair, TaskDifference, float]]:
-    """Each pair of models with its difference and the p-value adjusted for all pairs; pairs with too few tasks lack."""
-    found = {pair: over_tasks(values) for pair, values in differences.items() if len(values) >= FEWEST}
-    adjusted = holm(
-        [difference.p_value for difference in found.values()],
-        [difference.least_p_value for difference in found.values()],
-    ).tolist()
-    for (pair, difference), p_adjusted in zip(found.items(), adjusted, strict=True):
-        yield pair, difference, p_adjusted
-
-
-def over_tasks(differences: Sequence[float]) -> TaskDifference:
-    """The difference of two models from their differences on two or more tasks."""
-    values = np.asarray(differences, dtype=np.float64)
-    better, worse = int((values > 0).sum()), int((values < 0).sum())
-    mean = float(values.mean())
-    error = error_of([Part(float(np.var(values, ddof=1)) / len(values), len(values) - 1)])
-    p_value = signed_rank_p_value(values)
-    least = min(1.0, 2.0 ** (1 - better - worse))
-    return TaskDifference(len(values), better, worse, mean, *interval_of(mean, error), p_value, least)
-
-
-def by_mode(rows: Sequence[Row]) -> Iterator[tuple[str, dict[Pair, list[float]]]]:
-    """Each mode with the differences of any two models on its tasks; tasks without a mode count in every mode."""
-    for mode in sorted({row["mode"] for row in rows} - {BOTH}) or [BOTH]:
-        differences: dict[Pair, list[float]] = {}
-        for row in rows:
-            if row["mode"] in (mode, BOTH):
-                differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
-        yield mode, differences
 
 
 def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Row]]]:
@@ -118,6 +176,51 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """The rows of the tasks that do not repeat the queries of others."""
     names = {task.name for task in without_unions(map(declared, {row["task"] for row in rows}))}
     return [row for row in rows if row["task"] in names]
+
+
+def by_mode(rows: Sequence[Row]) -> Iterator[tuple[str, dict[Pair, list[float]]]]:
+    """Each mode with the differences of any two models on its tasks; tasks without a mode count in every mode."""
+    for mode in _modes(rows):
+        differences: dict[Pair, list[float]] = {}
+        for row in rows:
+            if row["mode"] in (mode, BOTH):
+                differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
+        yield mode, differences
+
+
+def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pair, TaskDifference, float]]:
+    """Each pair of models with its difference and the p-value adjusted for all pairs; pairs with too few tasks lack."""
+    found = {pair: over_tasks(values) for pair, values in differences.items() if len(values) >= FEWEST}
+    adjusted = holm([each.p_value for each in found.values()], [each.least_p_value for each in found.values()])
+    for (pair, difference), p_adjusted in zip(found.items(), adjusted.tolist(), strict=True):
+        yield pair, difference, p_adjusted
+
+
+def over_tasks(differences: Sequence[float]) -> TaskDifference:
+    """The difference of two models from their differences on two or more tasks."""
+    values = np.asarray(differences, dtype=np.float64)
+    better, worse = int((values > 0).sum()), int((values < 0).sum())
+    mean = float(values.mean())
+    low, high = interval_of(mean, error_of(variance_of_mean(values)))
+    least = min(1.0, 2.0 ** (1 - better - worse))
+    return TaskDifference(len(values), better, worse, mean, low, high, signed_rank_p_value(values), least)
+
+
+def signed_rank_p_value(differences: Values) -> float:
+    """Of Wilcoxon's signed-rank test (1945), two-sided and exact, also where differences have equal sizes.
+
+    Differences of zero are left out, and equal sizes share the mean of their ranks. Where nothing differs, all 2ⁿ signs
+    of the n ranks are equally likely: the probability of each sum of the positive ones is found rank by rank, in O(n³).
+    """
+    nonzero = differences[differences != 0]
+    doubled = np.rint(2 * rankdata(np.abs(nonzero))).astype(np.int64)  # means of ranks are whole or half numbers
+    probability = np.zeros(doubled.sum() + 1)
+    probability[0] = 1
+    for rank in doubled.tolist():
+        probability[rank:] += probability[:-rank]
+        probability /= 2
+    found = int(doubled[nonzero > 0].sum())
+    smaller = min(found, len(probability) - 1 - found)
+    return min(1.0, float(2 * probability[: smaller + 1].sum()))

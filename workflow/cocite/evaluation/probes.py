@@ -1,8 +1,8 @@
-"""What the linear maps of a probe are worth: from maps of ready vectors to the tables probe_outcomes and probe_scores.
+"""What the linear maps of a probe are worth: from maps of ready vectors to scores, and to entries of a configuration.
 
 A map is scored as a model is: by minus the Euclidean distance between mapped vectors, over given candidates. The
 held-out papers that choose rank the sets and losses; those that the benchmark scores models on prove them, and take no
-part in the choice.
+part in the choice. The best sets and trainings are written as sets of triplets and models.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,22 +14,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
+import yaml
 from numpy.typing import NDArray
 from safetensors import safe_open
 
 from cocite.config.benchmarks import names
+from cocite.config.objectives import AnyLoss
+from cocite.config.probes import described_loss
+from cocite.config.settings import GivenAsJson, validated
+from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
-from cocite.core.options import Output
+from cocite.core.options import Output, Seed
 from cocite.core.progress import progress
-from cocite.core.tables.files import read_table
+from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.probes import Trained, training_of
-from cocite.core.tables.vectors import vectors_of_papers
-from cocite.evaluation.asked import Tables
-from cocite.evaluation.benchmark import Judgements, write_rows
-from cocite.evaluation.comparisons import draws
+from cocite.evaluation.benchmark import Judgements, ScoredTasks, Tables, write_rows
+from cocite.evaluation.comparisons import drawn_interval, draws
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.ranking import by_distance, directions, rank_candidates
-from cocite.evaluation.vectors import Vectors
+from cocite.evaluation.scored import Vectors
 
 UNTRAINED = Trained("untrained", 0, 0)
 """How the vectors as they are stand among the maps."""
@@ -37,10 +40,35 @@ PARTS = {"choosing": "choosing", "proving": "judgements"}
 """The table that asks about the papers of each part."""
 RESAMPLES = 1000
 ALL = "all"
+WINNERS = 5
+HEAD = """\
+# The best of the probe, the best first, by the held-out papers that choose. Copy what you want to train into a
+# configuration with the same graphs, embeddings and encoders. A probe does not choose the epochs and the learning rate
+# of a fine-tuning.
+"""
 
 Asked = dict[tuple[str, str], Judgements]
 """What is asked, by part and task."""
 Values = NDArray[np.float64]
+
+
+class Point(NamedTuple):
+    """A set of triplets with a training."""
+
+    triplets: str
+    loss: str
+    batch_size: int
+
+
+class Score(NamedTuple):
+    """A mean over seeds and queries, × 100."""
+
+    value: float
+    deviation: float | None
+    """Over the seeds; None of one."""
+    queries: int
+    drawn: Values
+    """What it is on draws of the queries, the same draws for all sets and trainings."""
 
 
 def score_maps(
@@ -48,7 +76,7 @@ def score_maps(
     *,
     vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
     tables: Tables,
-    tasks: Annotated[str, typer.Option(help="Names of the ranking tasks that are scored, with commas between them.")],
+    tasks: ScoredTasks,
     output: Output,
     normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
 ) -> None:
@@ -90,7 +118,6 @@ def _vectors(papers: Path, asked: Asked) -> Vectors:
 
 
 def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tuple[Any, ...]]:
-    """The average precision of each query by these vectors."""
     similarity = by_distance(vectors)
     for (part, task), judgements in asked.items():
         ranked = rank_candidates(judgements, similarity, vectors.rows)
@@ -98,34 +125,19 @@ def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tupl
             yield *trained, part, task, query, value
 
 
-class Point(NamedTuple):
-    """A set of triplets with a training."""
-
-    triplets: str
-    loss: str
-    batch_size: int
-
-
-class Score(NamedTuple):
-    """A mean over seeds and queries, × 100."""
-
-    value: float
-    deviation: float | None
-    """Over the seeds; None of one."""
-    queries: int
-    drawn: Values
-    """What it is on draws of the queries, the same draws for all sets and trainings."""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval over queries."""
-        return interval_of(self.drawn)
-
-
-def interval_of(drawn: Values) -> tuple[float, float]:
-    """The interval that holds 95% of what was drawn."""
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(low), float(high)
+def rank_probe(
+    outcomes: Annotated[list[Path], typer.Argument(help="Tables probe_outcomes, each under the name of its set.")],
+    *,
+    settings: Annotated[
+        GivenAsJson[Mapping[str, Mapping[str, Any]]], typer.Option(help="The probe, and its sets by name, as JSON.")
+    ],
+    seed: Seed,
+    scores: Annotated[Path, typer.Option(help="Table probe_scores, written.")],
+    winners: Annotated[Path, typer.Option(help="The best sets and trainings as entries of a configuration, written.")],
+) -> None:
+    """Rank the sets and losses of a probe by the papers that choose."""
+    ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)
+    write_winners(ranked, settings, winners)
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
@@ -147,27 +159,22 @@ def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[
 
 
 def _row(score: Score, best: Score) -> tuple[Any, ...]:
-    """The columns of a score, with how it differs from that of the best."""
-    differs = (score.value - best.value, *interval_of(score.drawn - best.drawn))
-    return score.value, score.deviation, *score.interval, *differs, score.queries
+    differs = (score.value - best.value, *drawn_interval(score.drawn - best.drawn))
+    return score.value, score.deviation, *drawn_interval(score.drawn), *differs, score.queries
 
 
 def scores_of(outcomes: Mapping[str, Path], seed: int) -> dict[Point, dict[tuple[str, str], Score]]:
     """The scores of each set and training, and of the vectors as they are, by part and task."""
     found: dict[Point, dict[tuple[str, str], Score]] = {}
     for triplets, path in outcomes.items():
-        for trained, table in _trainings(read_table(path, "probe_outcomes")):
-            point = Point(triplets, *trained) if trained[0] != UNTRAINED.loss else Point(UNTRAINED.loss, *trained)
+        table = read_table(path, "probe_outcomes")
+        for row in table.group_by(["loss", "batch_size"]).aggregate([]).sort_by("loss").to_pylist():
+            loss, batch_size = row["loss"], row["batch_size"]
+            point = Point(triplets if loss != UNTRAINED.loss else loss, loss, batch_size)
             if point not in found:
-                found[point] = dict(_scores(table, seed))
+                of_training = (pc.field("loss") == loss) & (pc.field("batch_size") == batch_size)
+                found[point] = dict(_scores(table.filter(of_training), seed))
     return found
-
-
-def _trainings(table: pa.Table) -> Iterator[tuple[tuple[str, int], pa.Table]]:
-    """The outcomes of each loss and size of a batch."""
-    for row in table.group_by(["loss", "batch_size"]).aggregate([]).sort_by("loss").to_pylist():
-        of_training = (pc.field("loss") == row["loss"]) & (pc.field("batch_size") == row["batch_size"])
-        yield (row["loss"], row["batch_size"]), table.filter(of_training)
 
 
 def _scores(table: pa.Table, seed: int) -> Iterator[tuple[tuple[str, str], Score]]:
@@ -201,3 +208,21 @@ def _score(of_tasks: Sequence[Values], drawn: Iterable[Values]) -> Score:
     queries = sum(values.shape[1] for values in of_tasks)
     deviation = stdev(of_seeds) if len(of_seeds) > 1 else None
     return Score(fmean(of_seeds), deviation, queries, np.mean(list(drawn), axis=0))
+
+
+def write_winners(ranked: Sequence[Point], settings: Mapping[str, Mapping[str, Any]], output: Path) -> None:
+    """Write the best points as entries of `triplets` and `models`. `settings` has the probe, and its sets by name."""
+    probe, best = settings["probe"], ranked[:WINNERS]
+    losses = {described_loss(validated(AnyLoss, loss)): loss for loss in probe["losses"]}
+    models = {
+        f"winner-{place}": {
+            "triplets": point.triplets,
+            "encoder": probe["encoder"],
+            "loss": losses[point.loss],
+            "batch_size": point.batch_size,
+            "seeds": list(probe["seeds"]),
+        }
+        for place, point in enumerate(best, start=1)
+    }
+    sets = {name: settings["triplets"][name] for name in dict.fromkeys(point.triplets for point in best)}
+    write_text(output, HEAD + yaml.safe_dump({"triplets": sets, "models": models}, sort_keys=False, width=120))

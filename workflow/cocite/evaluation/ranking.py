@@ -19,8 +19,7 @@ from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.core.progress import progress
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
-from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, count_missing
-from cocite.evaluation.vectors import Vectors
+from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, Vectors, count_missing
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 """From a query and some documents to a similarity of each; more is nearer."""

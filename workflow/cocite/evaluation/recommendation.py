@@ -1,11 +1,9 @@
 """SciDocs' recommendation: a small ranker learns from clicks how much an embedding adds to what is known otherwise.
 
 Cohan et al. (2020, "SPECTER", section 4): a feed-forward network takes ten features of a query and a candidate, the
-cosine of their embeddings among them, and is trained to score the clicked paper above the others that were shown. As in
-the released code, it has a hidden layer of 50 with dropout .4 and a sigmoid at the end, a margin of 0.1, Adadelta
-(ρ = .95), batches of 128 pairs, gradients clipped at a norm of 5, and 5 epochs. The released code divides the loss by
-the propensity of one and the same place for all clicks, that is, by a constant; here it is left out. The last epoch is
-kept, where the released code keeps the best of five by the validation loss.
+cosine of their embeddings among them, and is trained to score the clicked paper above the others that were shown, as in
+the released code. That divides the loss by a constant, the propensity of one place, which is left out here, and keeps
+the best of five epochs by the validation loss, where the last one is kept here.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,10 +1,8 @@
 """Scores that others reported: from files that the library mteb wrote to the table reported_scores.
 
-mteb wrote two layouts. Since its version 1.11, a file names its task as `task_name` and has under `scores` a list of
-subsets for each split; earlier ones name it as `mteb_dataset_name` and have the splits at the top, with the metrics or
-with subsets below. Both are read. A result counts where it answers the same question as here: a task of mteb that the
-benchmark has, the same split and as many queries, and a main score that is the first metric of the task. All others
-are counted by their reason, and a value that no such score can have is an error.
+Since its version 1.11, a file names its task as `task_name` and has under `scores` a list of subsets for each split;
+earlier ones name it as `mteb_dataset_name` and have the splits at the top, with the metrics or with subsets below. A
+result counts where it answers the same question as here; all others are counted by their reason.
 """
 
 import math
@@ -15,15 +13,16 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from cocite.config.benchmarks import declared, names
 from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output
-from cocite.core.tables.files import read_json, write_omissions
-from cocite.evaluation.asked import Tables, tasks_named
-from cocite.evaluation.benchmark import read_task, write_rows
+from cocite.core.tables.files import write_omissions
+from cocite.evaluation.benchmark import Tables, read_task, write_rows
 
 UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
 ROUNDING = 1e-5
@@ -67,10 +66,10 @@ def write_reported(
 
     Raises `InputError` where a file is of another layout, or a value is none of that metric.
     """
-    asked = tasks_named(tasks)
+    asked = [declared(name) for name in names(tasks)]
     in_mteb = {task.mteb.name: task for task in asked if task.mteb}
     results = [read_result(file) for file in result_files(path)]
-    check_distinct(results)
+    _check_distinct(results)
     sizes = {task.name: _sizes(task, tables) for task in in_mteb.values()}
     rows, omitted, found = [], Counter[str](), set()
     for result in results:
@@ -79,13 +78,13 @@ def write_reported(
             omitted["result on a task that the benchmark does not have"] += 1
             continue
         try:
-            value = score_of(result, task, settings, *sizes[task.name])
+            value = _score_of(result, task, settings, *sizes[task.name])
         except OmittedError as reason:
             omitted[str(reason)] += 1
             continue
         found.add(task.name)
         key = (baseline, tables.name, task.name, task.main_metric)
-        rows.append((*key, round(100 * value, 6), result.task, *model_of(result), result.revision, result.version))
+        rows.append((*key, round(100 * value, 6), result.task, *_model_of(result), result.revision, result.version))
     omitted["task of the benchmark without a reported score"] = len(asked) - len(found)
     write_rows(output, "reported_scores", rows)
     write_omissions(omissions, dict(omitted))
@@ -107,8 +106,7 @@ def read_result(path: Path) -> Result:
     return Result(path, task, _text(read.get("dataset_revision")), _text(read.get("mteb_version")), splits)
 
 
-def check_distinct(results: Sequence[Result]) -> None:
-    """Raise `InputError` where two files are on one task."""
+def _check_distinct(results: Sequence[Result]) -> None:
     first: dict[str, Path] = {}
     for result in results:
         if result.task in first:
@@ -124,7 +122,7 @@ def _sizes(task: Task, tables: Path) -> tuple[int, int | None]:
     return len(benchmark.judgements.get(task.name, ())), len(benchmark.collections.get(task.name, ())) or None
 
 
-def score_of(result: Result, task: Task, settings: BeirSettings, queries: int, searched: int | None) -> float:
+def _score_of(result: Result, task: Task, settings: BeirSettings, queries: int, searched: int | None) -> float:
     """The value of the first metric of a task, from 0 to 1.
 
     Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
@@ -148,8 +146,7 @@ def score_of(result: Result, task: Task, settings: BeirSettings, queries: int, s
     return value
 
 
-def model_of(result: Result) -> tuple[str | None, str | None]:
-    """Name and revision of the model of a result, where they stand beside it."""
+def _model_of(result: Result) -> tuple[str | None, str | None]:
     path = result.path.with_name(META)
     meta = read_json(path) if path.is_file() else {}
     if not isinstance(meta, dict):

@@ -1,31 +1,44 @@
 """What the vectors of a model or a baseline, and BM25, score on the tasks of a benchmark.
 
 The table scores has a row for each evaluation seed and mode where they can change the value (classification,
-regression). Rankings and the disambiguation of authors have no random choice and no modes: they have one row, under the
-first evaluation seed, with the mode `both`. The table outcomes says what each query or test document contributed, so
-that models can be compared on the same ones.
+regression). Other tasks have one row, under the first evaluation seed, with the mode `both`. The table outcomes says
+what each query or test document contributed, so that models can be compared on the same ones.
 """
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 
+from cocite.config.benchmarks import declared, names
+from cocite.config.settings import parse_settings
 from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.options import Threads
 from cocite.core.progress import report
-from cocite.evaluation.asked import Metrics, Tables, tasks_named
-from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
+from cocite.evaluation.benchmark import (
+    Benchmark,
+    Metrics,
+    ScoredTasks,
+    Tables,
+    read_task,
+    with_metrics,
+    write_rows,
+)
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
-from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_missing
-from cocite.evaluation.vectors import Vectors, joined, read_blocks
+from cocite.evaluation.scored import (
+    Row,
+    Run,
+    Scored,
+    UnscorableError,
+    Vectors,
+    count_missing,
+    joined,
+    read_blocks,
+)
 
-Blocks = Callable[[Collection[str]], Iterator[Vectors]]
-"""From some documents to their vectors, some thousand at a time."""
 Score = Callable[[Task, Benchmark], Scored]
 """What scores a task of a benchmark."""
 Modes = Literal["compat", "correct"]
@@ -35,7 +48,7 @@ def score_run(
     seeds: Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")],
     *,
     tables: Tables,
-    tasks: Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")],
+    tasks: ScoredTasks,
     model: Annotated[str, typer.Option(help="Name of the model or baseline.")],
     training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
     mode: Annotated[
@@ -81,11 +94,11 @@ def score_run(
     if embeddings is not None and words is None:
         score = embedded(embeddings, run)
     elif words is not None and embeddings is None:
-        score = by_words(tables / "documents.parquet", json.loads(words), run)
+        score = by_words(tables / "documents.parquet", words, run)
     else:
         raise InputError("One of --embeddings and --words says what is scored.")
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
-    write_results(tasks_named(tasks, metrics), tables, run, files, score)
+    write_results(with_metrics(map(declared, names(tasks)), metrics), tables, run, files, score)
 
 
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
@@ -99,7 +112,7 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
         if run.ranks_alone and not task.is_ranking:
             continue
         benchmark = read_task(task, tables)
-        if not benchmark.holds(task):
+        if task.name not in benchmark.tasks:
             report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
             continue
         try:
@@ -115,28 +128,26 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
 
 
 def embedded(embeddings: Path, run: Run) -> Score:
-    """How a task is scored by the embeddings of a model."""
-    return lambda task, asked: score_vectors(
-        task, asked, partial(read_blocks, embeddings, task, asked.queries_alone(task)), run
-    )
+    """How a task is scored by the embeddings of a model. Of a collection, a block is in memory at a time."""
+
+    def score(task: Task, asked: Benchmark) -> Scored:
+        blocks = partial(read_blocks, embeddings, task, asked.queries_alone(task))
+        if task.kind == "retrieval":
+            queries = joined(blocks(asked.judgements[task.name]))
+            return score_search(task, asked, queries, blocks(asked.collections[task.name]), run)
+        return score_task(task, asked, joined(blocks(asked.documents_of(task))), run)
+
+    return score
 
 
-def by_words(documents: Path, formula: Mapping[str, Any], run: Run) -> Score:
-    """How a task is scored by the words of its documents' texts."""
+def by_words(documents: Path, formula: str, run: Run) -> Score:
+    """How a task is scored by the words of its documents' texts, with the formula of BM25 as JSON."""
     from cocite.evaluation.bm25 import Formula, read_document_texts, score_words
 
-    asked_for = Formula(**formula)
+    asked_for = parse_settings(Formula, formula, "--words")
     return lambda task, asked: score_words(
         task, asked, read_document_texts(documents, asked.documents_of(task)), run, asked_for
     )
-
-
-def score_vectors(task: Task, benchmark: Benchmark, blocks: Blocks, run: Run) -> Scored:
-    """Score vectors on a task. Of a collection, no more than a block is in memory at a time."""
-    if task.kind == "retrieval":
-        queries = joined(blocks(benchmark.judgements[task.name]))
-        return score_search(task, benchmark, queries, blocks(benchmark.collections[task.name]), run)
-    return score_task(task, benchmark, joined(blocks(benchmark.documents_of(task))), run)
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:

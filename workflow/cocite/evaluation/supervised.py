@@ -1,12 +1,10 @@
 """Classification and regression on fixed vectors, scored as SciRepEval scores them.
 
-The tables keep documents in the order of their ids, not of the published files, so the training documents are put in
-an order drawn from the evaluation seed; folds are then cut from that order without shuffling, as published.
-
-Few-shot stages train on small samples. In single-label tasks, the training documents are cut into stratified folds of
-`size` documents each, and a run trains on one fold. In multi-label tasks, each run draws `size` documents of each
-class. The published draws have the seeds `seed + run`, under which neighbouring evaluation seeds share nearly all their
-samples; here each run of each evaluation seed has a generator of its own.
+Training documents are put in an order drawn from the evaluation seed; folds are cut from it without shuffling, as
+published. Few-shot stages train on small samples: in single-label tasks a run trains on one stratified fold of `size`
+documents, in multi-label tasks each run draws `size` documents of each class. The published draws have the seeds
+`seed + run`, under which neighbouring evaluation seeds share nearly all their samples; here each run of each evaluation
+seed has a generator of its own.
 """
 
 import warnings
@@ -25,14 +23,10 @@ from threadpoolctl import threadpool_limits
 from cocite.config.tasks import POSITIVE, WITH_FEW_SHOT, FewShot, Task
 from cocite.core.randomness import generator
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.linear_models import fitting, scikit
-from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of
+from cocite.evaluation.linear_models import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
 from cocite.evaluation.metrics import f1, kendall_tau
-from cocite.evaluation.scored import Scored, UnscorableError
-from cocite.evaluation.vectors import Vectors
+from cocite.evaluation.scored import Scored, UnscorableError, Vectors
 
-SOLVERS = {"compat": fitting, "correct": fitting, "sklearn": scikit}
-"""What fits the linear models in each mode."""
 FEW_SHOT_C = 1.0
 """C of the linear models that are trained on small samples, in tasks of one label."""
 
@@ -130,7 +124,7 @@ def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
-    predicted = SOLVERS[protocol.mode].fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
+    predicted = fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
     named = [[repr(float(value))] for value in predicted]
     return SupervisedScore(protocol.task.metrics[0], 100 * kendall_tau(truth, predicted), named)
 
@@ -163,11 +157,11 @@ def _predict(
     protocol: Protocol, examples: Examples, classes: Classes, sample: NDArray[np.int64], *, c: float | None
 ) -> NDArray[np.int64]:
     """The classes of the test documents, by linear models trained on a sample; multi-label ones choose their C."""
-    points, known, solver = examples.train[sample], classes.train[sample], SOLVERS[protocol.mode]
+    points, known = examples.train[sample], classes.train[sample]
     if known.ndim == 1:
-        model = solver.fit_classes(protocol, points, known, c=c)
+        model = fit_classes(protocol, points, known, c=c)
         return np.unique(known)[classes_of(model.outputs(examples.test))]
-    return (solver.fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
+    return (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
 
 
 def _size_of_largest(classes: NDArray[np.int64]) -> int:

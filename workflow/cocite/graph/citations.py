@@ -14,10 +14,11 @@ from typing import Annotated
 
 import typer
 
+from cocite.core.atomic import atomic_path
 from cocite.core.database import connect
 from cocite.core.id_sets import IdSet, check_ids, set_of
 from cocite.core.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
-from cocite.core.tables.files import atomic_path, open_table, scan_table, verified_files, write_table
+from cocite.core.tables.files import open_table, scan_table, verified_files, write_table
 from cocite.core.tables.splits import read_kept_out, read_queries
 
 BATCH_ROWS = 100_000

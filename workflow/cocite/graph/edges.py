@@ -6,6 +6,8 @@ no edge. A weight is a positive number: pairs that have no tie by the chosen mea
 A combination of undirected graphs adds up their edges with a factor for each graph. An edge that only some of the
 graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of the sum
 needs only one bucket of each graph.
+
+Directed edges have the intents of their citations, which are counted by class: aspects of links can be made of these.
 """
 
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
 from cocite.config.graphs import Combination
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
@@ -28,6 +31,10 @@ from cocite.core.tables.splits import read_kept_out
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"
 NOT_POSITIVE = "pairs whose strength is not above 0"
+INTENTS_COUNTED = f"""
+    SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
+    FROM edges GROUP BY ALL
+"""
 
 
 def edges_of_pairs(
@@ -44,8 +51,21 @@ def edges_of_pairs(
     makes no edge, which leaves what is called positive PMI. Raises `InputError` for a
     strength that is no finite number.
     """
-    left_out = dict.fromkeys((RARE, NOT_POSITIVE), 0)
-    write_table(output, "edges", _weighed(pairs, table, min_count, left_out))
+    left_out = {RARE: 0, NOT_POSITIVE: 0}
+
+    def weighed() -> Iterator[pa.RecordBatch]:
+        for batch in scan_table(pairs, table).to_batches():
+            frequent = batch.filter(pc.greater_equal(batch["count"], min_count))
+            weight = frequent["strength" if "strength" in frequent.schema.names else "count"].to_numpy()
+            if not np.isfinite(weight := weight.astype(np.float32)).all():
+                raise InputError(f"{pairs}: holds a strength that is not a finite number; make the table again.")
+            positive = weight > 0
+            left_out[RARE] += len(batch) - len(frequent)
+            left_out[NOT_POSITIVE] += int((~positive).sum())
+            kept = frequent.filter(pa.array(positive))
+            yield pa.record_batch({"source": kept["paper"], "target": kept["other"], "weight": weight[positive]})
+
+    write_table(output, "edges", weighed())
     write_omissions(omissions, left_out)
 
 
@@ -120,17 +140,19 @@ def combine_graphs(
         write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
 
 
-def _weighed(pairs: Path, table: str, min_count: int, left_out: dict[str, int]) -> Iterator[pa.RecordBatch]:
-    for batch in scan_table(pairs, table).to_batches():
-        frequent = batch.filter(pc.greater_equal(batch["count"], min_count))
-        weight = frequent["strength" if "strength" in frequent.schema.names else "count"].to_numpy().astype(np.float32)
-        if not np.isfinite(weight).all():
-            raise InputError(f"{pairs}: holds a strength that is not a finite number; make the table again.")
-        positive = weight > 0
-        left_out[RARE] += len(batch) - len(frequent)
-        left_out[NOT_POSITIVE] += int((~positive).sum())
-        kept = frequent.filter(pa.array(positive))
-        yield pa.record_batch({"source": kept["paper"], "target": kept["other"], "weight": weight[positive]})
+def count_intents(
+    edges: Annotated[Path, typer.Argument(help="Folder of the edges of a directed citation graph.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Count the citations of a directed graph by their intent."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
+        database.register("edges", scan_table(edges, "edges"))
+        found = dict(database.sql(INTENTS_COUNTED).fetchall())
+    counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
+    write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))
 
 
 def _largest_weight(edges: Path, normalise: str) -> float:

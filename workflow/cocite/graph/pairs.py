@@ -7,6 +7,14 @@ citations, since any paper may cite one of its bucket, but keeps only the groups
 member.
 
 Papers that are kept out neither make nor join a pair.
+
+A strength corrects the count c of a pair for how many groups each paper is in, s; N is the number of groups. For
+co-citation a group is the references of a citing paper, so s is how often a paper is cited; for coupling it is the
+papers that cite one paper, so s is how many references a paper has. All are counted over the same groups, or the
+measures would be wrong. With `pairs: query` these are all groups that are left without the papers that are kept out and
+the groups that are too large: every one that holds both papers of a pair holds a query, so its count is complete. With
+`pairs: all` they are the groups that hold a query, because pairs are counted over these only; s then says how often a
+paper occurs beside or as a query.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,29 +32,44 @@ from cocite.config.graphs import Counting
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import spill_folder
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, places_of, size
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.splits import read_queries
 from cocite.graph.citations import Source, open_citations
-from cocite.graph.counting import Counted, count_pairs_of
+from cocite.graph.counting import UNIT, Counted, count_pairs_of, lay_by, merge
 from cocite.graph.groups import (
+    ANCHORED_GROUPS,
     BYTES_A_MEMBER,
+    GROUPS,
     LARGE_GROUPS,
     OF_KEPT_OUT,
     OF_LARGE_GROUPS,
     ROWS_READ,
     Tally,
+    read_members,
     read_pieces,
 )
-from cocite.graph.merging import lay_by, merge
-from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, strengths_of
 
 FIXED_MB = 500
 """Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
 LARGEST_PIECE = 2**31 - 2 * ROWS_READ
 """Members of a piece whose places fit into 32 bits."""
 KEPT_OUT = "citations by or of papers that are kept out"
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occurrences:
+    """How many groups each paper is in."""
+
+    papers: IdSet
+    """The papers that a pair can have."""
+    counts: NDArray[np.int32]
+    """Groups that each is in, by its place."""
+    groups: int
+    """How many groups there are."""
 
 
 @dataclass(kw_only=True)
@@ -58,6 +81,31 @@ class Met:
     """The queries of the bucket."""
     paired: NDArray[np.bool_]
     """Which of them have a pair."""
+
+
+def cosine(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
+    """Salton's cosine, c / √(s·s) (Salton and McGill, 1983, Introduction to Modern Information Retrieval)."""
+    return count / np.sqrt(one * other)
+
+
+def jaccard(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
+    """Jaccard's index, c / (s + s − c): of the groups with either, the share with both (Jaccard, 1901; Small, 1973)."""
+    return count / (one + other - count)
+
+
+def association(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
+    """Association strength, c / (s·s) (van Eck and Waltman, 2009), proportional to observed over expected."""
+    return count / (one * other)
+
+
+def pmi(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
+    """Pointwise mutual information in bits, log₂(N·c / (s·s)) (Church and Hanks, 1990). It can be 0 or less."""
+    return np.log2(groups * count / (one * other))
+
+
+MEASURES = {measure.__name__: measure for measure in (cosine, jaccard, association, pmi)}
+"""The measures that take occurrences. `fractional` sums 1/(members − 1) over the groups of a pair instead, so that each
+member of a group gives 1 in all, however large the group (Perianes-Rodriguez, Waltman and van Eck, 2016)."""
 
 
 def count_pairs(
@@ -78,8 +126,7 @@ def count_pairs(
 ) -> None:
     """Write one bucket of `cocitations` or `couplings`, and what was left out.
 
-    `citations` are all buckets of the table `citations` or, for coupling, `citations_by_cited`, or, for sentences,
-    `contexts`. Raises `InputError` if one is missing, an id is negative, or there is no pair at all.
+    Raises `InputError` if a bucket is missing, an id is negative, or there is no pair at all.
     """
     if len(citations) != buckets:
         raise InputError(f"{citations[0].parent}: there are {buckets} buckets, but {len(citations)} are given.")
@@ -128,11 +175,35 @@ def _as_batches(
 ) -> Iterator[pa.RecordBatch]:
     empty = NO_IDS, NO_IDS, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     for counted in chain([empty], blocks):
-        columns = {"paper": counted[0], "other": counted[1], "count": counted[2]}
-        if strength == "count":
-            yield pa.record_batch(columns)
-            continue
-        strengths = strengths_of(strength, counted, occurrences)
-        if not np.isfinite(strengths).all():
-            raise InputError(f"{output}: a {strength} is not a finite number; the citations do not fit together.")
-        yield pa.record_batch({**columns, "strength": strengths})
+        columns = dict(zip(("paper", "other", "count"), counted, strict=False))
+        if strength != "count":
+            strengths = strengths_of(strength, counted, occurrences)
+            if not np.isfinite(strengths).all():
+                raise InputError(f"{output}: a {strength} is not a finite number; the citations do not fit together.")
+            columns["strength"] = strengths
+        yield pa.record_batch(columns)
+
+
+def count_occurrences(source: Source, *, all_pairs: bool) -> Occurrences:
+    """Count in two passes: which papers are in a group with a query, and how many groups each of them is in."""
+    growing = GrowingIdSet()
+    for members in read_members(source, Tally(), anchored=True):
+        growing.add(members)
+    papers = growing.finish()
+    counts = np.zeros(size(papers), dtype=np.int32)
+    tally = Tally()
+    for members in read_members(source, tally, anchored=all_pairs):
+        places = places_of(papers, members)
+        np.add.at(counts, places[places >= 0], 1)
+    groups = tally.numbers[ANCHORED_GROUPS if all_pairs else GROUPS]
+    return Occurrences(papers=papers, counts=counts, groups=int(groups))
+
+
+def strengths_of(measure: str, counted: Counted, occurrences: Occurrences | None) -> Numbers:
+    """The strength of each pair, float64."""
+    paper, other, count, shares = counted
+    if occurrences is None:
+        return shares / UNIT
+    counts = occurrences.counts
+    one, two = (counts[places_of(occurrences.papers, end)].astype(np.float64) for end in (paper, other))
+    return MEASURES[measure](count.astype(np.float64), one, two, occurrences.groups)

@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 
 from cocite.config.settings import GivenAsJson
 from cocite.config.walks import Links
-from cocite.core.ahead import ahead
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
 from cocite.core.options import MemoryMb, Output
-from cocite.core.progress import report
+from cocite.core.progress import ahead, report
 from cocite.core.tables.files import checked_files, open_table
 
 RESERVED_MB = 400
@@ -89,7 +88,8 @@ def build_adjacency(
         raise InputError(f"{files[0].parent}: the graph has no edges; lower its min_count or choose more queries.")
     starts = np.zeros(size(papers) + 1, dtype=np.int64)
     for source, target, _ in _placed(files, papers, weighted=False):
-        _count(source, target, starts[1:])
+        for ends in (source, target):
+            np.add.at(starts, ends + 1, 1)
     np.cumsum(starts, out=starts)
     report(f"{size(papers):,} papers with {starts[-1] // 2:,} edges")
     room = int(
@@ -172,14 +172,6 @@ def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]
                             "Choose another strength, or weighted: false."
                         )
                 yield block
-
-
-@njit(nogil=True, cache=True)
-def _count(source, target, counts):  # type: ignore[no-untyped-def]
-    """Count the links of each paper."""
-    for edge in range(len(source)):
-        counts[source[edge]] += 1
-        counts[target[edge]] += 1
 
 
 @njit(nogil=True, cache=True)

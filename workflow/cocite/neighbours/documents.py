@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 from cocite.config.mining import Collection
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, members_at, places_of, size
-from cocite.core.lookup import look_up
-from cocite.core.tables.files import open_parquet, open_table, scan_table, table_in, vectors_of
+from cocite.core.id_sets import NO_IDS, Ids, IdSet, id_set, members_at, places_of, size
+from cocite.core.tables.files import open_parquet, open_table, vectors_of
 from cocite.core.tables.splits import read_kept_out
+from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
 from cocite.neighbours.pools import BLOCK, Workers
-from cocite.neighbours.vectors import BUFFER, LARGEST_NORM
+from cocite.neighbours.vectors import BUFFER, LARGEST_NORM, papers_with_text
 
 TABLES_OF_VECTORS = ("paper_embeddings", "text_embeddings")
 """The tables whose vectors are searched; the first column of each has the ids."""
@@ -78,7 +78,7 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
     """
     listed, brought = id_set(()), NO_IDS
     if collection != "texts":
-        listed = id_set(_with_text(papers), without=read_kept_out(queries)["corpusid"].to_numpy())
+        listed = id_set(papers_with_text(papers), without=read_kept_out(queries)["corpusid"].to_numpy())
     if collection != "papers":
         brought = np.unique(np.concatenate([NO_IDS, *map(_documents_in, texts)]))
     documents = Documents(papers=listed, texts=brought)
@@ -86,13 +86,6 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
         where = {"papers": f"{papers} has no paper with text", "texts": "the set brings no documents"}
         raise InputError(f"There is nothing to mine negatives among: {where.get(collection, where['papers'])}.")
     return documents
-
-
-def _with_text(papers: Path) -> Iterator[Ids]:
-    for batch in scan_table(papers, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
-        ids = batch.column("corpusid").to_numpy()
-        check_ids(ids, papers)
-        yield ids
 
 
 def _documents_in(path: Path) -> Ids:
@@ -130,7 +123,7 @@ class VectorFiles:
     @cached_property
     def footers(self) -> dict[Path, pq.FileMetaData]:
         """The footer of each file, read once: with hundreds of row groups, it is too long to be read for each."""
-        return {path: pq.read_metadata(path) for path in checked_vectors(self.files)}
+        return {path: pq.read_metadata(path) for path in self.files}
 
     @cached_property
     def groups(self) -> list[tuple[Path, int]]:
@@ -207,11 +200,3 @@ class VectorFiles:
                         f"below {LARGEST_NORM:g})."
                     )
                 yield Page(ids, block)
-
-
-def checked_vectors(files: Sequence[Path]) -> Sequence[Path]:
-    """The files. Raises `InputError` where one is no table of vectors."""
-    for path in files:
-        if table_in(path) not in TABLES_OF_VECTORS:
-            raise InputError(f"{path}: is not one of the tables {' and '.join(TABLES_OF_VECTORS)}.")
-    return files

@@ -19,12 +19,11 @@ from typing import Protocol
 
 import numpy as np
 
-from cocite.core.ahead import ahead
 from cocite.core.id_sets import Ids
-from cocite.core.progress import progress_bar
-from cocite.neighbours.checkpoints import Checkpoint
+from cocite.core.progress import ahead, progress_bar
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
+from cocite.neighbours.query_groups import Checkpoint
 from cocite.neighbours.vectors import VectorTable
 
 ROW_GROUPS_SAMPLED = 8

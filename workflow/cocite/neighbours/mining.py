@@ -6,7 +6,6 @@ for. A search that was killed resumes after the last finished group and, by vect
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,41 +21,20 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import open_whole, remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
-from cocite.core.lookup import look_up
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, open_table, table_in, write_omissions, write_table
-from cocite.neighbours.checkpoints import Checkpoint, open_search
+from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
 from cocite.neighbours.documents import TABLES_OF_VECTORS, Documents, VectorFiles, read_documents
 from cocite.neighbours.pools import start_workers
+from cocite.neighbours.query_groups import RESERVED_MB, Checkpoint, open_search
 from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
 
-RESERVED_MB = 400
-"""Memory for the program and what it writes."""
 SHORT = "candidates, up to the last rank of each query, that there are no documents for"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sources:
-    """What is searched, and the texts and vectors of it and of the examples."""
-
-    papers: Path
-    """Folder of the table papers."""
-    queries: Path
-    """The table queries, for the papers that are kept out."""
-    vectors: Sequence[Path] = ()
-    """Files of the tables `paper_embeddings` and `text_embeddings`; none for BM25."""
-    texts: Sequence[Path] = ()
-    """Tables `sampled_texts` of the set."""
-
-    @property
-    def files(self) -> list[Path]:
-        """All files that the result depends on."""
-        return [*checked_files(self.papers, "papers"), self.queries, *self.vectors, *self.texts]
-
-
-def sort_sources(files: Sequence[Path], *, papers: Path, queries: Path) -> Sources:
+def sort_files(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Vectors and texts by the tables that they are. Raises `InputError` where a file is neither."""
     by_kind: dict[bool, list[Path]] = {True: [], False: []}
     for path in files:
@@ -64,7 +42,7 @@ def sort_sources(files: Sequence[Path], *, papers: Path, queries: Path) -> Sourc
         if table not in (*TABLES_OF_VECTORS, "sampled_texts"):
             raise InputError(f"{path}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
         by_kind[table in TABLES_OF_VECTORS].append(path)
-    return Sources(papers=papers, queries=queries, vectors=by_kind[True], texts=by_kind[False])
+    return by_kind[True], by_kind[False]
 
 
 def mine(
@@ -92,13 +70,14 @@ def mine(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end. Raises `InputError`
     where a query or a positive has no text or vector, or there is nothing to search.
     """
-    sources = sort_sources(files, papers=papers, queries=queries)
+    vectors, texts = sort_files(files)
     asked = read_asked(examples)
-    documents = read_documents(settings.collection, sources.papers, sources.queries, sources.texts)
-    ranking = _ranking(settings, sources, documents)
+    documents = read_documents(settings.collection, papers, queries, texts)
+    buckets = checked_files(papers, "papers")
+    ranking = _ranking(settings, documents, vectors, [*([] if settings.collection == "texts" else buckets), *texts])
     last = settings.ranks[1]
     k = min(last + asked.most_positives, documents.size)
-    depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *sources.files])}
+    depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *buckets, queries, *vectors, *texts])}
     words = state.with_name(f"{state.name}-words")
     with start_workers(threads) as workers:
         left_mb = memory_mb - RESERVED_MB - documents.held_mb
@@ -139,16 +118,17 @@ def read_asked(examples: Path) -> Asked:
     return Asked(asked, pairs[1], np.append(starts, pairs.shape[1]))
 
 
-def _ranking(settings: SearchedDocuments, sources: Sources, documents: Documents) -> Ranking:
-    if (settings.by.kind == "bm25") == bool(sources.vectors):
-        needs = "bm25 takes no vectors" if sources.vectors else f"{settings.by.kind} needs vectors"
+def _ranking(
+    settings: SearchedDocuments, documents: Documents, vectors: Sequence[Path], texts: Sequence[Path]
+) -> Ranking:
+    if (settings.by.kind == "bm25") == bool(vectors):
+        needs = "bm25 takes no vectors" if vectors else f"{settings.by.kind} needs vectors"
         raise InputError(f"by is {settings.by.kind}: {needs}.")
     if isinstance(settings.by, ByWords):
-        from cocite.neighbours.words import WordRanking
+        from cocite.neighbours.word_ranking import WordRanking
 
-        papers = [] if settings.collection == "texts" else checked_files(sources.papers, "papers")
-        return WordRanking([*papers, *sources.texts], documents)
-    return VectorRanking(VectorFiles(sources.vectors, documents), Metric[settings.by.metric.upper()])
+        return WordRanking(texts, documents)
+    return VectorRanking(VectorFiles(vectors, documents), Metric[settings.by.metric.upper()])
 
 
 def _candidates(

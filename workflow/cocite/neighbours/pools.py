@@ -30,6 +30,8 @@ BLOCK = 4096
 """Papers of a block, at most."""
 TILE = 256
 """Queries that a thread takes at once, at most: their products with a block stay in the processor's cache."""
+COPIES_OF_BLOCK = 3
+"""Copies of a block that a thread holds while it reads."""
 
 
 class Workers(ThreadPoolExecutor):
@@ -117,6 +119,11 @@ class Pools:
 def capacity(k: int) -> int:
     """Keys that a pool has room for."""
     return k + max(k, BLOCK)
+
+
+def bytes_of_thread(dimension: int) -> int:
+    """Memory that a thread takes for its blocks of vectors, and their products with a tile."""
+    return 4 * BLOCK * (COPIES_OF_BLOCK * dimension + TILE)
 
 
 @njit(nogil=True, cache=True)

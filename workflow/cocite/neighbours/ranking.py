@@ -13,12 +13,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.core.id_sets import Ids
-from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import (
     FARTHEST,
     Block,
     Keys,
     Metric,
+    Numbers,
     Vectors,
     block_of,
     exact_distance,
@@ -26,11 +26,10 @@ from cocite.neighbours.distances import (
 )
 from cocite.neighbours.documents import Documents, VectorFiles
 from cocite.neighbours.exact import search_exactly
-from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity
+from cocite.neighbours.pools import Workers, bytes_of_thread, capacity
+from cocite.neighbours.query_groups import Checkpoint
 
 Scores = NDArray[np.float32]
-COPIES_OF_BLOCK = 3
-"""Copies of a block that a thread holds while it reads."""
 
 
 class Asked(NamedTuple):
@@ -103,7 +102,7 @@ class VectorRanking(Ranking):
 
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
         """Read all vectors into memory, if they take no more than half of it; else they are read again and again."""
-        blocks = workers.threads * 4 * BLOCK * (COPIES_OF_BLOCK * self.vectors.dimension + TILE) / 1e6
+        blocks = workers.threads * bytes_of_thread(self.vectors.dimension) / 1e6
         if self.vectors.size_mb > memory_mb / 2:
             return blocks
         self.vectors.hold(workers)
@@ -128,10 +127,7 @@ class VectorRanking(Ranking):
     def _likeness(self, keys: Keys, given: Block, own: Ids, positives: Ids, starts: Ids, workers: Workers) -> Scores:
         """The largest cosine of each document that was found to the query and its positives."""
         likeness = np.full(keys.shape, -1, dtype=np.float32)
-        places = np.flatnonzero(keys.ravel() != FARTHEST)
-        found = numbers_in(keys.ravel()[places])
-        order = np.argsort(found, kind="stable")
-        places, found = places[order], found[order]
+        places, found = found_in(keys)
 
         def compare(group: int) -> None:
             for block in self.vectors.blocks([group]):
@@ -145,6 +141,14 @@ class VectorRanking(Ranking):
 def scores_of(distances: NDArray[np.float64], metric: Metric) -> Scores:
     """Scores of distances: higher is nearer."""
     return (1 - distances if metric is Metric.COSINE else 0 - distances).astype(np.float32)
+
+
+def found_in(keys: Keys) -> tuple[Ids, Numbers]:
+    """Where the documents in the keys stand among all keys, row after row, and their numbers, rising."""
+    places = np.flatnonzero(keys.ravel() != FARTHEST)
+    numbers = numbers_in(keys.ravel()[places])
+    order = np.argsort(numbers, kind="stable")
+    return places[order], numbers[order]
 
 
 @njit(nogil=True, cache=True)

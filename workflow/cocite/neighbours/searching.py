@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.embeddings import FlatIndex, SearchSettings
+from cocite.config.embeddings import FlatIndex, HnswWalk, IndexSettings, IvfProbing, SearchSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
@@ -26,22 +26,40 @@ from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.splits import read_queries
-from cocite.neighbours.checkpoints import open_search, search_groups
-from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
-from cocite.neighbours.exact import Search
-from cocite.neighbours.indexes import choose_search
-from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
-from cocite.neighbours.rows import check_shard, count_papers, rows_of
+from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
+from cocite.neighbours.exact import ExactSearch, Search
+from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers
+from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import VectorTable, open_vectors
 
-RESERVED_MB = 400
-"""Memory for the program and what it writes."""
-COPIES_OF_BLOCK = 3
-"""Copies of a block that a thread holds while it reads."""
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
 RANKS = (10, 100, 1000)
 """Recall is measured at these ranks, where k is larger, and at k."""
+
+
+def build_index(
+    vectors: Vectors,
+    settings: GivenAsJson[IndexSettings],
+    *,
+    papers: OnlyPapers = (),
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Write the folder of the index that the settings ask for.
+
+    It holds the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
+    """
+    table, metric = open_vectors(vectors, papers), Metric[settings.metric.upper()]
+    if settings.index.kind == "ivf":
+        from cocite.neighbours.approximate import build_ivf
+
+        build_ivf(table, metric, settings.index.nlist, seed=seed, threads=threads, output=output)
+    else:
+        from cocite.neighbours.approximate import build_hnsw
+
+        build_hnsw(table, metric, settings.index, output=output)
 
 
 def search_neighbours(
@@ -65,29 +83,48 @@ def search_neighbours(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
-    check_shard(shard)
     table = open_vectors(vectors, papers)
     check_papers(table, queries, settings.k)
-    asked = read_queries(queries)["corpusid"].to_numpy()
-    asked = asked[asked % shard[1] == shard[0]]
+    asked = queries_of_shard(queries, shard)
     search = choose_search(settings, table, index)
+    read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
     with start_workers(threads) as workers:
         found = search.find(asked, workers)
-        left_mb = memory_mb - search.held_mb - table.held_mb
-        room = queries_at_once(settings.k, table.dimension, left_mb, threads)
-        read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
-        size = open_search(state, {**as_json(settings), "shard": list(shard), "inputs": read}, room)
-        files = search_groups(
-            state,
-            range(0, len(found.numbers), size),
-            lambda start, checkpoint: search.nearest(
-                found.choose(slice(start, start + size)), settings.k, workers, checkpoint
-            ),
+        rows = write_neighbours(
+            found.numbers,
+            queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb - table.held_mb, threads),
+            lambda group, checkpoint: search.nearest(found.choose(group), settings.k, workers, checkpoint),
+            table.ids_of,
+            depends_on={**as_json(settings), "shard": list(shard), "inputs": read},
+            state=state,
+            output=output,
         )
-    rows = write_table(output, "neighbours", rows_of(found.numbers, files, size, table.ids_of))
     counts = {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
     write_omissions(omissions, counts)
     remove_state(state)
+
+
+def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
+    """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
+    metric = Metric[settings.metric.upper()]
+    if (index is None) != (settings.index.kind == "flat"):
+        raise InputError(f"index is {settings.index.kind}: --index must {'be empty' if index else 'name its folder'}.")
+    if index is None:
+        return ExactSearch(table, metric)
+    if not index.is_dir():
+        raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
+    # FAISS takes longer to import than a small exact search takes.
+    match settings.index:
+        case IvfProbing(nprobe=nprobe):
+            from cocite.neighbours.approximate import IVFSearch
+
+            return IVFSearch(table, metric, index, nprobe)
+        case HnswWalk(ef_search=ef_search):
+            from cocite.neighbours.approximate import HNSWSearch
+
+            return HNSWSearch(table, metric, index, ef_search)
+        case _:
+            raise AssertionError(settings.index)
 
 
 def check_papers(table: VectorTable, queries: Path, k: int) -> None:
@@ -102,9 +139,8 @@ def check_papers(table: VectorTable, queries: Path, k: int) -> None:
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
     """How many queries there is memory for: their pools, their results, and two copies of their vectors."""
-    bytes_of_thread = 4 * BLOCK * (COPIES_OF_BLOCK * dimension + TILE)
     bytes_of_query = 8 * (capacity(k) + k) + 8 * dimension
-    return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread) // bytes_of_query)
+    return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread(dimension)) // bytes_of_query)
 
 
 def measure_search(

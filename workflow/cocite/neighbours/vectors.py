@@ -75,7 +75,7 @@ class VectorTable:
 
     def ids(self) -> Iterator[Ids]:
         """The papers that are searched, in batches of rising ids. Raises `InputError` where an id is negative."""
-        for ids in _ids(self.path, "graph_embeddings"):
+        for ids in ids_in(self.path, "graph_embeddings"):
             yield ids if self.searched is None else ids[are_in(self.searched, ids)]
 
     def blocks(self, row_groups: Sequence[int] | None = None, *, size: int = 0) -> Iterator[Block]:
@@ -129,9 +129,22 @@ def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
     searched = (ids for file in papers for ids in _searched_in(file))
     return VectorTable(
         path=path,
-        numbered=None if _largest_id(path) < 2**32 else id_set(_ids(path, "graph_embeddings")),
+        numbered=None if _largest_id(path) < 2**32 else id_set(ids_in(path, "graph_embeddings")),
         searched=id_set(searched) if papers else None,
     )
+
+
+def ids_in(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterator[Ids]:
+    """The papers of a table, or of its chosen rows, in batches. Raises `InputError` where an id is negative."""
+    for batch in scan_table(path, table).to_batches(columns=["corpusid"], filter=chosen):
+        ids = batch.column("corpusid").to_numpy()
+        check_ids(ids, path)
+        yield ids
+
+
+def papers_with_text(path: Path) -> Iterator[Ids]:
+    """The papers with text of a bucket or the whole of the table papers, in batches."""
+    return ids_in(path, "papers", pc.field("has_text"))
 
 
 def _searched_in(file: Path) -> Iterator[Ids]:
@@ -139,7 +152,7 @@ def _searched_in(file: Path) -> Iterator[Ids]:
         for batch in scan_table(file, "triplets").to_batches(columns=sorted(TRIPLETS)):
             yield np.concatenate([column.to_numpy() for column in batch.columns])
     else:
-        yield from _ids(file, "papers", pc.field("has_text"))
+        yield from papers_with_text(file)
 
 
 def _largest_id(path: Path) -> int:
@@ -147,10 +160,3 @@ def _largest_id(path: Path) -> int:
     file = open_table(path, "graph_embeddings")
     filled = [group for group in range(file.num_row_groups) if file.metadata.row_group(group).num_rows]
     return int(file.read_row_group(filled[-1], ["corpusid"])["corpusid"][-1].as_py()) if filled else 0
-
-
-def _ids(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterator[Ids]:
-    for batch in scan_table(path, table).to_batches(columns=["corpusid"], filter=chosen):
-        ids = batch.column("corpusid").to_numpy()
-        check_ids(ids, path)
-        yield ids

@@ -1,19 +1,42 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
 In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`, as a search in
-an embedding writes it. The distance is minus the natural logarithm of a paper's score (`pushing.py`): 0 for a score of
-1, and larger the lower the score is, with as many digits for low scores as for high ones. Each query is worked out by
-itself, by one thread, so that results depend neither on shards nor on threads. A paper that is kept out has no edge; if
-it has a link all the same, the walks stop, because what they would find would be a leak.
+an embedding writes it. The distance is minus the natural logarithm of a paper's score: 0 for a score of 1, and larger
+the lower the score is, with as many digits for low scores as for high ones. Each query is worked out by itself, by one
+thread, so that results depend neither on shards nor on threads. A paper that is kept out has no edge; if it has a link
+all the same, the walks stop, because what they would find would be a leak.
+
+A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link of the paper where it
+is, any of them or in proportion to their weights. The chances that it stops at each paper, which sum to 1, are PageRank
+with restarts at the query alone (Page et al., 1999; Haveliwala, 2002). Andersen, Chung and Lang (2006, "Local graph
+partitioning using PageRank vectors", section 2) compute them by *pushes*: each paper has a chance, which is certain,
+and a residual, the chance that a walk is there and has not been followed yet. To push a paper is to add the share
+`restart` of its residual to its chance and to spread the rest over its links.
+
+A paper is pushed while its residual exceeds tolerance × its degree. A push moves at least restart × tolerance × degree
+into chances, so that at most 1 / (restart × tolerance) links are looked at, whatever the size of the graph. The degree
+is the number of links or the sum of their weights, which a caller measures in mean weights by dividing the tolerance.
+Of the residual that is left, the share that would stop at once is added to the chance. As links go both ways,
+
+    0 ≤ true chance − chance found ≤ tolerance × degree of the paper,
+
+because degree(u) × chance of v from u = degree(v) × chance of u from v. The papers above the limit are pushed in
+rounds, all by their residuals at the start of the round. So papers with the same links have the same chance, and the
+result does not depend on the order of papers but for the rounding of float64.
+
+The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper). That is the same
+from either of two papers to the other, at most 1, and what walks on the symmetrically normalised adjacency matrix give
+(Gasteiger et al., 2019, "Predict then propagate", equation 3).
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 import typer
+from numba import njit
 from numpy.typing import NDArray
 
 from cocite.config.entries import as_json
@@ -21,25 +44,39 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.walks import WalkSettings
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids, check_ids
-from cocite.core.lookup import look_up
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
-from cocite.core.tables.files import scan_table, write_omissions, write_table
-from cocite.core.tables.splits import read_queries
-from cocite.neighbours.adjacency import Adjacency, open_adjacency
-from cocite.neighbours.checkpoints import Checkpoint, open_search, search_groups
-from cocite.neighbours.distances import Keys
+from cocite.core.tables.files import write_omissions
+from cocite.core.written_ids import look_up
+from cocite.neighbours.adjacency import Adjacency, Places, open_adjacency
+from cocite.neighbours.distances import FARTHEST, Keys, key_of
 from cocite.neighbours.pools import Workers, start_workers
-from cocite.neighbours.pushing import BYTES_OF_PAPER, keys_around, new_desk
-from cocite.neighbours.rows import check_shard, count_papers, rows_of
+from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.vectors import papers_with_text
 
-RESERVED_MB = 400
-"""Memory for the program and what it writes."""
+BYTES_OF_PAPER = 36
+"""Memory of a desk, for each paper of the graph."""
+MARGIN = 1e-5
+"""Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
 """Queries of a group at most, after which a killed job resumes."""
 NOT_LINKED = "queries that no walk starts from: they have no edge or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that walks do not lead to: a smaller tolerance leads to more"
+
+
+class Desk(NamedTuple):
+    """The memory that one query at a time works with; chances and residuals are 0 in between."""
+
+    chances: NDArray[np.float64]
+    residuals: NDArray[np.float64]
+    touched: Places
+    """Papers with a chance or a residual, from the query on."""
+    frontier: Places
+    """Papers that are pushed in this round."""
+    following: Places
+    """Papers that are pushed in the next one."""
+    shares: NDArray[np.float64]
+    """What each paper that is pushed sends along a link of weight 1."""
 
 
 def walk_neighbours(
@@ -60,27 +97,26 @@ def walk_neighbours(
     Resumes after the last finished group of queries in `state`, if it belongs to the same walks, and removes it at the
     end. Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a link.
     """
-    check_shard(shard)
     graph = open_adjacency(adjacency)
     ranked = _with_text(graph, papers) if papers else np.ones(len(graph.ids), dtype=np.bool_)
     check_k(settings.k, int(ranked.sum()), adjacency)
     count_papers([graph.ids], queries, adjacency)
-    asked = read_queries(queries)["corpusid"].to_numpy()
-    asked = asked[asked % shard[1] == shard[0]]
+    asked = queries_of_shard(queries, shard)
     places, are_linked = look_up(graph.ids, asked)
     found = places[are_linked & ranked[places]].astype(np.int64)
     left_mb = memory_mb - RESERVED_MB - len(graph.ids) / 1e6
     threads = threads_for(threads, len(graph.ids), left_mb)
-    room = queries_at_once(settings.k, left_mb - threads * BYTES_OF_PAPER * len(graph.ids) / 1e6)
     read = sampled_fingerprint([adjacency, queries, *papers])
-    size = open_search(state, {**as_json(settings), "shard": list(shard), "inputs": read}, room)
     with start_workers(threads) as workers:
-
-        def walk(start: int, _: Checkpoint) -> Keys:
-            return _walk(graph, found[start : start + size], settings, ranked, workers)
-
-        files = search_groups(state, range(0, len(found), size), walk)
-    rows = write_table(output, "neighbours", rows_of(found, files, size, lambda numbers: graph.ids[numbers]))
+        rows = write_neighbours(
+            found,
+            queries_at_once(settings.k, left_mb - threads * BYTES_OF_PAPER * len(graph.ids) / 1e6),
+            lambda group, _: _walk(graph, found[group], settings, ranked, workers),
+            lambda numbers: graph.ids[numbers],
+            depends_on={**as_json(settings), "shard": list(shard), "inputs": read},
+            state=state,
+            output=output,
+        )
     write_omissions(omissions, {NOT_LINKED: len(asked) - len(found), NOT_REACHED: len(found) * settings.k - rows})
     remove_state(state)
 
@@ -126,10 +162,90 @@ def _walk(
 def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
     """Whether each paper of the graph has a text."""
     have_text = np.zeros(len(graph.ids), dtype=np.bool_)
-    for bucket in papers:
-        for batch in scan_table(bucket, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
-            ids: Ids = batch.column("corpusid").to_numpy()
-            check_ids(ids, bucket)
-            places, are_there = look_up(graph.ids, ids)
-            have_text[places[are_there]] = True
+    for ids in chain.from_iterable(map(papers_with_text, papers)):
+        places, are_there = look_up(graph.ids, ids)
+        have_text[places[are_there]] = True
     return have_text
+
+
+def new_desk(papers: int) -> Desk:
+    """A desk for a graph of so many papers; the system gives it memory only as far as walks reach."""
+    return Desk(
+        chances=np.zeros(papers),
+        residuals=np.zeros(papers),
+        touched=np.zeros(papers, dtype=np.int32),
+        frontier=np.zeros(papers, dtype=np.int32),
+        following=np.zeros(papers, dtype=np.int32),
+        shares=np.zeros(papers),
+    )
+
+
+def chances_around(
+    graph: Adjacency, query: int, restart: float, tolerance: float, desk: Desk
+) -> tuple[Places, NDArray[np.float64]]:
+    """The papers that walks from a query reach, the query first, and the chances that they stop there."""
+    reached = desk.touched[: _push(graph, query, restart, tolerance, desk)].copy()
+    chances = desk.chances[reached] + restart * desk.residuals[reached]
+    desk.chances[reached] = desk.residuals[reached] = 0
+    return reached, chances
+
+
+def keys_around(
+    graph: Adjacency, query: int, settings: WalkSettings, tolerance: float, desk: Desk, ranked: NDArray[np.bool_]
+) -> Keys:
+    """The keys of the k papers with the highest scores around a query, the highest first, `FARTHEST` behind them.
+
+    `tolerance` is that of the settings or, where links have weights, for degrees that are sums of these. `ranked` says
+    of each paper whether it can have a rank; the query never has one. A key holds minus the logarithm of the score and
+    the place of the paper, so that ties are broken by place, and so by id.
+    """
+    papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, desk))
+    can, k = ranked[papers], settings.k
+    papers, scores = papers[can], scores[can]
+    if settings.score == "symmetric":
+        scores *= np.sqrt(graph.degrees[query] / graph.degrees[papers])
+    if len(scores) > k:
+        near = scores >= np.partition(scores, len(scores) - k)[len(scores) - k] * (1 - MARGIN)
+        papers, scores = papers[near], scores[near]
+    keys = np.sort(_keys(papers, scores))[:k]
+    return np.concatenate([keys, np.full(k - len(keys), FARTHEST, dtype=np.uint64)])
+
+
+@njit(nogil=True, cache=True)
+def _push(graph, query, restart, tolerance, desk):  # type: ignore[no-untyped-def]
+    """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched."""
+    starts, others, weights, degrees = graph.starts, graph.others, graph.weights, graph.degrees
+    chances, residuals, shares = desk.chances, desk.residuals, desk.shares
+    frontier, following = desk.frontier, desk.following
+    residuals[query] = 1.0
+    desk.touched[0] = frontier[0] = query
+    reached, pushed = 1, 1
+    while pushed:
+        for at in range(pushed):
+            paper = frontier[at]
+            shares[at] = (1 - restart) * residuals[paper] / degrees[paper]
+            chances[paper] += restart * residuals[paper]
+            residuals[paper] = 0.0
+        ahead = 0
+        for at in range(pushed):
+            for link in range(starts[frontier[at]], starts[frontier[at] + 1]):
+                other = others[link]
+                before, limit = residuals[other], tolerance * degrees[other]
+                if before == 0.0 and chances[other] == 0.0:
+                    desk.touched[reached] = other
+                    reached += 1
+                after = before + (shares[at] * weights[link] if len(weights) else shares[at])
+                residuals[other] = after
+                if before <= limit < after:
+                    following[ahead] = other
+                    ahead += 1
+        frontier, following, pushed = following, frontier, ahead
+    return reached
+
+
+@njit(nogil=True, cache=True)
+def _keys(papers, scores):  # type: ignore[no-untyped-def]
+    keys = np.empty(len(papers), dtype=np.uint64)
+    for at in range(len(papers)):
+        keys[at] = key_of(papers[at], -np.log(scores[at]))
+    return keys

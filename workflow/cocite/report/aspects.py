@@ -1,30 +1,38 @@
-"""The figure of aspects: shares of the citations by intent, and of the queries by the aspects that serve them."""
+"""The figures about aspects: shares of the citations by intent and of the queries by aspect, and a heat map of spaces.
 
-from collections.abc import Mapping
+The heat map shows which space of a model finds what papers are linked with by which aspect.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Rectangle
 
-from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
-from cocite.core.options import Output, Results
-from cocite.report.canvas import COLOURS, canvas
-from cocite.report.labels import percent
-from cocite.report.results import Provenance, configuration_in, read_each
+from cocite.config.configuration import Configuration
+from cocite.config.runs import names_in_spaces
+from cocite.config.tasks import Task
+from cocite.report.canvas import COLOURS, SMALL, canvas
+from cocite.report.labels import over_seeds, percent
+from cocite.report.page_tables import number_in
 
 ROW, LENGTH = 0.24, 1.1
 """Height of a row and length of the longest bar, inches."""
 LABELS, NUMBERS = 1.0, 0.6
 """Room for the names before the bars, and for the shares behind them, inches."""
-SMALL = 8.5
-"""Size of letters, points."""
-
-
-def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
-    """Draw the intents of citations, and the queries that each aspect serves."""
-    configuration = configuration_in(provenance)
-    intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
-    checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
-    draw_aspects(intents, checks, output)
+WIDTH, HEIGHT = 0.82, 0.42
+"""Width and height of a cell of the heat map, inches."""
+SPACES, ASPECTS = 1.1, 0.6
+"""Room for the names of the spaces and of the aspects, in widths and heights of a cell."""
+GAP = 0.02
+"""From the ground of a cell to its edge."""
+SCALE = LinearSegmentedColormap.from_list("scale", ["#f1f6fa", COLOURS[5]])
+"""From low to high; black letters have a contrast of 9 to 1 or more on all of it."""
+MIDDLE: Mapping[str, Any] = {"color": "black", "ha": "center", "va": "center"}
 
 
 def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame], output: Path) -> None:
@@ -32,8 +40,14 @@ def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.Da
 
     `intents` has the table `intent_counts` of each graph, `checks` the table `triplet_checks` of each set.
     """
-    panels = {f"{graph}: citations": _shares_of_citations(counts) for graph, counts in intents.items()}
-    panels |= {f"{name}: queries": _shares_of_queries(table) for name, table in checks.items()}
+    panels = {}
+    for graph, counts in intents.items():
+        citations = max(counts["citations"].sum(), 1)
+        shares = {intent: number / citations for intent, number in counts.select("intent", "citations").iter_rows()}
+        panels[f"{graph}: citations"] = shares
+    for name, table in checks.items():
+        served = table.filter(check="served").select("part", "found", "among")
+        panels[f"{name}: queries"] = {aspect: found / max(among, 1) for aspect, found, among in served.iter_rows()}
     rows = max(map(len, panels.values()), default=0)
     with canvas(output, panels=len(panels), size=(LABELS + LENGTH + NUMBERS, rows * ROW), entries={}) as axes:
         for axis, (title, shares) in zip(axes, panels.items(), strict=True):
@@ -46,11 +60,58 @@ def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.Da
                 axis.text(share + 0.04, row, percent(share), va="center", fontsize=SMALL)
 
 
-def _shares_of_citations(counts: pl.DataFrame) -> dict[str, float]:
-    citations = counts["citations"].sum()
-    return {intent: number / max(citations, 1) for intent, number in counts.select("intent", "citations").iter_rows()}
+def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
+    """A panel for each benchmark by aspect and each model with several spaces: a row a space, a column a task.
+
+    A cell has the first metric of the task, as the mean over the training seeds with the deviation where there are
+    several. Colours go from the lowest to the highest value of a benchmark.
+    """
+    models = {name: names_in_spaces(name, entry) for name, entry in configuration.models.items() if entry.spaces}
+    benchmarks = {
+        name: entry.scored_tasks for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart
+    }
+    rows, columns = (max(map(len, shown.values()), default=0) for shown in (models, benchmarks))
+    size = ((SPACES + columns) * WIDTH, (ASPECTS + rows) * HEIGHT)
+    panels = list(product(benchmarks, models))
+    with canvas(output, panels=len(panels), size=size, entries={}) as axes:
+        for axis, (benchmark, model) in zip(axes, panels, strict=True):
+            axis.set(xlim=(-SPACES, columns), ylim=(rows, -ASPECTS))
+            axis.set_axis_off()
+            axis.set_title(model if len(benchmarks) == 1 else f"{benchmark}: {model}")
+            cells = _cells(scores.filter(benchmark=benchmark), models, benchmarks[benchmark])
+            _draw_cells(axis, cells, models[model], benchmarks[benchmark])
 
 
-def _shares_of_queries(checks: pl.DataFrame) -> dict[str, float]:
-    served = checks.filter(check="served").select("part", "found", "among")
-    return {aspect: found / max(among, 1) for aspect, found, among in served.iter_rows()}
+def _cells(
+    scores: pl.DataFrame, models: Mapping[str, Mapping[str, str]], tasks: Sequence[Task]
+) -> dict[tuple[str, str], str]:
+    """Mean and deviation on a benchmark, as text, by the name of a model in a space and that of a task."""
+    named = [name for spaces in models.values() for name in spaces.values()]
+    metrics = pl.DataFrame({"task": [task.name for task in tasks], "metric": [task.main_metric for task in tasks]})
+    shown = scores.filter(pl.col("model").is_in(named)).join(metrics, on=["task", "metric"])
+    return {(model, task): cell for model, task, cell in over_seeds(shown, ["model", "task"]).iter_rows()}
+
+
+def _draw_cells(
+    axis: Axes, cells: Mapping[tuple[str, str], str], spaces: Mapping[str, str], tasks: Sequence[Task]
+) -> None:
+    """The names of rows and columns, and of one model each value on its colour with the deviation below it."""
+    values = [value for cell in cells.values() if (value := number_in(cell)) is not None]
+    norm = Normalize(min(values, default=0), max(values, default=1))
+    for column, task in enumerate(tasks):  # the name of a task may begin with that of its benchmark
+        aspect = task.name.removeprefix(f"{task.group}_")
+        axis.text(column + 0.5, -0.15, aspect, ha="center", va="bottom", fontsize=SMALL)
+    for row, (space, model) in enumerate(spaces.items()):
+        axis.text(-0.1, row + 0.5, space, ha="right", va="center", fontsize=SMALL)
+        for column, task in enumerate(tasks):
+            cell = cells.get((model, task.name), "–")
+            value = number_in(cell)
+            if value is None:  # on the page's own ground
+                axis.text(column + 0.5, row + 0.5, cell, ha="center", va="center")
+                continue
+            side = 1 - 2 * GAP
+            axis.add_patch(Rectangle((column + GAP, row + GAP), side, side, facecolor=SCALE(norm(value)), linewidth=0))
+            mean, _, deviation = cell.partition(" ± ")
+            axis.text(column + 0.5, row + (0.35 if deviation else 0.5), mean, **MIDDLE)
+            if deviation:
+                axis.text(column + 0.5, row + 0.73, f"± {deviation}", fontsize=SMALL, **MIDDLE)

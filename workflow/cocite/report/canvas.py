@@ -1,12 +1,13 @@
 """The canvas of all figures of the report: SVG that keeps text as text, so that the page stays light and readable.
 
-Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. The
-file says where each panel lies and what its lines stand for: the page takes panels apart where it is narrow. All panels
-have one size and fixed margins. matplotlib's own layouts measure every text of a figure, which takes longer than to
-draw it.
+Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. All
+panels have one size and fixed margins: matplotlib's own layouts measure every text, which takes longer than to draw it.
+A file says where each panel lies and what its lines stand for. A telephone would scroll it, with its legend out of
+sight; so the page takes it apart, and shows as many panels side by side as it has room for, below one legend.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,12 +17,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cocite.core.tables.files import atomic_path
-from cocite.report.svg import NAME, PANEL, SERIES, SVG, read_svg, write_svg
+from cocite.core.atomic import atomic_path
 
 mpl.use("svg")
 INK = "#010203"
@@ -44,14 +45,36 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
 }
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080")
-DASHES = ("-", "--", ":", "-.")
+DASHES = {"-": "", "--": "6 3", ":": "1.5 3", "-.": "6 3 1.5 3"}
+"""Dashes of a line, for matplotlib and in SVG."""
 MARKERS = ("o", "s")
+SIGNS = {
+    "o": '<circle cx="14" cy="5" r="3" fill="{}"/>',
+    "s": '<path d="M11 2h6v6h-6z" fill="{}"/>',
+    "^": '<path d="M11 8l3-6l3 6z" fill="{}"/>',
+}
+SMALL = 8.5
+"""Size of letters within a panel, points."""
 PANELS_IN_A_ROW = 4
 LEFT, RIGHT, BOTTOM, TOP = 0.6, 0.15, 0.5, 0.3
 """Margins around the axes of a panel, inches: room for numbers and labels, and for a title."""
 POINTS_AN_INCH = 72
 LINE_OF_LEGEND, SAMPLE_OF_LEGEND, LETTER_OF_LEGEND = 0.22, 0.7, 0.085
 """Height of a name in the legend, width of the line before it, and of a letter, inches."""
+SVG = "http://www.w3.org/2000/svg"
+for prefix, address in {
+    "": SVG,
+    "xlink": "http://www.w3.org/1999/xlink",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "cc": "http://creativecommons.org/ns#",
+}.items():
+    ElementTree.register_namespace(prefix, address)
+PANEL, NAME = "data-box", "data-name"
+"""The attributes of a group of axes that say where it lies (x, y, width and height), and what it shows."""
+SERIES = "series-"
+"""What the ids of lines begin with, before the place of what they stand for in the legend."""
+IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)')
 
 Titles = dict[str, list[str]]
 """A title for each point of each collection of points, by the id of the collection."""
@@ -69,6 +92,14 @@ class Entry:
     """Sign at its points."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageFigure:
+    """A figure on the page: its panels, and the entries of its legend with a piece of line before each."""
+
+    panels: tuple[Markup, ...]
+    legend: tuple[tuple[str, Markup], ...]
+
+
 def styles(names: Sequence[str]) -> dict[str, Entry]:
     """A line for each name; no two of the first 56 look alike."""
     looks = cycle(product(MARKERS, DASHES, COLOURS))
@@ -78,7 +109,7 @@ def styles(names: Sequence[str]) -> dict[str, Entry]:
     }
 
 
-def look(entries: Mapping[str, Entry], name: str, panel: str) -> dict[str, Any]:
+def look(entries: Mapping[str, Entry], name: str, panel: object) -> dict[str, Any]:
     """How matplotlib draws the line of an entry in a panel; the page finds it by its id."""
     entry = entries[name]
     identity = f"{SERIES}{list(entries).index(name)}-{panel}"
@@ -99,40 +130,35 @@ def canvas(
     `entries` are what the legend beside the panels names. `titles`, which may be filled until the block ends, are shown
     over the points of the collections with these ids.
     """
-    cells = _cells(panels, size)
+    width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
+    places = [divmod(panel, PANELS_IN_A_ROW) for panel in range(panels)]
+    corners = [(column * width + LEFT, row * height + TOP) for row, column in places]
     with mpl.rc_context(rc=STYLE), atomic_path(output) as temporary:  # type: ignore[arg-type]
-        figure, axes = _figure(cells, size, entries)
+        figure, axes = _figure(corners, size, entries)
         yield axes
         figure.savefig(temporary, format="svg", metadata={"Date": None})
         root = read_svg(temporary.read_text(encoding="utf-8").replace(INK, "currentColor"))
         root.set("data-legend", json.dumps([asdict(entry) for entry in entries.values()]))
         groups = {group.get("id", ""): group for group in root.iter(f"{{{SVG}}}g")}
-        _mark_panels(groups, axes, cells, size)
+        for number, (axis, corner) in enumerate(zip(axes, corners, strict=True), start=1):
+            _mark_panel(groups[f"axes_{number}"], axis, corner, size)
         for name, of_points in (titles or {}).items():
             for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
                 ElementTree.SubElement(point, f"{{{SVG}}}title").text = title
-        temporary.write_text(write_svg(root), encoding="utf-8")
-
-
-def _cells(panels: int, size: tuple[float, float]) -> list[tuple[float, float]]:
-    """Where the axes of each panel begin, from the upper left, inches."""
-    width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
-    places = [divmod(panel, PANELS_IN_A_ROW) for panel in range(panels)]
-    return [(column * width + LEFT, row * height + TOP) for row, column in places]
+        temporary.write_text(ElementTree.tostring(root, encoding="unicode"), encoding="utf-8")
 
 
 def _figure(
-    cells: Sequence[tuple[float, float]], size: tuple[float, float], entries: Mapping[str, Entry]
+    corners: Sequence[tuple[float, float]], size: tuple[float, float], entries: Mapping[str, Entry]
 ) -> tuple[Figure, list[Axes]]:
-    """The figure with its axes, and its legend on the right."""
-    right = max((x for x, _ in cells), default=0) + size[0] + RIGHT
-    height = max((y for _, y in cells), default=0) + size[1] + BOTTOM
-    columns = -(-len(entries) // int(height / LINE_OF_LEGEND)) if entries else 0
-    letters = max(map(len, entries), default=0)
-    width = right + columns * (SAMPLE_OF_LEGEND + letters * LETTER_OF_LEGEND)
+    """The figure with its axes, which begin at these corners (inches from the upper left), and its legend."""
+    right = max((x for x, _ in corners), default=0) + size[0] + RIGHT
+    height = max((y for _, y in corners), default=0) + size[1] + BOTTOM
+    columns = -(-len(entries) // int(height / LINE_OF_LEGEND))
+    width = right + columns * (SAMPLE_OF_LEGEND + max(map(len, entries), default=0) * LETTER_OF_LEGEND)
     figure = Figure(figsize=(width, height))
     axes = [
-        figure.add_axes((x / width, 1 - (y + size[1]) / height, size[0] / width, size[1] / height)) for x, y in cells
+        figure.add_axes((x / width, 1 - (y + size[1]) / height, size[0] / width, size[1] / height)) for x, y in corners
     ]
     if entries:
         lines: list[dict[str, Any]] = [
@@ -144,17 +170,47 @@ def _figure(
     return figure, axes
 
 
-def _mark_panels(
-    groups: Mapping[str, ElementTree.Element],
-    axes: Sequence[Axes],
-    cells: Sequence[tuple[float, float]],
-    size: tuple[float, float],
-) -> None:
-    """Write what each panel shows and the box that it takes, in the units of the file."""
-    for number, (axis, (x, y)) in enumerate(zip(axes, cells, strict=True), start=1):
-        box = (x - LEFT, y - TOP, LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM)
-        if not axis.axison:  # Points without axes need no room for labels.
-            box = (x - RIGHT, y - TOP, size[0] + 2 * RIGHT, TOP + size[1] + RIGHT)
-        groups[f"axes_{number}"].set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
-        by = f", by {axis.get_xlabel()}" if axis.axison else ""
-        groups[f"axes_{number}"].set(NAME, axis.get_title(loc="left") + by)
+def _mark_panel(group: ElementTree.Element, axis: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
+    """Write what a panel shows and the box that it takes, in the units of the file."""
+    left, below = (LEFT, BOTTOM) if axis.axison else (RIGHT, RIGHT)  # points without axes need no room for labels
+    box = (corner[0] - left, corner[1] - TOP, left + size[0] + RIGHT, TOP + size[1] + below)
+    group.set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
+    group.set(NAME, axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else ""))
+
+
+def read_svg(text: str) -> ElementTree.Element:
+    """The tree of a figure that the report has drawn."""
+    return ElementTree.fromstring(text)  # noqa: S314 It was drawn by a job of this run.
+
+
+def read_figure(path: Path, what: str) -> PageFigure:
+    """The panels and the legend of a figure's file; `what` it shows is in the names of its panels."""
+    root = read_svg(path.read_text(encoding="utf-8"))
+    groups = [group for group in root.iter(f"{{{SVG}}}g") if group.get(PANEL)]
+    # A style sheet would be one of the whole page.
+    shared = [shapes for shapes in root.findall(f"{{{SVG}}}defs") if shapes.find(f"{{{SVG}}}style") is None]
+    panels = [_panel(group, what, shared if number == 0 else [], path.stem) for number, group in enumerate(groups)]
+    legend = [(entry["name"], _sample(**entry)) for entry in json.loads(root.get("data-legend", "[]"))]
+    return PageFigure(panels=tuple(panels), legend=tuple(legend))
+
+
+def _panel(group: ElementTree.Element, what: str, shared: list[ElementTree.Element], prefix: str) -> Markup:
+    """A group of axes as an element of its own, its ids made those of the figure so that figures do not share them.
+
+    Lines get an attribute that says what they stand for, by which the page lets one of them stand out.
+    """
+    label = f"{what}: {group.get(NAME)}"
+    panel = ElementTree.Element(f"{{{SVG}}}svg", {"viewBox": group.get(PANEL, ""), "role": "img", "aria-label": label})
+    panel.extend([group, *shared])
+    for line in panel.iter(f"{{{SVG}}}g"):
+        series = re.match(rf"{SERIES}(\d+)-", line.get("id", ""))
+        if series:
+            line.set("data-series", series[1])
+    return Markup(IDENTIFIED.sub(rf"\g<1>{prefix}-", ElementTree.tostring(panel, encoding="unicode")))  # noqa: S704
+
+
+def _sample(*, colour: str, dash: str, marker: str, **_: str) -> Markup:
+    """The piece of line, or the point, before an entry of the legend."""
+    line = f'<path d="M0 5h28" stroke="{colour}" stroke-width="2" stroke-dasharray="{DASHES[dash]}"/>' if dash else ""
+    sign = SIGNS[marker].format(colour) if marker else ""
+    return Markup(f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">{line}{sign}</svg>')  # noqa: S704

@@ -12,8 +12,7 @@ import psutil
 
 from cocite.config.started import Start, is_alive
 from cocite.core.tables.files import write_table
-from cocite.core.usage import last_usage
-from cocite.core.words import clock_time
+from cocite.core.usage import clock_time, last_usage
 
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule has this name."""
@@ -74,14 +73,15 @@ def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
         peak_mb=pl.col("peak_mb").max(),
     )
     rows = pl.concat([costs.select(of_all.columns).sort("seconds", "rule", descending=[True, False]), of_all])
-    return rows.select(
-        "rule",
-        pl.col("jobs").map_elements("{:,}".format, return_dtype=pl.String),
-        pl.col("seconds").map_elements(clock_time, return_dtype=pl.String).alias("time"),
-        pl.col("longest_seconds").map_elements(clock_time, return_dtype=pl.String).alias("longest job"),
-        pl.col("cpu_seconds").map_elements(clock_time, return_dtype=pl.String).alias("processor time"),
-        pl.col("peak_mb").map_elements("{:,.0f}".format, return_dtype=pl.String).alias("largest memory, MB"),
-    )
+    shown = {
+        "jobs": ("jobs", "{:,}".format),
+        "time": ("seconds", clock_time),
+        "longest job": ("longest_seconds", clock_time),
+        "processor time": ("cpu_seconds", clock_time),
+        "largest memory, MB": ("peak_mb", "{:,.0f}".format),
+    }
+    cells = {name: pl.col(of).map_elements(to_text, return_dtype=pl.String) for name, (of, to_text) in shown.items()}
+    return rows.select("rule", **cells)
 
 
 def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -1,19 +1,20 @@
-"""How any two models differ on each metric of each task, packed for the page, which shows one matrix at a time.
+"""How any two models differ on each metric of each task and over tasks, packed for the page, a matrix a question.
 
 Fifty models on six benchmarks have more than 100,000 differences. As 16-bit numbers in base64, with the ends of their
 intervals, these are some hundred kilobytes a benchmark; as rows of tables they would be thousands of pages.
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cocite.config.configuration import Configuration
 from cocite.config.runs import names_in_order, numbers_of_seeds
-from cocite.report.labels import measure
+from cocite.report.labels import measure, with_mode
 
 HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min
@@ -23,9 +24,16 @@ WIDE = ("wide_low", "wide_high")
 """The ends of the interval that counts training seeds."""
 LEVEL = 0.05
 """Below which an adjusted p-value makes a difference sure."""
+GROUP = "over tasks"
+"""What questions over tasks stand under."""
+REMARK = (
+    "over {tasks}: the interval says what other tasks would change, and stars are by Wilcoxon's signed-rank test over "
+    "the tasks, with all pairs taken together"
+)
+NO_STAR = "; so few tasks cannot give a star among {pairs} pairs, however large the differences are"
 
 
-def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
+def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict[str, Any]:
     """The models that were compared, their numbers of seeds, and each question: name, items and packed differences.
 
     A difference is the value of the earlier model minus that of the later one, in hundredths; pairs come in the order
@@ -45,11 +53,47 @@ def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> 
         }
         for (benchmark, task, metric, mode), part in sorted(
             comparisons.partition_by(keys, as_dict=True, include_key=False).items(),
-            key=lambda item: (list(configuration["benchmarks"]).index(item[0][0]), *item[0][1:]),
+            key=lambda item: (list(configuration.benchmarks).index(item[0][0]), *item[0][1:]),
         )
     ]
     seeds = numbers_of_seeds(configuration)
     return {"models": models, "seeds": [seeds[name] for name in models], "questions": questions}
+
+
+def questions_over_tasks(
+    compared: pl.DataFrame, models: Sequence[str], configuration: Configuration
+) -> list[dict[str, Any]]:
+    """A question for the tasks of each benchmark in each mode, as configured, and for those of all benchmarks last.
+
+    Its remark says what its interval and its stars are about, and whether there can be any stars at all.
+    """
+    order = list(configuration.benchmarks)
+    parts = compared.partition_by("over", "mode", as_dict=True, include_key=False)
+    ordered = sorted(
+        parts.items(), key=lambda of: (order.index(of[0][0]) if of[0][0] in order else len(order), of[0][1])
+    )
+    return [
+        {
+            "benchmark": GROUP,
+            "measure": with_mode(f"{over}, mean over its tasks" if over in order else f"{over}, mean over tasks", mode),
+            "remark": _remark(part),
+            "sure": sure(part, models),
+            "packed": packed(part, models),
+        }
+        for (over, mode), part in ordered
+    ]
+
+
+def _remark(part: pl.DataFrame) -> str:
+    """Over how many tasks it is; that there can be no star where the smallest p-value of all is too large for one.
+
+    A p-value is raised for the pairs that can have one as small.
+    """
+    [(fewest, most)] = part.select(pl.min("tasks").alias("fewest"), pl.max("tasks").alias("most")).rows()
+    least = (part["least_p_value"] * part["least_p_value"].rank("max")).min()
+    tasks = f"{most} tasks" if fewest == most else f"{fewest} to {most} tasks"
+    has_none = least >= LEVEL  # type: ignore[operator]
+    return REMARK.format(tasks=tasks) + (NO_STAR.format(pairs=len(part)) if has_none else "")
 
 
 def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[float, float, float] | None:

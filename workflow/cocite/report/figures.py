@@ -1,14 +1,20 @@
-"""All figures of the report but the map: curves of models and graphs, pairs, neighbours and triplets."""
+"""The figures of the report: curves of models and graphs, pairs, neighbours, triplets and maps.
+
+The picture of a map stays readable on paper, and where a page runs no script. So it has some hundred papers; all of
+them are on the interactive map.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
+import typer
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
@@ -18,34 +24,125 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from cocite.config.benchmarks import sides_of
+from cocite.config.configuration import Configuration
 from cocite.config.probes import named_sets
-from cocite.config.walks import rankings
-from cocite.core.options import Output, Results
-from cocite.report.canvas import Entry, canvas, look, styles
+from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
+from cocite.core.atomic import read_json
+from cocite.core.options import Results, Seed
+from cocite.core.randomness import generator
+from cocite.report.aspects import draw_aspects, draw_spaces
+from cocite.report.canvas import COLOURS, SERIES, Entry, Titles, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
-from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each
+from cocite.report.map_page import UNKNOWN, MapData, by_frequency, read_map
+from cocite.report.probes import draw_probes
+from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each, read_scored
+from cocite.report.trade import draw_trade
 
 PANEL = (2.5, 1.9)
 """Width and height of the axes, inches."""
+MAP_PANEL = (2.2, 2.2)
+"""Those of a model's part of a map."""
+DRAWN = 500
+"""Papers in the picture of a map: as many as can be told apart in a panel."""
+CLASS_COLOURS = len(COLOURS) - 1
+GREY = COLOURS[-1]
+OTHER = "others"
 FAINT = 0.15
 """Opacity of the band between the lowest and the highest seed."""
 RAW = 0.5
 """Opacity of raw link prediction, beside that which is filtered."""
 
 
-def draw_figures(*, results: Results, provenance: Provenance, pairs: Pairs, output: Output) -> None:
-    """Draw all figures but those of maps into a folder."""
-    configuration = configuration_in(provenance)
-    losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
+def draw_figures(
+    figures: Annotated[Sequence[Path], typer.Argument(help="Figures to draw, SVG; the file's name is the figure's.")],
+    *,
+    results: Results,
+    provenance: Provenance,
+    pairs: Pairs,
+    seed: Seed,
+) -> None:
+    """Draw figures of a run by their names; that of a map is called map_<name>."""
+    configuration = configuration_in(read_json(provenance))
+    for path in figures:
+        _draw_named(path, results, configuration, json.loads(pairs), seed)
+
+
+def _draw_named(path: Path, results: Path, configuration: Configuration, pairs: Mapping[str, str], seed: int) -> None:
     sets = named_sets(configuration)
-    draw_pair_counts(read(results, "pair_counts"), json.loads(pairs), output / "pair_counts.svg")
-    draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")
-    graphs = read_each(results, "graph_scores", "embedding", configuration["embeddings"])
-    bands = read_each(results, "band_quality", "embedding", rankings(configuration))
-    draw_link_prediction(graphs, output / "link_prediction.svg")
-    draw_band_quality(bands, output / "band_quality.svg")
-    curves, counts = (read_each(results, table, "triplets", sets) for table in ("collisions", "triplets_per_query"))
-    draw_triplets(curves, counts, _last_ranks(sets), output / "triplets.svg")
+    match path.stem:
+        case "pair_counts":
+            draw_pair_counts(read(results, "pair_counts"), pairs, path)
+        case "validation_curves":
+            losses = {name: loss_of(entry) for name, entry in configuration.models.items()}
+            draw_validation_curves(read_curves(results, configuration), losses, path)
+        case "link_prediction":
+            draw_link_prediction(read_each(results, "graph_scores", "embedding", configuration.embeddings), path)
+        case "band_quality":
+            ranked = [*configuration.embeddings, *configuration.walks]
+            draw_band_quality(read_each(results, "band_quality", "embedding", ranked), path)
+        case "triplets":
+            curves, counts = (
+                read_each(results, table, "triplets", sets) for table in ("collisions", "triplets_per_query")
+            )
+            draw_triplets(curves, counts, _last_ranks(sets), path)
+        case "aspects":
+            intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
+            checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
+            draw_aspects(intents, checks, path)
+        case "spaces":
+            asked = [name for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart]
+            draw_spaces(_scores_on(asked, results, configuration), configuration, path)
+        case "trade":
+            asked = [benchmark for side in sides_of(configuration) for benchmark, _ in side]
+            draw_trade(_scores_on(asked, results, configuration), configuration, path)
+        case "probes":
+            draw_probes(read_each(results, "probe_scores", "probe", configuration.probes), path)
+        case name:
+            draw_map(read_map(results, configuration, name.removeprefix("map_")), seed, path)
+
+
+def _scores_on(benchmarks: Collection[str], results: Path, configuration: Configuration) -> pl.DataFrame:
+    kept = {name: entry for name, entry in configuration.benchmarks.items() if name in benchmarks}
+    return read_scored(results, configuration.model_copy(update={"benchmarks": kept}), "scores")
+
+
+def draw_map(data: MapData, seed: int, output: Path) -> None:
+    """A panel a model with the same papers in each, titles on hover, coloured by the class of the first label.
+
+    Classes beyond the most frequent share a colour. Of many papers, some are drawn at random.
+    """
+    papers: Any = np.arange(len(data.titles))
+    if len(papers) > DRAWN:
+        papers = np.sort(generator(seed, "papers of the picture").choice(len(papers), DRAWN, replace=False))
+    classes = next(iter(data.classes.values()), [None] * len(data.titles))
+    called = [classes[paper] or UNKNOWN for paper in papers]
+    titles: Titles = {}
+    entries = _entries(called)
+    with canvas(output, panels=len(data.layouts), size=MAP_PANEL, entries=entries, titles=titles) as axes:
+        for axis, (model, layout) in zip(axes, data.layouts.items(), strict=True):
+            axis.set_axis_off()
+            points = layout[papers]
+            is_placed = np.isfinite(points).all(axis=1)
+            for place, (value, entry) in enumerate(entries.items()):
+                is_of_class = [(each if each in entries else OTHER) == value for each in called]
+                is_drawn = np.array(is_of_class, dtype=bool) & is_placed
+                x, y = points[is_drawn].T
+                identity = f"{SERIES}{place}-{model}"
+                axis.scatter(x, y, s=9, color=entry.colour, linewidths=0).set_gid(identity)
+                titles[identity] = [data.titles[paper] for paper in compress(papers, is_drawn)]
+            axis.set_title(model)
+
+
+def _entries(classes: Sequence[str]) -> dict[str, Entry]:
+    """A colour for each of the most frequent classes, and grey for the others together and for papers without one."""
+    names = [name for name in by_frequency(classes) if name != UNKNOWN]
+    colours = dict(zip(names[:CLASS_COLOURS], COLOURS, strict=False))
+    if len(names) > CLASS_COLOURS:
+        colours[OTHER] = GREY
+    if UNKNOWN in classes:
+        colours[UNKNOWN] = GREY
+    return {name: Entry(name=name, colour=colour, marker="o") for name, colour in colours.items()}
 
 
 def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
@@ -72,10 +169,9 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
     with canvas(output, panels=len(GRAPH_METRICS), size=PANEL, entries=entries) as axes:
         for number, (axis, (metric, label)) in enumerate(zip(axes, GRAPH_METRICS.items(), strict=True)):
             for name, table in scores.items():
-                for filtered, opacity, panel in ((True, 1.0, f"{number}"), (False, RAW, f"{number}-raw")):
+                for filtered, opacity, panel in ((True, 1.0, number), (False, RAW, f"{number}-raw")):
                     of_metric = table.filter(metric=metric, filtered=filtered).sort("epoch")
-                    drawn = look(entries, name, panel)
-                    axis.plot(of_metric["epoch"], of_metric["value"], alpha=opacity, **drawn)
+                    axis.plot(of_metric["epoch"], of_metric["value"], alpha=opacity, **look(entries, name, panel))
             axis.set(xlabel="epoch", title=label)
             axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
@@ -92,9 +188,11 @@ def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Pa
             of_graph = counts.filter(graph=graph).sort("count")
             at_least = of_graph["pairs"].cum_sum(reverse=True)
             if len(of_graph):  # A logarithmic axis cannot be laid out for a line without points.
-                axis.plot(of_graph["count"], at_least, **look(entries, name, "0"))
+                axis.plot(of_graph["count"], at_least, **look(entries, name, 0))
                 axis.set(xscale="log", yscale="log")
-                _write_out(axis.xaxis, axis.yaxis)
+                for each in (axis.xaxis, axis.yaxis):  # as powers of ten, numbers take a second to lay out
+                    each.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+                    each.set_minor_formatter(NullFormatter())
         axis.set(xlabel="times that a pair occurs, at least", title="pairs")
 
 
@@ -104,7 +202,7 @@ def draw_band_quality(bands: Mapping[str, pl.DataFrame], output: Path) -> None:
     with canvas(output, panels=len(RELATIONS), size=PANEL, entries=entries) as axes:
         for panel, (axis, (column, label)) in enumerate(zip(axes, RELATIONS.items(), strict=True)):
             for name, table in bands.items():
-                axis.plot(table["last_rank"], table[column] / table["papers"], **look(entries, name, f"{panel}"))
+                axis.plot(table["last_rank"], table[column] / table["papers"], **look(entries, name, panel))
             axis.set(title=f"neighbours {label}", ylim=(0, None))
             axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
             _rank_axis(axis, "rank")
@@ -125,9 +223,9 @@ def draw_triplets(
     with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
         for name, counts in per_query.items():
             if len(collisions[name]):  # A logarithmic axis cannot be laid out for a line without points.
-                _collisions(axes[0], collisions[name], k_negative.get(name), look(entries, name, "0"))
+                _collisions(axes[0], collisions[name], k_negative.get(name), look(entries, name, 0))
             shares = _shares(counts)
-            axes[1].plot(range(len(shares)), shares, **look(entries, name, "1"))
+            axes[1].plot(range(len(shares)), shares, **look(entries, name, 1))
         axes[0].set(title="positive pairs that collide", ylim=(0, None))
         _rank_axis(axes[0], "last rank of the hard negatives, k⁻")
         axes[1].set(xlabel="triplets a query", title="queries", ylim=(0, None))
@@ -138,8 +236,8 @@ def draw_triplets(
 
 def _last_ranks(sets: Mapping[str, Any]) -> dict[str, int]:
     """The last rank of the hard negatives of each set of triplets that takes them by rank."""
-    ranks = {name: entry["k_negative"] for name, entry in sets.items() if "k_negative" in entry}
-    return {name: rank[-1] if isinstance(rank, list) else rank for name, rank in ranks.items()}
+    ranks = {name: getattr(entry, "k_negative", None) for name, entry in sets.items()}
+    return {name: rank if isinstance(rank, int) else rank[-1] for name, rank in ranks.items() if rank is not None}
 
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:
@@ -152,17 +250,10 @@ def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Ma
         .sort("step")
     )
     steps, mean, low, high = of_metric
-    axis.plot(steps, mean, **look(entries, name, f"{panel}"))
+    axis.plot(steps, mean, **look(entries, name, panel))
     if curve["seed"].n_unique() > 1:
         band = look(entries, name, f"{panel}-band")
         axis.fill_between(steps, low, high, color=band["color"], alpha=FAINT, linewidth=0, gid=band["gid"])
-
-
-def _write_out(*axes: Axis) -> None:
-    """Write powers of ten out: as powers, they take matplotlib a second to lay out."""
-    for axis in axes:
-        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axis.set_minor_formatter(NullFormatter())
 
 
 def _shares(counts: pl.DataFrame) -> list[float]:

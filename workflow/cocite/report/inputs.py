@@ -1,7 +1,6 @@
-"""The report's tables of what the models were made from, and how.
+"""The report's tables of what the models were made from, what was checked and left out, and how they were trained.
 
-Corpus, graph embeddings, searches, neighbours, triplets, checks and omissions, and how the models were trained. Each
-table is a frame of text.
+Each is a frame of text.
 """
 
 import re
@@ -11,11 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.lineage import encoder_under, sets_of
+from cocite.config.configuration import Configuration
+from cocite.config.models import Model
+from cocite.config.sampler import Sampler
 from cocite.config.stale import is_configured
 from cocite.core.tables.files import read_table
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
-from cocite.report.matched import read_published
+from cocite.report.published import read_published
 from cocite.report.results import read, read_each
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
@@ -38,7 +39,7 @@ def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
     return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
 
 
-def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
+def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configuration) -> pl.DataFrame:
     """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered.
 
     The published values follow if the corpus is Semantic Scholar's: they are of its graph, with raw negatives.
@@ -52,42 +53,31 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[
             rows.append(
                 {
                     "embedding": name,
-                    "graph": configuration["embeddings"][name]["graph"],
+                    "graph": configuration.embeddings[name].graph,
                     "epochs": str(last["epoch"][0]),
                     "held-out edges": f"{last['edges'][0]:,}",
                     "negatives": "filtered" if filtered else "raw",
                     **{label: f"{values[metric]:.3f}" for metric, label in GRAPH_METRICS.items() if metric in values},
                 }
             )
-    if rows and configuration["corpus"]["source"] == "s2":
-        rows += _published_link_prediction()
+    if rows and configuration.corpus.source == "s2":
+        # The table that the published values are from takes the place of a graph.
+        published = read_published("link_prediction").rename({"reference": "graph"})
+        rows += [
+            {name: value for name, value in row.items() if value is not None} | {"negatives": "raw"}
+            for row in published.iter_rows(named=True)
+        ]
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
 
 
-def _published_link_prediction() -> list[dict[str, str]]:
-    """The published values, with the table that they are from in place of a graph."""
-    published = read_published("link_prediction").rename({"reference": "graph"})
-    return [
-        {name: value for name, value in row.items() if value is not None} | {"negatives": "raw"}
-        for row in published.iter_rows(named=True)
-    ]
-
-
-def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
     """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
-    kinds = {name: entry["neighbours"]["index"]["kind"] for name, entry in configuration["embeddings"].items()}
+    kinds = {name: entry.neighbours.index.kind for name, entry in configuration.embeddings.items()}
     approximate = [name for name, kind in kinds.items() if kind != "flat"]
+    shown = {"queries": ",", "k": ",", "recall": ".3f", "seconds": ".1f", "exact_seconds": ".1f"}
     rows = [
-        {
-            "embedding": name,
-            "index": row["index"],
-            "metric": row["metric"],
-            "queries": f"{row['queries']:,}",
-            "k": f"{row['k']:,}",
-            "recall": f"{row['recall']:.3f}",
-            "seconds": f"{row['seconds']:.1f}",
-            "exact": f"{row['exact_seconds']:.1f}",
-        }
+        {"embedding": name, "index": row["index"], "metric": row["metric"]}
+        | {column.removesuffix("_seconds"): format(row[column], spec) for column, spec in shown.items()}
         for name, table in read_each(results, "search_quality", "embedding", approximate).items()
         for row in table.iter_rows(named=True)
     ]
@@ -108,9 +98,8 @@ def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         for name, table in bands.items()
         for column, label in RELATIONS.items()
     ]
-    columns = sorted(
-        {column for row in rows for column in list(row)[2:]}, key=lambda column: int(column.rpartition("–")[2])
-    )
+    ranks = {column for row in rows for column in list(row)[2:]}
+    columns = sorted(ranks, key=lambda column: int(column.rpartition("–")[2]))
     return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
 
 
@@ -146,20 +135,15 @@ def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.
 def leaks(results: Path) -> pl.DataFrame:
     """Where papers that are kept out were looked for, and how many of them were found."""
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
-    rows = [
-        {
-            "table": row["path"],
-            "column": row["column_name"],
-            **{name: f"{row[of]:,}" for name, of in numbers.items()},
-            ANSWERS: row.get("answers_of"),
-        }
-        for row in read(results, "leaks").iter_rows(named=True)
-    ]
-    found = pl.DataFrame(rows, schema=dict.fromkeys(("table", "column", *numbers, ANSWERS), pl.String))
-    return found.drop(ANSWERS) if found[ANSWERS].is_null().all() else found.with_columns(pl.col(ANSWERS).fill_null("–"))
+    found = read(results, "leaks")
+    written = {name: pl.col(of).map_elements("{:,}".format, return_dtype=pl.String) for name, of in numbers.items()}
+    table = found.select(table="path", column="column_name", **written)
+    if "answers_of" not in found.columns or found["answers_of"].is_null().all():
+        return table
+    return table.with_columns(found["answers_of"].fill_null("–").alias(ANSWERS))
 
 
-def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+def omissions(results: Path, configuration: Configuration) -> pl.DataFrame:
     """Everything that a step met and left out, by step and reason, without the steps of entries that are gone.
 
     The jobs that share a step, one a shard or bucket, count together.
@@ -172,11 +156,8 @@ def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
         if row["count"]
     ]
     schema = {"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64}
-    return (
-        pl.DataFrame(rows, schema=schema)
-        .group_by("stage", "step", "reason", maintain_order=True)
-        .agg(pl.col("count").sum())
-    )
+    counted = pl.DataFrame(rows, schema=schema).group_by("stage", "step", "reason", maintain_order=True)
+    return counted.agg(pl.col("count").sum())
 
 
 def leaks_in_words(found: pl.DataFrame) -> str:
@@ -194,32 +175,30 @@ def leaks_in_words(found: pl.DataFrame) -> str:
     )
 
 
-def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
+def trained_models(configuration: Configuration) -> pl.DataFrame:
     """One row a model: what it learns from, what it starts from, and how it is trained."""
-    models = configuration["models"]
     rows = [
         {
             "model": name,
             "triplets": sets_in_words(entry),
-            "sampler": _of_sets(entry, configuration, lambda learned: learned["sampler"]),
+            "sampler": _of_sets(entry, configuration, lambda learned: learned.sampler),
             "sampled from": _of_sets(entry, configuration, _source),
-            "encoder": entry.get("from", encoder_under(name, models)),
+            "encoder": entry.from_ or entry.encoder,
             "loss": loss_of(entry),
-            "weights that learn": entry["trainable"]["kind"],
-            "epochs": str(entry["epochs"]),
-            "training seeds": ", ".join(map(str, entry["seeds"])),
+            "weights that learn": entry.trainable.kind,
+            "epochs": str(entry.epochs),
+            "training seeds": ", ".join(map(str, entry.seeds)),
         }
-        for name, entry in models.items()
+        for name, entry in configuration.models.items()
     ]
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
 
 
-def _of_sets(model: Mapping[str, Any], configuration: Mapping[str, Any], named: Callable[[Any], str]) -> str:
-    """What each of the sets that a model learns from is called, once."""
-    return ", ".join(dict.fromkeys(named(configuration["triplets"][name]) for name in sets_of(model)))
+def _of_sets(model: Model, configuration: Configuration, named: Callable[[Any], str]) -> str:
+    return ", ".join(dict.fromkeys(named(configuration.triplets[name]) for name in model.learns_from))
 
 
-def _source(triplets: Mapping[str, Any]) -> str:
-    """What a set of triplets is sampled from, by name."""
-    named = next((triplets[key] for key in ("embedding", "graph", "of", "benchmark") if key in triplets), "–")
+def _source(triplets: Sampler) -> str:
+    keys = ("embedding", "graph", "of", "benchmark")
+    named = next((name for key in keys if (name := getattr(triplets, key, None))), "–")
     return named if isinstance(named, str) else ", ".join(named)

@@ -1,11 +1,10 @@
 """What metrics, modes and relations are called in the report, and how a mean is written with its deviation."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
-from cocite.config.lineage import sets_of
+from cocite.config.models import Model
 from cocite.config.tasks import BOTH, OVER_FOLDS, WITH_FEW_SHOT
 
 METRICS = {
@@ -78,18 +77,18 @@ def measure(task: str, metric: str, mode: str) -> str:
     return with_mode(f"{task} {metric_in_words(metric)}", mode)
 
 
-def loss_of(model: Mapping[str, Any]) -> str:
+def loss_of(model: Model) -> str:
     """What the loss of a configured model is called; losses that are added up, with the space of each."""
-    if "loss" in model:
-        return str(model["loss"]["kind"])
-    spaces = {"encoder": "", "aspects": " by aspect"}
-    losses = [f"{term['loss']['kind']}{spaces[term['space']]}" for term in model["objectives"]]
-    return " + ".join(losses if "triplets" in model else dict.fromkeys(losses))
+    if model.loss is not None:
+        return model.loss.kind
+    terms = model.objectives or ()
+    losses = [f"{term.loss.kind}{' by aspect' if term.space == 'aspects' else ''}" for term in terms]
+    return " + ".join(losses if model.triplets is not None else dict.fromkeys(losses))
 
 
-def sets_in_words(model: Mapping[str, Any]) -> str:
+def sets_in_words(model: Model) -> str:
     """The sets that a configured model learns from, and how they are mixed."""
-    return " + ".join(sets_of(model)) + (" alternating" if model.get("mixing") == "alternating" else "")
+    return " + ".join(model.learns_from) + (" alternating" if model.mixing == "alternating" else "")
 
 
 def mean_cell(mean: float, deviation: float | None) -> str:
@@ -113,6 +112,12 @@ def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     summed = trained.group_by(*by).agg(_rounded(pl.col("value").mean()).alias("mean"), _rounded(deviation).alias("±"))
     alone, several = pl.format("{}", "mean"), pl.format("{} ± {}", "mean", "±")
     return summed.select(*by, cell=pl.when(pl.col("±").is_null()).then(alone).otherwise(several))
+
+
+def over_seeds_of_one(scores: pl.DataFrame) -> str:
+    """The same of one model, whose value in a run is the plain mean over all of its rows."""
+    runs = scores.group_by("seed", "evaluation_seed").agg(pl.col("value").mean())
+    return str(over_seeds(runs.with_columns(of=pl.lit("")), ["of"])["cell"].item())
 
 
 def _rounded(value: pl.Expr) -> pl.Expr:

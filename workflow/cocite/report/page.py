@@ -12,19 +12,19 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cocite.config.maps import METHODS
-from cocite.config.plugins import plugins
+from cocite.config.configuration import Configuration
 from cocite.config.runs import mapped_runs, with_vectors
 from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import oracle_models
-from cocite.core.tables.files import write_text
+from cocite.core.atomic import write_text
+from cocite.report.canvas import read_figure
 from cocite.report.costs import OF_ALL
+from cocite.report.figures import DRAWN
 from cocite.report.inputs import leaks_in_words
-from cocite.report.maps.packing import MapData, packed
-from cocite.report.maps.picture import DRAWN
+from cocite.report.map_page import MapData, packed
 from cocite.report.page_tables import ranking_of, shown
+from cocite.report.results import configuration_in
 from cocite.report.summary import what_is_generated
-from cocite.report.svg import read_figure
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 SCRIPTS = ("matrix.js", "sort.js", "legend.js", "map-view.js", "map.js", "scroll.js")
@@ -80,7 +80,8 @@ def write_page(
 ) -> None:
     """Fill the templates with tables, figures and maps by name, the packed differences, the summary and provenance."""
     versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
-    oracles = oracle_models(provenance["configuration"])
+    configuration = configuration_in(provenance)
+    oracles = oracle_models(configuration)
     on_page = {
         name: shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None, aside=oracles)
         for name, table in {**tables, "versions": versions}.items()
@@ -95,15 +96,22 @@ def write_page(
         .render(
             sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in there},
             tables=on_page,
-            figures={name: read_figure(path, _shown_by(name)) for name, path in figures.items()},
+            figures={
+                name: read_figure(path, FIGURES["map" if name.startswith("map_") else name])
+                for name, path in figures.items()
+            },
             differences=differences,
             facts=facts,
             generated=what_is_generated(provenance),
             oracles=oracles,
-            terms=_terms(provenance),
+            terms={
+                "corpus": terms_of_corpus(provenance),
+                "encoders": {name: terms_of_encoder(name, provenance) for name in configuration.encoders},
+                "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration.benchmarks},
+            },
             leaks=leaks_in_words(tables["leaks"]),
-            maps={name: _map(name, data, provenance["configuration"]) for name, data in maps.items()},
-            provenance={"readmes": {}, **provenance},
+            maps={name: _map(name, data, configuration) for name, data in maps.items()},
+            provenance=provenance,
             scripts=SCRIPTS,
         )
     )
@@ -130,30 +138,15 @@ def _breakable(text: str) -> Markup:
     return Markup(re.sub("([_/])", r"\1<wbr>", whole))  # noqa: S704
 
 
-def _terms(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Whose terms hold, for the corpus, the base encoders and the benchmarks."""
-    configuration = provenance["configuration"]
-    return {
-        "corpus": terms_of_corpus(provenance),
-        "encoders": {name: terms_of_encoder(name, provenance) for name in configuration["encoders"]},
-        "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration["benchmarks"]},
-    }
-
-
-def _shown_by(figure: str) -> str:
-    return FIGURES["map" if figure.startswith("map_") else figure]
-
-
-def _map(name: str, data: MapData, configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _map(name: str, data: MapData, configuration: Configuration) -> dict[str, Any]:
     """A map as the page shows it, and what its caption says."""
-    entry = configuration["maps"][name]
-    methods: Any = plugins(METHODS, "method")
+    entry = configuration.maps[name]
     return {
         "packed": packed(data),
-        "benchmark": entry["benchmark"],
-        "method": methods[entry["method"]].called,
-        "models": len(mapped_runs(configuration, entry.get("models"))),
-        "of_models": len(with_vectors(configuration, entry["benchmark"])),
+        "benchmark": entry.benchmark,
+        "method": entry.called,
+        "models": len(mapped_runs(configuration, entry.models)),
+        "of_models": len(with_vectors(configuration, entry.benchmark)),
         "drawn": DRAWN,
         "coloured_by": next(iter(data.classes), "nothing"),
     }

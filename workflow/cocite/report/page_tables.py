@@ -14,14 +14,12 @@ import polars as pl
 
 from cocite.config.runs import model_of
 from cocite.report.labels import GRAPH_METRICS, PUBLISHED
-from cocite.report.maps.scores import AGREEMENT
-from cocite.report.reported import REPORTED
+from cocite.report.map_page import AGREEMENT
+from cocite.report.published import REPORTED
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 EMPTY = ("–", "", None)
 PARTIAL = re.compile(r"\d of \d")
-OF_ROWS = ("model", "source", "values")
-"""Columns of the tables of scores that say what a row is."""
 
 Row = Mapping[str, str | None]
 
@@ -125,7 +123,7 @@ def ranking_of(table: str) -> Ranking | None:
 
 
 def _is_score(column: str) -> bool:
-    return column not in OF_ROWS
+    return column not in ("model", "source", "values")  # which say what a row is
 
 
 def _is_compared(column: str) -> bool:

@@ -1,15 +1,13 @@
 """What the probes of a run say: which triplets and which losses are worth a training, as a table and a figure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 from matplotlib.axes import Axes
 
-from cocite.core.options import Output, Results
-from cocite.report.canvas import COLOURS, Entry, canvas
+from cocite.report.canvas import COLOURS, SMALL, Entry, canvas
 from cocite.report.labels import mean_cell
-from cocite.report.results import Provenance, configuration_in, read_each
 
 ALL = "all"
 UNTRAINED = "untrained"
@@ -17,20 +15,12 @@ WIDTH, ROW = 6.4, 0.21
 """Width of a panel and height of a row, inches."""
 NAMES = 0.42
 """Share of the width that the names of the sets take."""
-SMALL = 8.5
-"""Size of the names, points."""
 REACH = 2.0
 """How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
 CHOOSING = Entry(name="by the papers that choose", colour="#808080", marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
 """The table probe_scores of each probe."""
-
-
-def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
-    """Draw what linear maps reach that were trained on the sets of each probe."""
-    configuration = configuration_in(provenance)
-    draw_probes(read_each(results, "probe_scores", "probe", configuration["probes"]), output)
 
 
 def probes_table(scores: Scores) -> pl.DataFrame:
@@ -40,13 +30,14 @@ def probes_table(scores: Scores) -> pl.DataFrame:
         for point in _points(table).iter_rows(named=True):
             of_point = table.filter(*(pl.col(name) == point[name] for name in ("triplets", "loss", "batch_size")))
             proving = of_point.filter(pl.col("part") == "proving", pl.col("task") != ALL).sort("task")
+            [choosing] = of_point.filter(part="choosing", task=ALL)["value"]
             rows.append(
                 {
                     **({"probe": probe} if len(scores) > 1 else {}),
                     "triplets": point["triplets"],
                     "loss": "" if point["triplets"] == UNTRAINED else point["loss"],
                     "batch size": "" if point["triplets"] == UNTRAINED else str(point["batch_size"]),
-                    "choosing": f"{_value(of_point, 'choosing'):.1f}",
+                    "choosing": f"{choosing:.1f}",
                     **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in proving.iter_rows(named=True)},
                     "from the best": _difference(of_point),
                 }
@@ -59,11 +50,12 @@ def draw_probes(scores: Scores, output: Path) -> None:
 
     The best are on top by the papers that choose; a line stands for the vectors before any training.
     """
-    losses = list(dict.fromkeys(loss for table in scores.values() for loss in _losses(table)))
+    points = [_points(table) for table in scores.values()]
+    losses = dict.fromkeys(loss for each in points for loss in each["loss"] if loss != UNTRAINED)
     entries = {
         loss: Entry(name=loss, colour=colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)
     }
-    rows = max((len(_points(table)) for table in scores.values()), default=1)
+    rows = max(map(len, points), default=1)
     shown = {**entries, CHOOSING.name: CHOOSING}
     with canvas(output, panels=len(scores), size=(WIDTH, ROW * (rows + 1)), entries=shown) as axes:
         for axis, (probe, table) in zip(axes, scores.items(), strict=True):
@@ -77,26 +69,17 @@ def _points(table: pl.DataFrame) -> pl.DataFrame:
     return table.select("triplets", "loss", "batch_size", "rank").unique().sort("rank")
 
 
-def _losses(table: pl.DataFrame) -> Sequence[str]:
-    return [loss for loss in _points(table)["loss"].to_list() if loss != UNTRAINED]
-
-
-def _value(of_point: pl.DataFrame, part: str) -> float:
-    return float(of_point.filter(pl.col("part") == part, pl.col("task") == ALL)["value"][0])
-
-
 def _difference(of_point: pl.DataFrame) -> str:
     """How the mean over the tasks differs from the best's by the papers that prove, with its interval."""
-    [row] = of_point.filter(pl.col("part") == "proving", pl.col("task") == ALL).to_dicts()
+    [row] = of_point.filter(part="proving", task=ALL).to_dicts()
     if row["rank"] == 1:
         return ""
     return f"{row['difference']:+.1f} ({row['difference_low']:+.1f} to {row['difference_high']:+.1f})"
 
 
 def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None:
-    whole = table.filter(pl.col("task") == ALL)
-    proving, choosing = (whole.filter(pl.col("part") == part).sort("rank") for part in ("proving", "choosing"))
-    before = float(proving.filter(pl.col("triplets") == UNTRAINED)["value"][0])
+    proving, choosing = (table.filter(task=ALL, part=part).sort("rank") for part in ("proving", "choosing"))
+    before = float(proving.filter(triplets=UNTRAINED)["value"][0])
     high = float(max([*proving["high"], *choosing["value"]]))
     low = max(float(min([*proving["low"], *choosing["value"]])), before - REACH * (high - before))
     span = (high - low) / (1 - NAMES) or 1.0
@@ -105,9 +88,9 @@ def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None
     axis.set_yticks([])
     axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
     axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
-    sizes = proving.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique()
+    has_sizes = proving.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique() > 1
     for row, (point, chose) in enumerate(zip(proving.to_dicts(), choosing["value"], strict=True)):
-        colour = entries[point["loss"]].colour if point["loss"] in entries else CHOOSING.colour
+        colour = entries.get(point["loss"], CHOOSING).colour
         if point["value"] < low:  # far behind: an arrow at the edge, so that the others can be told apart
             axis.plot(low, row, "<", color=colour, markersize=5)
         else:
@@ -115,5 +98,5 @@ def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None
             axis.plot(point["value"], row, "o", color=colour, markersize=5)
         if chose >= low:
             axis.plot(chose, row, CHOOSING.marker, color=CHOOSING.colour, markersize=3.5, markerfacecolor="none")
-        name = point["triplets"] + (f", {point['batch_size']}" if sizes > 1 and point["batch_size"] else "")
+        name = point["triplets"] + (f", {point['batch_size']}" if has_sizes and point["batch_size"] else "")
         axis.text(left, row, name, ha="left", va="center", fontsize=SMALL)

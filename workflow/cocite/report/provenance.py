@@ -1,4 +1,7 @@
-"""What made the results: the configuration with all defaults, the release, the machine, and the versions."""
+"""What made the results: the configuration with all defaults, the release, the machine, the versions, and the corpus.
+
+Of the corpus, a reader first asks how large it is, and how often its papers are paired.
+"""
 
 import json
 import os
@@ -11,12 +14,17 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
+from duckdb import DuckDBPyRelation
 
 from cocite import __version__
 from cocite.config.terms import packages_of
-from cocite.core.options import Output
+from cocite.core.atomic import read_json, write_text
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Results, Threads
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_json, write_table, write_text
+from cocite.core.tables.files import count_rows, verified_files, write_table
+from cocite.core.tables.places import path_of
+from cocite.report.results import Pairs
 
 PROCESSORS = Path("/proc/cpuinfo")
 LIBRARIES = (
@@ -76,8 +84,8 @@ def write_provenance(
 
 def _describing_files(configuration: Mapping[str, Any]) -> list[str]:
     """The files of a release in a folder that may say whose it is."""
-    corpus = configuration.get("corpus", {})
-    if corpus.get("source") != "directory":
+    corpus = configuration["corpus"]
+    if corpus["source"] != "directory":
         return []
     folder = Path(corpus["path"])
     return sorted({file.name for pattern in DESCRIBING for file in folder.glob(pattern)})
@@ -108,3 +116,30 @@ def _gpus() -> list[str]:
     except (subprocess.SubprocessError, OSError):
         return []
     return [name.strip() for name in listed.stdout.splitlines() if name.strip()]
+
+
+def write_corpus_statistics(
+    *, results: Results, pairs: Pairs, memory_mb: MemoryMb, threads: Threads, statistics: Output, counts: Output
+) -> None:
+    """Count the papers, the citations, and how often papers are paired."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
+
+        def values_of(table: str, column: str, **of: str) -> DuckDBPyRelation:
+            """How often each value of a column occurs."""
+            rows = database.read_parquet(verified_files(path_of(results, table, **of), table, [column]))
+            return rows.aggregate(f"{column}, count(*) AS number").order(column)
+
+        measured = {
+            "papers": count_rows(path_of(results, "papers")),
+            "papers with text": dict(values_of("papers", "has_text").fetchall()).get(True, 0),
+            "citations": count_rows(path_of(results, "citations")),
+            **{f"query papers: {split}": number for split, number in values_of("queries", "split").fetchall()},
+        }
+        write_table(
+            statistics, "corpus_statistics", pa.table({"measure": list(measured), "value": list(measured.values())})
+        )
+        tables = []
+        for graph, table in sorted(json.loads(pairs).items()):  # in which each pair has one row
+            counted = values_of(table, "count", graph=graph).to_arrow_table().rename_columns(["count", "pairs"])
+            tables.append(counted.append_column("graph", pa.array([graph] * len(counted), pa.string())))
+    write_table(counts, "pair_counts", pa.concat_tables(tables) if tables else [])

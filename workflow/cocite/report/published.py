@@ -1,17 +1,22 @@
-"""The report's tables of SciRepEval, SciDocs and MDCR: ours beside published values, in the literature's columns."""
+"""The report's tables of benchmarks of the literature: ours beside published values, in the literature's columns.
+
+For tasks that mteb has as well, these are scores that others reported. They stand in the table `reported` and in no
+other: no mean, figure or test of the run counts them.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
 
 import polars as pl
 
 from cocite.config.benchmarks.mdcr import Mdcr
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.configuration import Configuration
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, WITH_FEW_SHOT
-from cocite.report.labels import PUBLISHED, mean_cell, over_seeds, with_mode
-from cocite.report.matched import read_published
+from cocite.report.labels import PUBLISHED, mean_cell, metric_in_words, over_seeds, over_seeds_of_one, with_mode
 
+PUBLISHED_TABLES = Path(__file__).parents[2] / "report" / "published"
 WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 """How many values of each format the published average is over."""
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
@@ -28,7 +33,6 @@ SCIDOCS: dict[str, tuple[str | None, str]] = {
     "recommendation nDCG": ("recomm", "ndcg_adjusted"),
     "recommendation P@1": ("recomm", "P_1_adjusted"),
 }
-"""Task and metric of each column."""
 LABELS = {
     "f1": "F1",
     "f1_macro": "F1",
@@ -38,31 +42,34 @@ LABELS = {
     "P_5": "P@5",
     "P_10": "P@10",
 }
-TASKS: dict[str, tuple[str | None, str]] = {
-    f"{task.name} {LABELS[metric]}": (task.name, metric) for task in SCIREPEVAL for metric in task.metrics
-}
-"""The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it."""
-MDCR: dict[str, tuple[str | None, str]] = {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")}
-"""The metric of each column; the column holds its plain mean over the fields."""
-FIELDS_OF_MDCR: dict[str, tuple[str | None, str]] = {task.test: (task.name, "map") for task in Mdcr.declared}
-"""The task of each field, by MAP."""
 COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
-    "scirepeval": TASKS,
+    # The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it.
+    "scirepeval": {
+        f"{task.name} {LABELS[metric]}": (task.name, metric) for task in SCIREPEVAL for metric in task.metrics
+    },
     "scidocs": SCIDOCS,
-    "mdcr": MDCR,
-    "mdcr_fields": FIELDS_OF_MDCR,
+    "mdcr": {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")},
+    "mdcr_fields": {task.test: (task.name, "map") for task in Mdcr.declared},
 }
-"""The columns of each table."""
+"""Task and metric of each column of a table; without a task, it holds the plain mean over all."""
+REPORTED = "reported"
+"""How the source of a row begins that this run did not measure."""
+REVISION = 8
+"""Letters of a revision that are shown."""
 
 
-def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+def read_published(name: str) -> pl.DataFrame:
+    """A published table, as text with as many digits as were published."""
+    return pl.read_csv(PUBLISHED_TABLES / f"{name}.csv", infer_schema=False)
+
+
+def scirepeval(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row a model and mode of each benchmark in SciRepEval's layout, then the published rows.
 
     `values` is the number of values that the average is over, and of how many where a task has no score; the published
     average is over 25. A published average that its own formats contradict stands beside what they give.
     """
-    asked = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == "scirepeval"]
-    own = averages.filter(pl.col("benchmark").is_in(asked))
+    own = averages.filter(pl.col("benchmark").is_in(_benchmarks("scirepeval", configuration)))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
     rows = [_row_of_averages(part) for part in own.partition_by("benchmark", "model", "mode", maintain_order=True)]
@@ -74,8 +81,7 @@ def published_rows() -> list[dict[str, str]]:
     """The published averages, as rows of the table."""
     return [
         {
-            "model": _referenced(row),
-            "source": PUBLISHED,
+            **_referenced(row),
             **{name: row[name] for name in WEIGHTS},
             "average": _checked(row),
             **{label: row[label] or "–" for label in GROUPS.values()},
@@ -85,21 +91,19 @@ def published_rows() -> list[dict[str, str]]:
     ]
 
 
-def beside_published(table: str, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+def beside_published(table: str, scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row per model, benchmark of the table's kind and mode, then the published rows.
 
     Empty without such a benchmark. Columns are those that one of our models has a value in; published rows without
     one in any of them are left out.
     """
-    kind = table.partition("_")[0]
-    benchmarks = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == kind]
-    own = scores.filter(pl.col("benchmark").is_in(benchmarks))
+    own = scores.filter(pl.col("benchmark").is_in(_benchmarks(table.partition("_")[0], configuration)))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
     order = names_in_order(configuration)
     rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[table])]
     published = [
-        {"model": _referenced(row), "source": PUBLISHED, **{name: row.get(name) or "–" for name in COLUMNS[table]}}
+        {**_referenced(row), **{name: row.get(name) or "–" for name in COLUMNS[table]}}
         for row in _published(table).iter_rows(named=True)
     ]
     columns = [name for name in COLUMNS[table] if any(row[name] != "–" for row in rows)]
@@ -108,21 +112,55 @@ def beside_published(table: str, scores: pl.DataFrame, configuration: Mapping[st
     return all_rows.select("model", "source", *columns)
 
 
+def beside_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
+    """One row a model and benchmark, then one a baseline whose scores were reported; one column a task.
+
+    The tasks are those with a reported score, by the metric that was reported. Empty where there are none.
+    """
+    if reported.is_empty():
+        return pl.DataFrame(schema=["model"])
+    labels = pl.format("{} {}", "mteb_task", pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String))
+    labelled = reported.with_columns(column=labels)
+    asked = labelled.select("benchmark", "task", "metric", "column").unique()
+    measured = scores.join(asked, on=["benchmark", "task", "metric"])
+    ours = over_seeds(measured, ["model", "benchmark", "column"]).rename({"benchmark": "source"})
+    revision = pl.col("mteb_revision").str.head(REVISION).fill_null("")
+    known = pl.format("{}: {} {}", pl.lit(REPORTED), "mteb_model", revision).str.strip_chars_end()
+    theirs = labelled.select(
+        "column",
+        model="baseline",
+        source=pl.when(pl.col("mteb_model").is_null()).then(pl.lit(REPORTED)).otherwise(known),
+        cell=pl.col("value").round(1).cast(pl.String),
+    )
+    wide = [
+        rows.pivot("column", index=["model", "source"], values="cell", aggregate_function="first")
+        for rows in (ours, theirs)
+        if len(rows)
+    ]
+    order = {name: place for place, name in enumerate(names_in_order(configuration))}
+    benchmarks = {name: place for place, name in enumerate(configuration.benchmarks)}
+    rows = pl.concat(wide, how="diagonal").to_dicts()
+    rows.sort(key=lambda row: (row["source"] not in benchmarks, order[row["model"]], benchmarks.get(row["source"], 0)))
+    return pl.DataFrame(rows).select("model", "source", *sorted(set(asked["column"]))).fill_null("–")
+
+
+def _benchmarks(kind: str, configuration: Configuration) -> list[str]:
+    return [name for name, entry in configuration.benchmarks.items() if entry.kind == kind]
+
+
 def _published(table: str) -> pl.DataFrame:
     """The published rows of a table, with a column for each of its own."""
-    if table == "scirepeval":
-        return read_published("scirepeval_tasks")
-    if table == "scidocs":
-        return read_published("scidocs")
+    if table in ("scirepeval", "scidocs"):
+        return read_published({"scirepeval": "scirepeval_tasks"}.get(table, table))
     by_field = read_published("mdcr")
     if table == "mdcr":
         return by_field.filter(field="mean")
     return by_field.pivot("field", index=["model", "reference"], values="MAP")
 
 
-def _referenced(row: Mapping[str, str]) -> str:
+def _referenced(row: Mapping[str, str]) -> dict[str, str]:
     """The name of a published model with the table that its values are from."""
-    return f"{row['model']} [{row['reference']}]"
+    return {"model": f"{row['model']} [{row['reference']}]", "source": PUBLISHED}
 
 
 def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
@@ -140,7 +178,7 @@ def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
         **{name: cells.get(("format", name), "–") for name in WEIGHTS},
         "average": cells.get(("all", "all"), "–"),
         **{label: cells.get(("group", name), "–") for name, label in GROUPS.items()},
-        "values": "0" if not found else str(found) if found == expected else f"{found} of {expected}",
+        "values": str(found) if found in (0, expected) else f"{found} of {expected}",
     }
 
 
@@ -167,11 +205,7 @@ def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]])
 
 
 def _cell(scores: pl.DataFrame, task: str | None, metric: str) -> str:
-    """Mean and deviation over the seeds of a metric of a task, few-shot stages included where there are some.
-
-    Without a task, of its plain mean over all tasks.
-    """
-    of_metric = scores.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
-    found = (of_metric if task is None else of_metric.filter(task=task)).with_columns(metric_of=pl.lit(metric))
-    runs = found.group_by("metric_of", "seed", "evaluation_seed").agg(pl.col("value").mean())
-    return "–" if runs.is_empty() else str(over_seeds(runs, ["metric_of"])["cell"].item())
+    """Mean and deviation over the seeds of a metric of a task, few-shot stages included where there are some."""
+    found = scores.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
+    found = found if task is None else found.filter(task=task)
+    return "–" if found.is_empty() else over_seeds_of_one(found)

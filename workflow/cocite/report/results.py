@@ -10,22 +10,21 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from cocite.config.benchmarks import suites_of
-from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
+from cocite.config.baselines import reported_on
+from cocite.config.configuration import Configuration, recorded_configuration
+from cocite.config.runs import mapped_runs, runs_of, runs_that_rank_alone, scored_runs
 from cocite.core.atomic import read_json
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table
 from cocite.core.tables.places import path_of
 
-UNTITLED = "no title"
 Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
 Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")]
 
 
-def configuration_in(provenance: Path) -> dict[str, Any]:
-    """The configuration that made the results, as `cocite report provenance` wrote it."""
-    configuration: dict[str, Any] = read_json(provenance)["configuration"]
-    return configuration
+def configuration_in(provenance: Mapping[str, Any]) -> Configuration:
+    """The configuration of the run that has this provenance."""
+    return recorded_configuration(provenance["configuration"])
 
 
 def read(results: Path, table: str, **of: Any) -> pl.DataFrame:
@@ -38,23 +37,39 @@ def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) ->
     return {name: read(results, table, **{wildcard: name}) for name in names}
 
 
-def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
+def read_scored(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
     found = [
         read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
-        for benchmark, entry in configuration["benchmarks"].items()
+        for benchmark, entry in configuration.benchmarks.items()
         for suite, run in scored_runs(
-            suites_of(entry), runs_of(configuration, benchmark), runs_that_rank_alone(configuration)
+            entry.suites, runs_of(configuration, benchmark), runs_that_rank_alone(configuration)
         )
         for model, _, seed in [run.rpartition("-")]
     ]
     return pl.concat([nothing_of(table), *found], how="diagonal")
 
 
-def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
+def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
-    found = read_each(results, table, "benchmark", configuration["benchmarks"])
+    found = read_each(results, table, "benchmark", configuration.benchmarks)
     return pl.concat([nothing_of(table), *found.values()])
+
+
+def read_reported(results: Path, configuration: Configuration) -> pl.DataFrame:
+    """The scores that others reported, on all benchmarks."""
+    found = [
+        read(results, "reported_scores", benchmark=benchmark, baseline=name)
+        for benchmark in configuration.benchmarks
+        for name in reported_on(configuration, benchmark)
+    ]
+    return pl.concat([nothing_of("reported_scores"), *found])
+
+
+def read_mapped(results: Path, configuration: Configuration, table: str, name: str) -> dict[str, pl.DataFrame]:
+    """The points, or the scores, of each model on a map."""
+    runs = mapped_runs(configuration, configuration.maps[name].models)
+    return {model: read(results, table, map=name, model=model, seed=seed) for model, seed in runs}
 
 
 def nothing_of(table: str) -> pl.DataFrame:
@@ -62,25 +77,25 @@ def nothing_of(table: str) -> pl.DataFrame:
     return pl.DataFrame(empty_schema(TABLES[table]).empty_table())
 
 
-def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+def read_curves(results: Path, configuration: Configuration) -> dict[str, pl.DataFrame]:
     """The training curves of each model, with the seed as a further column."""
     return {
         name: pl.concat(
             read(results, "training_curves", model=name, seed=seed).with_columns(seed=pl.lit(seed))
-            for seed in entry["seeds"]
+            for seed in entry.seeds
         )
-        for name, entry in configuration["models"].items()
+        for name, entry in configuration.models.items()
     }
 
 
-def read_precisions(results: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
+def read_precisions(results: Path, configuration: Configuration) -> dict[str, str]:
     """The numbers that each model was trained in, as its trainings wrote them; several where seeds differ."""
     return {
         name: " and ".join(
             dict.fromkeys(
                 read_json(results / f"encoder/{name}/seed-{seed}/settings.json")["settings"]["precision"]
-                for seed in entry["seeds"]
+                for seed in entry.seeds
             )
         )
-        for name, entry in configuration["models"].items()
+        for name, entry in configuration.models.items()
     }

@@ -3,18 +3,23 @@
 Each is a frame of text; numbers are means, with the standard deviation over seeds behind ± where there are several.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from cocite.config.benchmarks import is_held_out, tasks_of
-from cocite.config.lineage import encoder_under
-from cocite.config.runs import names_in_order, repooled
+from cocite.config.configuration import Configuration
+from cocite.config.encoders import TITLE_AND_ABSTRACT
+from cocite.config.entries import Entry
+from cocite.config.runs import names_in_order, repooled, untrained
 from cocite.config.tasks import BOTH, FORMATS, without_unions
-from cocite.report.labels import loss_of, measure, metric_in_words, over_seeds, sets_in_words
+from cocite.core.tables.files import scan_table
+from cocite.core.tables.places import path_of
+from cocite.report.labels import loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
 
-Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
 OF_DIFFICULTY = {
     "k_positive": "k⁺",
@@ -23,8 +28,6 @@ OF_DIFFICULTY = {
     "distance_negative": "hard negatives within",
 }
 """The keys that say which bands of neighbours a set of triplets takes, and what they are called."""
-
-
 OF_SEARCHES = {
     "unfindable": "judged relevant, but not in the collection",
     "copies": "documents that repeat a text",
@@ -32,14 +35,14 @@ OF_SEARCHES = {
 """The columns of the table scores that say what no model can find or tell apart, and what they are called."""
 
 
-def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
 
     A format is the mean over its tasks by the first metric of each, since other metrics have other scales. Models come
     as configured, then the untrained encoders and the baselines. A mean that lacks tasks which others have says over
     how many it is.
     """
-    labelled = _labelled(scores, configuration["benchmarks"])
+    labelled = _labelled(scores, configuration.benchmarks)
     runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
         pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
     )
@@ -52,7 +55,7 @@ def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> 
         .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
     )
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    return _in_order(wide, configuration).select("model", *_columns(labelled, configuration["benchmarks"]))
+    return _in_order(wide, configuration).select("model", *_columns(labelled, configuration.benchmarks))
 
 
 def failures(found: pl.DataFrame) -> pl.DataFrame:
@@ -61,13 +64,13 @@ def failures(found: pl.DataFrame) -> pl.DataFrame:
     return found.select(order).sort(order).with_columns(pl.col("seed").cast(pl.String))
 
 
-def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.DataFrame]:
     """Of each benchmark that has scores, one row a model and one column a metric of a task."""
     keys = ["benchmark", "task", "metric", "mode"]
     cells = over_seeds(scores, [*keys, "model"]).sort(keys)
     names = pl.struct("task", "metric", "mode").map_elements(lambda names: measure(**names), return_dtype=pl.String)
     tables = {}
-    for benchmark in configuration["benchmarks"]:
+    for benchmark in configuration.benchmarks:
         named = cells.filter(benchmark=benchmark).select("model", "cell", measure=names)
         if len(named):
             wide = named.pivot("measure", index="model", values="cell", maintain_order=True).fill_null("–")
@@ -94,13 +97,40 @@ def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
     return rows.select("benchmark", "task", *(cells[name] for name in counts))
 
 
+def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
+    """One row a benchmark and field that is read and that none of its documents has; queries of words do not count."""
+    readers = readers_of_fields(configuration)
+    further = [field for field in readers if field not in TITLE_AND_ABSTRACT]
+    rows = []
+    for benchmark in configuration.benchmarks:
+        documents, filled = _counted(results, benchmark, further)
+        rows += [
+            {"benchmark": benchmark, "field": field, "documents": documents, "read by": ", ".join(readers[field])}
+            for field, number in filled.items()
+            if documents and not number
+        ]
+    schema = {"benchmark": pl.String, "field": pl.String, "documents": pl.Int64, "read by": pl.String}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def readers_of_fields(configuration: Configuration) -> dict[str, list[str]]:
+    """The names of the encoders and models that read each field of a document."""
+    named = dict(zip(untrained(configuration), configuration.encoders, strict=True))
+    named |= {name: configuration.encoder_under(name) for name in configuration.models}
+    readers: dict[str, list[str]] = {name: ["everything that reads texts"] for name in TITLE_AND_ABSTRACT}
+    for name, encoder in named.items():
+        for field in configuration.encoders[encoder].further:
+            readers.setdefault(field, []).append(name)
+    return readers
+
+
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
     """Models that differ in their loss only; accuracy is the share of validation triplets in order."""
-    models = configuration["models"]
+    models = configuration.models
     keys = ["loss", "objectives"]
-    differing = {name: ([entry.get(key) for key in keys], _without(entry, keys)) for name, entry in models.items()}
+    differing = {name: ((entry.loss, entry.objectives), _without(entry, keys)) for name, entry in models.items()}
     known = {
-        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": encoder_under(name, models)}
+        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": configuration.encoder_under(name)}
         for name, entry in models.items()
     }
     return _side_by_side(differing, known, scores, curves, configuration)
@@ -111,17 +141,17 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
     The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
     """
-    models = {name: entry for name, entry in configuration["models"].items() if "triplets" in entry}
-    bands = {name: configuration["triplets"][entry["triplets"]] for name, entry in models.items()}
+    models = {name: entry for name, entry in configuration.models.items() if entry.triplets is not None}
+    bands: dict[str, Any] = {name: configuration.triplets[entry.triplets or ""] for name, entry in models.items()}
     differing = {
         name: (bands[name], (_without(bands[name], OF_DIFFICULTY), _without(entry, ["triplets"])))
         for name, entry in models.items()
     }
-    there = [key for key in OF_DIFFICULTY if any(key in entry for entry in bands.values())]
+    there = [key for key in OF_DIFFICULTY if any(getattr(entry, key, None) is not None for entry in bands.values())]
     known = {
         name: {
-            "triplets": models[name]["triplets"],
-            **{OF_DIFFICULTY[key]: _limits(entry.get(key)) for key in there},
+            "triplets": models[name].triplets or "",
+            **{OF_DIFFICULTY[key]: _limits(getattr(entry, key, None)) for key in there},
         }
         for name, entry in bands.items()
     }
@@ -130,23 +160,19 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
     """The scores that are shown, with the column of each, which names the mode if there are two."""
-    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if is_held_out(entry)])
+    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry.made_by])
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
-    column = (
-        pl.when(is_holdout)
-        .then(
-            pl.format(
-                "{}: {} {}", "benchmark", "task", pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
-            )
-        )
-        .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
-    )
-    shown = {(name, task.name): task for name, entry in benchmarks.items() for task in without_unions(tasks_of(entry))}
+    metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
+    of_task = pl.format("{}: {} {}", "benchmark", "task", metric)
+    of_format = pl.format("{}: {}{}", "benchmark", "format", mode)
+    column = pl.when(is_holdout).then(of_task).otherwise(of_format)
+    tasks = {name: without_unions(entry.scored_tasks) for name, entry in benchmarks.items()}
+    shown = {(name, task.name): task for name, of_benchmark in tasks.items() for task in of_benchmark}
     keys = ["benchmark", "task", "metric"]
     measured = [
         row
         for row in scores.select(keys).unique().iter_rows()
-        if (task := shown.get(row[:2])) and (is_held_out(benchmarks[row[0]]) or task.is_main(row[2]))
+        if (task := shown.get(row[:2])) and (benchmarks[row[0]].made_by or task.is_main(row[2]))
     ]
     found = pl.DataFrame(measured, schema=dict.fromkeys(keys, pl.String), orient="row")
     return scores.join(found, on=keys, maintain_order="left").with_columns(column=column)
@@ -180,22 +206,22 @@ def _side_by_side(
         {"model": called, **known[name], "validation accuracy": _best_accuracy(curves[name]) if called == name else "–"}
         for name, (thing, rest) in differing.items()
         if any(thing != other and rest == others for other, others in differing.values())
-        for called in (name, *repooled(name, configuration["models"][name]))
+        for called in (name, *repooled(name, configuration.models[name]))
     ]
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])
     return pl.DataFrame(rows).join(models_by_format(scores, configuration), on="model", maintain_order="left")
 
 
-def _without(entry: Mapping[str, Any], keys: Any) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in keys}
+def _without(entry: Entry, keys: Any) -> dict[str, Any]:
+    return {key: value for key, value in vars(entry).items() if key not in keys}
 
 
 def _limits(limit: Any) -> str:
     """The end of a band, or its first and last rank."""
-    if limit is None:
-        return "–"
-    return f"{limit[0]}–{limit[1]}" if isinstance(limit, list) else str(limit)
+    if isinstance(limit, tuple):
+        return f"{limit[0]}–{limit[1]}"
+    return "–" if limit is None else str(limit)
 
 
 def _best_accuracy(curve: pl.DataFrame) -> str:
@@ -204,5 +230,34 @@ def _best_accuracy(curve: pl.DataFrame) -> str:
         "metric", index=["seed", "step"], values="value"
     )
     kept = wide.sort("validation_loss", "step").group_by("seed").first()
-    values = kept.select("seed", value=100 * pl.col("validation_accuracy"), model=pl.lit(""))
-    return str(over_seeds(values, ["model"])["cell"].item())
+    return over_seeds_of_one(kept.select("seed", value=100 * pl.col("validation_accuracy"), evaluation_seed=pl.lit(0)))
+
+
+def _counted(results: Path, benchmark: str, further: list[str]) -> tuple[int, dict[str, int]]:
+    """How many documents a benchmark has that are no short queries, and how many of them have each field."""
+    documents, filled = 0, dict.fromkeys((*TITLE_AND_ABSTRACT, *further), 0)
+    for batch in _batches(results, "documents", benchmark, [*TITLE_AND_ABSTRACT, "is_query"]):
+        if "is_query" in batch.schema.names:
+            batch = batch.filter(pc.invert(pc.fill_null(batch["is_query"], False)))
+        documents += len(batch)
+        for name in TITLE_AND_ABSTRACT:
+            filled[name] += _number(batch[name])
+    for batch in _batches(results, "document_fields", benchmark, further) if further else ():
+        for field in further:
+            filled[field] += _number(batch[field])
+    return documents, filled
+
+
+def _batches(results: Path, table: str, benchmark: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a table of a benchmark, as far as it has them, some rows at a time."""
+    found = scan_table(path_of(results, table, benchmark=benchmark), table)
+    kept = [name for name in columns if name in found.schema.names]
+    yield from found.to_batches(columns=kept, batch_readahead=1, fragment_readahead=1)
+
+
+def _number(values: pa.Array) -> int:
+    """How many values are neither null nor of length 0."""
+    if pa.types.is_integer(values.type):
+        return len(values) - values.null_count
+    lengths = pc.list_value_length(values) if pa.types.is_list(values.type) else pc.utf8_length(values)
+    return int(pc.sum(pc.greater(lengths, 0)).as_py() or 0)

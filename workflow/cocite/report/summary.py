@@ -1,25 +1,24 @@
 """The top of the page: what was trained on what, how well the best models do, and what it took."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from cocite.config.baselines import baselines_of, kind_of, that_rank_alone
-from cocite.config.benchmarks import is_held_out, tasks_of
-from cocite.config.lineage import encoder_under
+from cocite.config.baselines import that_rank_alone
+from cocite.config.benchmark import Benchmark
+from cocite.config.configuration import Configuration
 from cocite.config.origins import corpus_in_words, encoder_in_words
-from cocite.config.runs import model_of, scored_in, scored_models, untrained
+from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.config.triplets import oracle_models
-from cocite.core.words import clock_time
+from cocite.core.usage import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode
+from cocite.report.results import configuration_in
 
-Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
 KINDS = {
     "holdout": "papers held out of everything",
@@ -38,10 +37,10 @@ KINDS = {
 
 def what_is_generated(provenance: Mapping[str, Any]) -> str:
     """What a program made up, and what that means for the scores, in sentences; empty if it touches none of them."""
-    configuration, made_up = provenance["configuration"], generated_benchmarks(provenance)
-    real = [name for name in configuration["benchmarks"] if name not in made_up]
-    learned = has_generated_corpus(provenance) and (not configuration["benchmarks"] or _learns(configuration))
-    parts = ["the corpus with its citations"] if learned or (made_up and has_generated_corpus(provenance)) else []
+    configuration, made_up = configuration_in(provenance), generated_benchmarks(provenance)
+    real = [name for name in configuration.benchmarks if name not in made_up]
+    is_corpus, learns = has_generated_corpus(provenance), not configuration.benchmarks or _learns(configuration)
+    parts = ["the corpus with its citations"] if is_corpus and (learns or made_up) else []
     if made_up:
         parts.append(f"the {_named('benchmark', made_up)}")
     if not parts:
@@ -53,21 +52,20 @@ def what_is_generated(provenance: Mapping[str, Any]) -> str:
     if made_up:
         said.append(f"The scores on the {_named('benchmark', made_up)} say nothing about real papers.")
     said.append(f"The documents of the {_named('benchmark', real)} are not generated.")
-    if learned:
+    if is_corpus and learns:
         said.append("What this run trained learned from generated papers, also if it is scored on those documents.")
     return " ".join(said)
 
 
 def _named(thing: str, names: Sequence[str]) -> str:
-    """Things of a kind, by name."""
     return f"{thing}{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
 def _learns(configuration: Configuration) -> bool:
     """Whether anything that is scored was made from papers of the corpus."""
-    from_corpus = any(kind_of(entry).trained_on for entry in baselines_of(configuration).values())
-    built = any("build" in entry for entry in configuration["encoders"].values())
-    return bool(configuration["models"]) or built or from_corpus
+    from_corpus = any(entry.trained_on for entry in configuration.baselines.values())
+    built = any(entry.build is not None for entry in configuration.encoders.values())
+    return bool(configuration.models) or built or from_corpus
 
 
 def facts(
@@ -75,33 +73,33 @@ def facts(
     statistics: pl.DataFrame,
     costs: pl.DataFrame,
     seconds_at_work: float,
-    trained_in: Mapping[str, str] = MappingProxyType({}),
+    trained_in: Mapping[str, str],
 ) -> dict[str, str]:
     """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about.
 
     `trained_in` has the precision that each model was trained in.
     """
-    configuration = provenance["configuration"]
+    configuration, machine = configuration_in(provenance), provenance["machine"]
+    generated = generated_benchmarks(provenance)
     counted = dict(statistics.select("measure", "value").iter_rows())
     lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with text']:,} with text), {counted['citations']:,} citations",
         "Models": _models_in_words(configuration),
-        "Base encoders": "; ".join(
-            f"{name}: {encoder_in_words(name, provenance)}" for name in configuration["encoders"]
-        ),
+        "Base encoders": "; ".join(f"{name}: {encoder_in_words(name, provenance)}" for name in configuration.encoders),
         "Baselines": "; ".join(
-            name if name == entry["kind"] else f"{name}: {entry['kind']}"
-            for name, entry in baselines_of(configuration).items()
+            name if name == entry.kind else f"{name}: {entry.kind}" for name, entry in configuration.baselines.items()
         ),
         "Benchmarks": "; ".join(
-            f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
+            f"{name}: {_benchmark_in_words(entry)}{', generated)' if name in generated else ')'}"
+            for name, entry in configuration.benchmarks.items()
         ),
         "Precision": _precision_in_words(configuration, trained_in),
         "Time (h:mm:ss)": f"{clock_time(seconds_at_work)} from start to end, without pauses",
         "Processor time": f"{clock_time(sum(costs['cpu_seconds']))} of all steps together",
         "Largest memory": _memory_in_words(costs),
-        "Machine": machine_in_words(provenance.get("machine", {})),
+        "Machine": f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mb'] / 1000:.0f} GB of memory, "
+        + (", ".join(machine["gpus"]) or "no GPU"),
     }
     return {name: text for name, text in lines.items() if text}
 
@@ -115,11 +113,11 @@ def best_scores(
     """
     rows = [
         row
-        for name, entry in configuration["benchmarks"].items()
+        for name, entry in configuration.benchmarks.items()
         for row in (
-            _best_by_task(name, entry, scores, comparisons, configuration)
-            if is_held_out(entry)
-            else _best_by_average(name, entry, averages, configuration)
+            _best_by_task(name, scores, comparisons, configuration)
+            if entry.made_by is not None
+            else _best_by_average(name, averages, configuration)
         )
     ]
     gains = ["above its encoder", *(f"above {name}" for name in that_rank_alone(configuration)[:1])]
@@ -127,38 +125,28 @@ def best_scores(
     return pl.DataFrame(rows, schema=columns, orient="row").with_columns(pl.col(gains).str.replace_all("-", "−"))
 
 
-def machine_in_words(machine: Mapping[str, Any]) -> str:
-    """Processor, cores, memory and GPUs."""
-    if not machine:
-        return ""
-    gpus = ", ".join(machine["gpus"]) or "no GPU"
-    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mb'] / 1000:.0f} GB of memory, {gpus}"
-
-
 def _models_in_words(configuration: Configuration) -> str:
     """How many models there are, and the seeds they were trained with."""
-    seeds = {tuple(entry["seeds"]) for entry in configuration["models"].values()}
-    number = len(configuration["models"])
+    seeds = {entry.seeds for entry in configuration.models.values()}
+    number = len(configuration.models)
     if len(seeds) == 1:
         [shared] = seeds
         each, plural = "each " if number > 1 else "", "s" if len(shared) > 1 else ""
         return f"{number}, {each}trained with seed{plural} {', '.join(map(str, shared))}"
-    trainings = sum(len(entry["seeds"]) for entry in configuration["models"].values())
+    trainings = sum(len(entry.seeds) for entry in configuration.models.values())
     used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
     return f"{number}, in {trainings} trainings with the seeds {used}" if number else "none were trained"
 
 
-def _benchmark_in_words(name: str, provenance: Mapping[str, Any]) -> str:
-    """What a benchmark is, with the number of its tasks and whether it is generated."""
-    entry = provenance["configuration"]["benchmarks"][name]
-    number = len(tasks_of(entry))
-    generated = ", generated" if name in generated_benchmarks(provenance) else ""
-    return f"{KINDS.get(entry['kind'], entry['kind'])} ({number} task{'s' if number > 1 else ''}{generated})"
+def _benchmark_in_words(entry: Benchmark) -> str:
+    """What a benchmark is, with the number of its tasks; the parenthesis stays open."""
+    number = len(entry.scored_tasks)
+    return f"{KINDS.get(entry.kind, entry.kind)} ({number} task{'s' if number > 1 else ''}"
 
 
 def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, str]) -> str:
     """What encoders computed in when documents were embedded, and when models were trained."""
-    if not configuration["encoders"]:
+    if not configuration.encoders:
         return ""
     models = {number: [name for name, used in trained_in.items() if used == number] for number in trained_in.values()}
     if len(models) > 1:
@@ -177,17 +165,13 @@ def _memory_in_words(costs: pl.DataFrame) -> str:
 
 
 def _best_by_task(
-    benchmark: str,
-    entry: Mapping[str, Any],
-    scores: pl.DataFrame,
-    comparisons: pl.DataFrame,
-    configuration: Configuration,
+    benchmark: str, scores: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
 ) -> list[tuple[str, ...]]:
     """The best model on the first metric of each task, with intervals."""
     rows = []
-    for task in tasks_of(entry):
+    models = _competing(configuration)
+    for task in configuration.benchmarks[benchmark].scored_tasks:
         asked = {"benchmark": benchmark, "task": task.name, "metric": task.main_metric, "mode": BOTH}
-        models = _competing(configuration)
         of_task = scores.filter(pl.col("model").is_in(models), **asked)
         if of_task.is_empty():
             continue
@@ -200,11 +184,14 @@ def _best_by_task(
     return rows
 
 
-def _best_by_average(
-    benchmark: str, entry: Mapping[str, Any], averages: pl.DataFrame, configuration: Configuration
-) -> list[tuple[str, ...]]:
-    """The best model by the average that the literature takes; there is one a mode."""
-    over, average = _leading_average(entry)
+def _best_by_average(benchmark: str, averages: pl.DataFrame, configuration: Configuration) -> list[tuple[str, ...]]:
+    """The best model by the average that the literature takes, over all values in SciRepEval's way; one a mode.
+
+    Elsewhere it is over the main metric of the first task.
+    """
+    entry = configuration.benchmarks[benchmark]
+    is_over_all = entry.kind in ("scirepeval", "scidocs")
+    over, average = OF_ALL if is_over_all else ("metric", entry.scored_tasks[0].main_metric)
     found = averages.filter(benchmark=benchmark, over=over, average=average)
     rows = []
     for (mode,), part in sorted(found.partition_by("mode", as_dict=True).items()):
@@ -230,15 +217,9 @@ def _competing(configuration: Configuration) -> list[str]:
     return [name for name in scored_models(configuration) if model_of(name) not in given_answers]
 
 
-def _leading_average(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The average of a benchmark: over all values in SciRepEval's way, else over the main metric of its first task."""
-    return OF_ALL if entry["kind"] in ("scirepeval", "scidocs") else ("metric", tasks_of(entry)[0].main_metric)
-
-
 def _references(model: str, configuration: Configuration) -> Sequence[str]:
     """What a model is measured against: the encoder that it starts from, and the words of texts."""
-    encoder = encoder_under(model_of(model), configuration["models"])
-    return [*untrained({"encoders": [encoder]}), *that_rank_alone(configuration)[:1]]
+    return [f"{UNTRAINED}{configuration.encoder_under(model_of(model))}", *that_rank_alone(configuration)[:1]]
 
 
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:

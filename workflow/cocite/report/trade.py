@@ -14,13 +14,11 @@ from matplotlib.axes import Axes
 
 from cocite.config.baselines import baselines_on, beside_models
 from cocite.config.benchmarks import sides_of
+from cocite.config.configuration import Configuration
 from cocite.config.runs import model_of, untrained
 from cocite.config.triplets import oracle_models
-from cocite.core.options import Output, Results
-from cocite.report.canvas import COLOURS, Entry, Titles, canvas
+from cocite.report.canvas import COLOURS, SERIES, SMALL, Entry, Titles, canvas
 from cocite.report.labels import mean_cell, metric_in_words
-from cocite.report.results import Provenance, configuration_in, read_scored
-from cocite.report.svg import SERIES
 
 SIZE = (5.2, 3.6)
 """Width and height of the axes, inches."""
@@ -30,8 +28,6 @@ LEAST_SPAN = 2.0
 """Points of a score that an axis spans at least, so that a small difference does not look large."""
 LETTER, LINE = 0.073, 0.15
 """Width and height of a letter of a label, inches, rather too large than too small."""
-SMALL = 8.5
-"""Size of the labels, points."""
 POINT = 0.06
 """From the middle of a point to its edge, and half the width of an error bar with its surroundings, inches."""
 DISTANCES = (0.04, 0.16, 0.3, 0.45, 0.65, 0.9)
@@ -45,9 +41,14 @@ GROUPS = {
     "baseline": Entry(name="baseline", colour=COLOURS[6], marker="s"),
 }
 
+Side = Mapping[tuple[str, str], str]
+"""The metric that counts of each task of a side, by benchmark and task."""
+Limits = tuple[tuple[float, float], tuple[float, float]]
+"""The first and the last score on either axis."""
+
 
 class Box(NamedTuple):
-    """A rectangle, inches."""
+    """A rectangle, inches from the lower left corner of the axes."""
 
     left: float
     bottom: float
@@ -58,10 +59,6 @@ class Box(NamedTuple):
         """Whether the two have a place in common."""
         beside = self.right <= other.left or other.right <= self.left
         return not (beside or self.top <= other.bottom or other.top <= self.bottom)
-
-    def within(self, width: float, height: float) -> bool:
-        """Whether it lies in a panel of this size."""
-        return self.left >= 0 and self.bottom >= 0 and self.right <= width and self.top <= height
 
 
 class Point(NamedTuple):
@@ -74,15 +71,15 @@ class Point(NamedTuple):
     documents_deviation: float | None
 
 
-def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
-    """Draw what each model scores on short queries against what it scores on documents."""
-    configuration = configuration_in(provenance)
-    named = {benchmark for side in sides_of(configuration) for benchmark, _ in side}
-    asked = {name: entry for name, entry in configuration["benchmarks"].items() if name in named}
-    draw_trade(read_scored(results, {**configuration, "benchmarks": asked}, "scores"), configuration, output)
+class Label(NamedTuple):
+    """Where a label stands: its box, and the side of its point."""
+
+    box: Box
+    side: tuple[int, int]
+    is_far: bool
 
 
-def draw_trade(scores: pl.DataFrame, configuration: Mapping[str, Any], output: Path) -> None:
+def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
     """Draw the models, the encoders before fine-tuning and the baselines but for chance, which is far away from all.
 
     A value is the mean over the tasks of a side, of the first metric of each. Tasks that one of the models has no
@@ -91,30 +88,34 @@ def draw_trade(scores: pl.DataFrame, configuration: Mapping[str, Any], output: P
     sides = sides_of(configuration)
     points = [*points_of(scores, sides, configuration)]
     of_group = {group: [point for point in points if _group(point.model, configuration) == group] for group in GROUPS}
-    entries = {entry.name: entry for group, entry in GROUPS.items() if of_group[group]}
+    groups = {GROUPS[group].name: group for group in GROUPS if of_group[group]}
     titles: Titles = {}
+    entries = {name: GROUPS[group] for name, group in groups.items()}
     with canvas(output, panels=1, size=SIZE, entries=entries, titles=titles) as [axis]:
         short, documents = map(_measured, sides)
         axis.set(xlabel=f"short queries: {short}", title=f"documents as queries: {documents}")
-        _set_limits(axis, points)
-        for place, (group, entry) in enumerate((g, e) for g, e in GROUPS.items() if of_group[g]):
+        limits = (
+            _limits([(point.short, point.short_deviation) for point in points]),
+            _limits([(point.documents, point.documents_deviation) for point in points]),
+        )
+        axis.set(xlim=limits[0], ylim=limits[1])
+        for place, group in enumerate(groups.values()):
             identity = f"{SERIES}{place}-trade"
-            _draw(axis, of_group[group], entry, identity)
+            _draw(axis, of_group[group], GROUPS[group], identity)
             titles[identity] = [_in_words(point) for point in of_group[group]]
-        _label(axis, points)
+        for point, label in zip(points, placed(points, limits), strict=True):
+            if label is not None:
+                _write(axis, point, label, limits)
 
 
-def points_of(
-    scores: pl.DataFrame, sides: Sequence[Mapping[tuple[str, str], str]], configuration: Mapping[str, Any]
-) -> Iterator[Point]:
+def points_of(scores: pl.DataFrame, sides: Sequence[Side], configuration: Configuration) -> Iterator[Point]:
     """The point of each model that is shown, in their order, over the tasks that all of them have scores on.
 
     A baseline that is scored on some benchmarks alone is not shown: the others would lose their tasks by it.
     """
-    asked = {benchmark for side in sides for benchmark, _ in side}
-    everywhere = [baselines_on(configuration, benchmark) for benchmark in asked]
+    everywhere = [baselines_on(configuration, benchmark) for side in sides for benchmark, _ in side]
     baselines = [name for name in beside_models(configuration) if all(name in scored for scored in everywhere)]
-    shown = [*configuration["models"], *untrained(configuration), *baselines]
+    shown = [*configuration.models, *untrained(configuration), *baselines]
     found = scores.filter(pl.col("model").is_in(shown))
     runs = [_runs(found, side) for side in sides]
     for model in shown:
@@ -123,8 +124,8 @@ def points_of(
             yield Point(model, short.mean(), documents.mean(), short.std(), documents.std())  # type: ignore[arg-type]
 
 
-def _runs(scores: pl.DataFrame, side: Mapping[tuple[str, str], str]) -> pl.DataFrame:
-    """The mean of each model and seed over the tasks of a side, by benchmark and task with the metric of each."""
+def _runs(scores: pl.DataFrame, side: Side) -> pl.DataFrame:
+    """The mean of each model and seed over the tasks of a side."""
     keys = ["benchmark", "task"]
     asked = pl.DataFrame([(*task, metric) for task, metric in side.items()], schema=[*keys, "metric"], orient="row")
     of_side = scores.join(asked, on=[*keys, "metric"]).group_by(*keys, "model", "seed").agg(pl.col("value").mean())
@@ -133,116 +134,99 @@ def _runs(scores: pl.DataFrame, side: Mapping[tuple[str, str], str]) -> pl.DataF
     return whole.group_by("model", "seed").agg(pl.col("value").mean()).sort("model", "seed")
 
 
-def _measured(side: Mapping[tuple[str, str], str]) -> str:
-    """What the values of a side are."""
+def _measured(side: Side) -> str:
     metrics = " or ".join(dict.fromkeys(metric_in_words(metric) for metric in side.values()))
     return f"{metrics}, 1 task" if len(side) == 1 else f"{metrics}, mean over {len(side)} tasks"
 
 
-def _group(model: str, configuration: Mapping[str, Any]) -> str:
-    if (name := model_of(model)) in configuration["models"]:
+def _group(model: str, configuration: Configuration) -> str:
+    if (name := model_of(model)) in configuration.models:
         return "oracle" if name in oracle_models(configuration) else "trained"
     return "baseline" if model in beside_models(configuration) else "untrained"
 
 
-def _set_limits(axis: Axes, points: Sequence[Point]) -> None:
-    """Limits of the axes that have room for all points, their error bars and some labels."""
-    for set_limits, values in (
-        (axis.set_xlim, [(point.short, point.short_deviation) for point in points]),
-        (axis.set_ylim, [(point.documents, point.documents_deviation) for point in points]),
-    ):
-        ends = [mean + sign * (deviation or 0) for mean, deviation in values for sign in (-1, 1)] or [0.0]
-        middle = (min(ends) + max(ends)) / 2
-        half = max(max(ends) - min(ends), LEAST_SPAN) * (0.5 + MARGIN)
-        set_limits(middle - half, middle + half)
+def _limits(values: Sequence[tuple[float, float | None]]) -> tuple[float, float]:
+    """Limits of an axis that has room for all points, their error bars and some labels."""
+    ends = [mean + sign * (deviation or 0) for mean, deviation in values for sign in (-1, 1)] or [0.0]
+    middle = (min(ends) + max(ends)) / 2
+    half = max(max(ends) - min(ends), LEAST_SPAN) * (0.5 + MARGIN)
+    return middle - half, middle + half
 
 
 def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> None:
     """The points of one group, with error bars where there are several seeds."""
+    for _, short, documents, across, up in points:
+        if across is not None and up is not None:
+            axis.errorbar(
+                short, documents, xerr=across, yerr=up, fmt="none", ecolor=entry.colour, elinewidth=1, alpha=0.6
+            )
     x, y = [point.short for point in points], [point.documents for point in points]
-    for point in points:
-        if point.short_deviation is not None and point.documents_deviation is not None:
-            drawn_as: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
-            across, up = point.short_deviation, point.documents_deviation
-            axis.errorbar(point.short, point.documents, xerr=across, yerr=up, **drawn_as)
     drawn = axis.scatter(x, y, s=26, color=entry.colour, marker=entry.marker, linewidths=0, zorder=3)
     drawn.set_gid(identity)
 
 
-def _label(axis: Axes, points: Sequence[Point]) -> None:
-    """Write the name of each model beside its point, and a line to it where there was no room nearby."""
-    limits = axis.get_xlim(), axis.get_ylim()
+def _write(axis: Axes, point: Point, label: Label, limits: Limits) -> None:
+    """Write the name of a model beside its point, and a line to it where there was no room nearby."""
+    left, bottom, right, top = label.box
     share: dict[str, Any] = {"transform": axis.transAxes}
-    for point, label in zip(points, placed(points, *limits), strict=True):
-        if label is None:
-            continue
-        (right, _), (left, bottom, end, top) = label.side, label.box
-        x, aligned = {1: (left, "left"), 0: ((left + end) / 2, "center"), -1: (end, "right")}[right]
-        place = x / SIZE[0], (bottom + top) / 2 / SIZE[1]
-        axis.text(*place, point.model, fontsize=SMALL, ha=aligned, va="center_baseline", **share)
-        if label.is_far:
-            middle = _in_inches(point, *limits)
-            near = x, min(max(middle[1], bottom), top)
-            xs, ys = ([one / size, other / size] for one, other, size in zip(middle, near, SIZE, strict=True))
-            axis.plot(xs, ys, color=COLOURS[-1], linewidth=0.6, zorder=1, **share)
+    x, aligned = {1: (left, "left"), 0: ((left + right) / 2, "center"), -1: (right, "right")}[label.side[0]]
+    place = x / SIZE[0], (bottom + top) / 2 / SIZE[1]
+    axis.text(*place, point.model, fontsize=SMALL, ha=aligned, va="center_baseline", **share)
+    if label.is_far:
+        middle = _in_inches(point, limits)
+        near = x, min(max(middle[1], bottom), top)
+        xs, ys = ([one / size, other / size] for one, other, size in zip(middle, near, SIZE, strict=True))
+        axis.plot(xs, ys, color=COLOURS[-1], linewidth=0.6, zorder=1, **share)
 
 
-class Label(NamedTuple):
-    """Where a label stands: its box, in inches from the lower left corner of the axes, and the side of its point."""
-
-    box: Box
-    side: tuple[int, int]
-    is_far: bool
-
-
-def placed(points: Sequence[Point], x_limits: tuple[float, float], y_limits: tuple[float, float]) -> list[Label | None]:
-    """The place of each label; None where there is no room for it."""
-    covered = [_covered(point, x_limits, y_limits) for point in points]
+def placed(points: Sequence[Point], limits: Limits) -> list[Label | None]:
+    """The place of each label, by the limits of either axis; None where there is no room for it."""
+    covered = [_covered(point, limits) for point in points]
     taken = [box for boxes in covered for box in boxes]
     labels: list[Label | None] = []
     for point, (wide, high) in zip(points, covered, strict=True):
-        free = (
-            label
-            for distance, side in product(DISTANCES, SIDES)
-            for label in [_beside(len(point.model) * LETTER, (wide, high), side, distance)]
-            if label.box.within(*SIZE) and not any(label.box.meets(other) for other in taken)
-        )
-        chosen = next(free, None)
-        labels.append(chosen)
-        taken += [chosen.box] if chosen else []
+        labels.append(None)
+        for distance, side in product(DISTANCES, SIDES):
+            box = _beside(len(point.model) * LETTER, wide, high, side, distance)
+            is_within = box.left >= 0 and box.bottom >= 0 and box.right <= SIZE[0] and box.top <= SIZE[1]
+            if is_within and not any(box.meets(other) for other in taken):
+                labels[-1] = Label(box, side, distance > DISTANCES[0])
+                taken.append(box)
+                break
     return labels
 
 
-def _beside(width: float, covered: tuple[Box, Box], side: tuple[int, int], distance: float) -> Label:
-    """A label of some width on one side of a point, at a distance from it, and from its error bars if straight away."""
-    (wide, high), (right, up) = covered, side
+def _beside(width: float, wide: Box, high: Box, side: tuple[int, int], distance: float) -> Box:
+    """The box of a label on one side of a point, at a distance from it, and from its error bar if straight away."""
+    right, up = side
     around = wide if up == 0 else high  # Beyond the end of the bar that it would stand on.
     middle, centre = (wide.left + wide.right) / 2, (wide.bottom + wide.top) / 2
     east, west = (around.right, around.left) if up == 0 else (middle, middle)
     north, south = (around.top, around.bottom) if right == 0 else (centre, centre)
-    left = middle - width / 2 if right == 0 else east + distance if right > 0 else west - distance - width
-    bottom = centre - LINE / 2 if up == 0 else north + distance if up > 0 else south - distance - LINE
-    return Label(Box(left, bottom, left + width, bottom + LINE), side, distance > DISTANCES[0])
+    left = {0: middle - width / 2, 1: east + distance, -1: west - distance - width}[right]
+    bottom = {0: centre - LINE / 2, 1: north + distance, -1: south - distance - LINE}[up]
+    return Box(left, bottom, left + width, bottom + LINE)
 
 
-def _covered(point: Point, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> tuple[Box, Box]:
+def _covered(point: Point, limits: Limits) -> tuple[Box, Box]:
     """What a point covers with its error bar along either axis."""
-    x, y = _in_inches(point, x_limits, y_limits)
-    wide = max(POINT, (point.short_deviation or 0) * SIZE[0] / (x_limits[1] - x_limits[0]))
-    high = max(POINT, (point.documents_deviation or 0) * SIZE[1] / (y_limits[1] - y_limits[0]))
+    x, y = _in_inches(point, limits)
+    bars = (point.short_deviation or 0, point.documents_deviation or 0)
+    wide, high = (
+        max(POINT, bar * size / (last - first)) for bar, size, (first, last) in zip(bars, SIZE, limits, strict=True)
+    )
     return Box(x - wide, y - POINT, x + wide, y + POINT), Box(x - POINT, y - high, x + POINT, y + high)
 
 
-def _in_inches(point: Point, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> tuple[float, float]:
+def _in_inches(point: Point, limits: Limits) -> tuple[float, float]:
     """Where a point is, from the lower left corner of the axes."""
-    x = (point.short - x_limits[0]) / (x_limits[1] - x_limits[0])
-    y = (point.documents - y_limits[0]) / (y_limits[1] - y_limits[0])
-    return x * SIZE[0], y * SIZE[1]
+    values = (point.short, point.documents)
+    x, y = (
+        (value - first) / (last - first) * size for value, size, (first, last) in zip(values, SIZE, limits, strict=True)
+    )
+    return x, y
 
 
 def _in_words(point: Point) -> str:
-    short, documents = (
-        mean_cell(point.short, point.short_deviation),
-        mean_cell(point.documents, point.documents_deviation),
-    )
-    return f"{point.model}: short queries {short}, documents {documents}"
+    short = mean_cell(point.short, point.short_deviation)
+    return f"{point.model}: short queries {short}, documents {mean_cell(point.documents, point.documents_deviation)}"

@@ -1,4 +1,4 @@
-"""From the results of a run and its figures to the report: tables, costs, cards and the page, in one go.
+"""From the results of a run and its figures to the report: tables, costs, models' cards, the page and the DuckDB file.
 
 One job writes them all, since each takes less time than starting a job and reading the scores. Snakemake's own report,
 `report.zip`, holds the report's files with the rules, commands and run times that made them.
@@ -15,32 +15,39 @@ import polars as pl
 import typer
 
 from cocite.config.configuration import results_folder
+from cocite.config.origins import CARD_SCORES
 from cocite.config.probes import named_sets
+from cocite.config.runs import model_of, training_seeds, with_weights
 from cocite.config.started import read_start
 from cocite.config.terms import generated_benchmarks
-from cocite.config.triplets import graphs_of_aspects
-from cocite.config.walks import rankings
+from cocite.config.triplets import graphs_of_aspects, oracle_models
 from cocite.config.yaml_files import written_configuration
+from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Results
-from cocite.core.tables.files import atomic_path, read_json, read_table
-from cocite.report import inputs, published
+from cocite.core.tables.files import read_table
+from cocite.report import inputs, published, repetitions
 from cocite.report import scores as of_models
-from cocite.report.ablations import ablations
-from cocite.report.cards import write_cards
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
-from cocite.report.differences import differences
-from cocite.report.empty_fields import empty_fields
-from cocite.report.maps.results import read_map, read_map_scores
-from cocite.report.maps.scores import agreement_table
-from cocite.report.objectives import objectives
-from cocite.report.over_tasks import questions_over_tasks
+from cocite.report.differences import differences, questions_over_tasks
+from cocite.report.labels import measure, over_seeds
+from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
-from cocite.report.reported import beside_reported, read_reported
-from cocite.report.results import Provenance, read, read_curves, read_each, read_precisions, read_scored, read_summary
-from cocite.report.sciaspect import matrix
+from cocite.report.results import (
+    Provenance,
+    configuration_in,
+    read,
+    read_curves,
+    read_each,
+    read_mapped,
+    read_precisions,
+    read_reported,
+    read_scored,
+    read_summary,
+)
 from cocite.report.summary import best_scores, facts
+from cocite.report.views import write_views
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
@@ -55,11 +62,12 @@ def write_report(
     tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
     cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
     costs: Annotated[Path, typer.Option(help="The table costs to write: what the finished jobs took.")],
+    database: Annotated[Path, typer.Option(help="DuckDB file to write, with a view over every table of the results.")],
     output: Output,
 ) -> None:
-    """Write the page, with its tables, the models' cards and what the run took."""
+    """Write the page, with its tables, the models' cards, what the run took, and the DuckDB file."""
     recorded = read_json(provenance)
-    configuration = recorded["configuration"]
+    configuration = configuration_in(recorded)
     jobs = read_jobs(json.loads(logs), read_start(results))
     seconds = time_at_work(jobs)
     write_costs(jobs, costs)
@@ -69,7 +77,7 @@ def write_report(
     comparisons = read_summary(results, configuration, "comparisons")
     made = tabulate(results, recorded, scores, comparisons)
     compared = differences(comparisons, configuration)
-    if configuration["benchmarks"]:
+    if configuration.benchmarks:
         of_tasks = read(results, "task_comparisons")
         compared["questions"] += questions_over_tasks(of_tasks, compared["models"], configuration)
     with atomic_path(tables) as folder:
@@ -80,33 +88,107 @@ def write_report(
     write_page(
         tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
         figures={path.stem: path for path in figures},
-        maps={name: read_map(results, configuration, name) for name in configuration["maps"]},
+        maps={name: read_map(results, configuration, name) for name in configuration.maps},
         differences=compared,
         facts=facts(recorded, corpus, took, seconds, read_precisions(results, configuration)),
         provenance=recorded,
         output=output,
     )
+    write_views(results, database)
 
 
 def tabulate(
     results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame, comparisons: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
     """The tables of a finished run; `scores` and `comparisons` are those of all benchmarks."""
-    configuration = provenance["configuration"]
+    configuration = configuration_in(provenance)
     averages = read_summary(results, configuration, "averages")
+    curves = read_curves(results, configuration)
+    sets, intents = named_sets(configuration), graphs_of_aspects(configuration)
+    counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
+    graphs = read_each(results, "graph_scores", "embedding", configuration.embeddings)
+    ranked = [*configuration.embeddings, *configuration.walks]
+    # Nothing was published of benchmarks whose documents are generated.
+    generated = generated_benchmarks(provenance)
+    kept = {name: entry for name, entry in configuration.benchmarks.items() if name not in generated}
+    real = configuration.model_copy(update={"benchmarks": kept})
+    formats = published.scirepeval(averages, real)
+    compared = {"scirepeval_tasks": "scirepeval", "scidocs": "scidocs", "mdcr": "mdcr", "mdcr_fields": "mdcr_fields"}
     return {
         "best": best_scores(scores, averages, comparisons, configuration),
         "trained": inputs.trained_models(configuration),
-        "probes": probes_table(read_each(results, "probe_scores", "probe", configuration.get("probes", {}))),
-        **_scores(results, scores, configuration),
-        "reported": beside_reported(scores, read_reported(results, configuration), configuration),
-        **_beside_published(scores, averages, _without_generated(provenance)),
-        **_inputs(results, configuration),
+        "probes": probes_table(read_each(results, "probe_scores", "probe", configuration.probes)),
+        "failures": of_models.failures(read_scored(results, configuration, "failures")),
+        "models": of_models.models_by_format(scores, configuration),
+        **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
+        "incomplete": of_models.incomplete(scores),
+        "empty_fields": of_models.empty_fields(results, configuration),
+        "losses": of_models.losses(scores, curves, configuration),
+        "difficulties": of_models.difficulties(scores, curves, configuration),
+        "reported": published.beside_reported(scores, read_reported(results, configuration), configuration),
+        "scirepeval_formats": formats.drop(published.GROUPS.values(), strict=False),
+        "scirepeval_groups": formats.drop(published.WEIGHTS, strict=False),
+        **{name: published.beside_published(of, scores, real) for name, of in compared.items()},
+        "sciaspect": repetitions.sciaspect(averages, real),
+        "objectives": repetitions.objectives(scores, averages, real),
+        "ablations": repetitions.ablations(scores, averages, real),
+        "graph_embeddings": inputs.graph_embeddings(graphs, configuration),
+        "searches": inputs.searches(results, configuration),
+        "band_quality": inputs.band_quality(read_each(results, "band_quality", "embedding", ranked)),
+        "intents": inputs.intents(read_each(results, "intent_counts", "graph", intents)),
+        "triplets": inputs.triplet_sets(counts, checks),
+        "leaks": inputs.leaks(results),
+        "omissions": inputs.omissions(results, configuration),
         **{
-            f"map_{name}": agreement_table(name, read_map_scores(results, configuration, name), provenance)
-            for name in configuration["maps"]
+            f"map_{name}": agreement_table(name, read_mapped(results, configuration, "map_scores", name), provenance)
+            for name in configuration.maps
         },
     }
+
+
+def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:
+    """Write `<model>/seed-<seed>/README.md` into a folder, for each training of a model, further pooling and mean."""
+    configuration = configuration_in(provenance)
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        for model in with_weights(configuration):
+            of_model = scores.filter(model=model)
+            for seed in training_seeds(configuration, model):
+                card = (results / f"encoder/{model}/seed-{seed}/model/README.md").read_text(encoding="utf-8")
+                path = folder / model / f"seed-{seed}" / "README.md"
+                path.parent.mkdir(parents=True)
+                path.write_text(with_scores(card, of_model, seed, provenance), encoding="utf-8")
+
+
+def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[str, Any]) -> str:
+    """A card whose last section has the scores of one seed of its model; `scores` are those of all seeds."""
+    before = card.partition(CARD_SCORES)[0].rstrip()
+    if scores.is_empty():
+        return f"{before}\n\n{CARD_SCORES}\n\nThe run had no benchmark.\n"
+    remark = "Scores × 100, higher is better, as means over the evaluation seeds."
+    if given_away := oracle_models(configuration_in(provenance)).get(model_of(scores["model"][0])):
+        remark += (
+            f" This model is an oracle: it has learned from the answers of {', '.join(given_away)}. Its scores there "
+            "bound from above what can be reached, and are no results."
+        )
+    if generated := generated_benchmarks(provenance):
+        remark += f" The documents of {', '.join(generated)} are generated and say nothing about real papers."
+    return f"{before}\n\n{CARD_SCORES}\n\n{remark}\n\n{_score_table(scores, seed)}\n"
+
+
+def _score_table(scores: pl.DataFrame, seed: int) -> str:
+    """Each metric of each task: the value of this seed, and that of all training seeds where there are several."""
+    keys = ["benchmark", "task", "metric", "mode"]
+    own = scores.filter(seed=seed).group_by(keys).agg(pl.col("value").mean().round(1) + 0.0)
+    found = own.join(over_seeds(scores, keys), on=keys).sort(keys)
+    seeds = scores["seed"].n_unique()
+    columns = ["benchmark", "measure", "score", *([f"mean of {seeds} seeds"] if seeds > 1 else [])]
+    rows = [
+        [row["benchmark"], measure(row["task"], row["metric"], row["mode"]), str(row["value"]), row["cell"]]
+        for row in found.iter_rows(named=True)
+    ]
+    lines = [columns, ["---"] * len(columns), *(row[: len(columns)] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def write_archive(
@@ -124,59 +206,3 @@ def write_archive(
         if finished.returncode:
             raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")
     typer.echo(f"The report: {page}; Snakemake's own, with every rule and command: {archive}")
-
-
-def _scores(results: Path, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """What the models reached, as this run scored them."""
-    curves = read_curves(results, configuration)
-    return {
-        "failures": of_models.failures(read_scored(results, configuration, "failures")),
-        "models": of_models.models_by_format(scores, configuration),
-        **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
-        "incomplete": of_models.incomplete(scores),
-        "empty_fields": empty_fields(results, configuration),
-        "losses": of_models.losses(scores, curves, configuration),
-        "difficulties": of_models.difficulties(scores, curves, configuration),
-    }
-
-
-def _beside_published(
-    scores: pl.DataFrame, averages: pl.DataFrame, configuration: Mapping[str, Any]
-) -> dict[str, pl.DataFrame]:
-    """The scores on benchmarks of the literature, with what was published of them."""
-    formats = published.scirepeval(averages, configuration)
-    return {
-        "scirepeval_formats": formats.drop(published.GROUPS.values(), strict=False),
-        "scirepeval_groups": formats.drop(published.WEIGHTS, strict=False),
-        "scirepeval_tasks": published.beside_published("scirepeval", scores, configuration),
-        "scidocs": published.beside_published("scidocs", scores, configuration),
-        "mdcr": published.beside_published("mdcr", scores, configuration),
-        "mdcr_fields": published.beside_published("mdcr_fields", scores, configuration),
-        "sciaspect": matrix(averages, configuration),
-        "objectives": objectives(scores, averages, configuration),
-        "ablations": ablations(scores, averages, configuration),
-    }
-
-
-def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """What the models were made from, and what was checked and left out on the way."""
-    sets = named_sets(configuration)
-    graphs = read_each(results, "graph_scores", "embedding", configuration["embeddings"])
-    bands = read_each(results, "band_quality", "embedding", rankings(configuration))
-    counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
-    return {
-        "graph_embeddings": inputs.graph_embeddings(graphs, configuration),
-        "searches": inputs.searches(results, configuration),
-        "band_quality": inputs.band_quality(bands),
-        "intents": inputs.intents(read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))),
-        "triplets": inputs.triplet_sets(counts, checks),
-        "leaks": inputs.leaks(results),
-        "omissions": inputs.omissions(results, configuration),
-    }
-
-
-def _without_generated(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without benchmarks whose documents are generated: nothing was published of those."""
-    configuration, generated = provenance["configuration"], generated_benchmarks(provenance)
-    kept = {name: entry for name, entry in configuration["benchmarks"].items() if name not in generated}
-    return {**configuration, "benchmarks": kept}

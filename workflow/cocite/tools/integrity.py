@@ -1,12 +1,12 @@
-"""Whether the tables of a run are whole: every file exists and can be read to its end, with matching checksums.
+"""`cocite status`: how far a run is. `cocite check`: whether its tables are whole.
 
-Without this check, a file that a disk or a copy damaged is noticed by the next step that reads it, or by nobody if the
-damage still looks like numbers.
+Every file has to exist and to be readable to its end, with matching checksums. Without this check, a file that a disk
+or a copy damaged is noticed by the next step that reads it, or by nobody if the damage still looks like numbers.
 """
 
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
@@ -23,6 +23,31 @@ READERS = ("pyarrow", "duckdb", "polars")
 
 
 @app.command()
+def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
+    """Show how far a run is: what is done, running and failed, and how long it will still take."""
+    from cocite.config.configuration import results_folder
+    from cocite.config.started import is_copy, read_start, record_of
+    from cocite.config.yaml_files import written_configuration
+    from cocite.core.errors import printable
+    from cocite.tools.run_progress import described, read_progress
+
+    folder = results_folder(written_configuration(configfile)) if configfile else results
+    start = read_start(folder)
+    if start is None and is_copy(folder):
+        made = record_of(folder)
+        raise InputError(
+            f"{folder} was copied or moved from {made.path(made.results)}, where its run was started on {made.host}; "
+            "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
+        )
+    if start is None:
+        raise InputError(
+            f"No run has been started in {folder}; start one, or name the folder of its results with --results."
+        )
+    for line in described(read_progress(start), folder):
+        typer.echo(printable(line))
+
+
+@app.command()
 def check(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
@@ -31,7 +56,7 @@ def check(
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
     from cocite.config.configuration import results_folder
     from cocite.config.yaml_files import written_configuration
-    from cocite.tools.locked import locked_results
+    from cocite.core.locked import locked_results
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
     with locked_results(folder) if remove and folder.is_dir() else nullcontext():
@@ -68,7 +93,7 @@ def _check(folder: Path, configfile: Path | None, *, remove: bool) -> NoReturn:
 def missing(results: Path) -> Iterator[Path]:
     """The outputs of the finished steps of the last run that do not exist."""
     from cocite.config.started import read_start
-    from cocite.tools.status.progress import read_progress
+    from cocite.tools.run_progress import read_progress
 
     start = read_start(results)
     if start is None:
@@ -106,10 +131,11 @@ def fault_behind(error: Exception) -> str | None:
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
     """Delete the outputs that the files belong to, and print the command that makes them again where a rule does."""
-    from cocite.config.configuration import read_configuration
+    from cocite.config.configuration import configure
     from cocite.config.stale import configuration_of
+    from cocite.config.yaml_files import written_configuration
 
-    config = read_configuration(configfile) if configfile else configuration_of(results)
+    config = configure(written_configuration(configfile)) if configfile else configuration_of(results)
     outputs = list(dict.fromkeys(map(_output_of, broken)))
     wanted = {_output_of(path) for path, _ in _tables(results, config)}
     for output in outputs:
@@ -139,7 +165,7 @@ def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | N
     typer.echo(f"    {command}")
 
 
-def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[tuple[Path, str]]:
+def _tables(results: Path, config: Any = None) -> Iterator[tuple[Path, str]]:
     """The files of all tables, each with the table's name; with a configuration, only the files of its entries."""
     from cocite.config.stale import configured_in
     from cocite.core.tables import TABLES

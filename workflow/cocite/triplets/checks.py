@@ -7,6 +7,10 @@ A collision is a pair of papers that should be both near each other and far from
 query a collides where a is a negative of the query b; where examples have aspects, in the same aspect. Ostendorff et
 al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard negatives come near those of the
 positives, and vanish far behind them.
+
+Mined negatives may be positives that nobody has marked. Of a sample of the queries, `sampled_relations` lists the
+papers that are co-cited with them, cite them or are cited by them in the whole corpus, whatever graphs the set was
+mined with. And a negative that scores higher than a positive of its query is a better match to the ranking.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +26,6 @@ from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
-from cocite.core.lookup import look_up
 from cocite.core.options import Papers, Queries
 from cocite.core.tables.documents import (
     NO_PAPER,
@@ -34,14 +37,16 @@ from cocite.core.tables.documents import (
     text_ids_of,
     with_papers,
 )
-from cocite.core.tables.files import checked_files, open_table, write_table
+from cocite.core.tables.files import checked_files, open_table, read_table, table_in, write_table
 from cocite.core.tables.splits import read_queries
-from cocite.triplets.false_negatives import check_mined
-from cocite.triplets.sampled import ROLES, read_papers, table_in
+from cocite.core.written_ids import look_up
+from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.sampled_texts import brought_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
-NOT_MATCHED = "not matched"
+NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
+RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}
+"""What the relations are called, and the columns of `sampled_relations` that hold them."""
 POINTS = 40
 """Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
@@ -244,3 +249,33 @@ def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[P
             pair = _as_numbers(places, of[is_query], found[is_query])
             counts += np.bincount(rank[is_query][look_up(wanted, pair)[1]], minlength=len(counts))
     return counts
+
+
+def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Iterator[tuple[str, str, int, int]]:
+    """The rows of `triplet_checks` on the mined negatives of a set of examples.
+
+    `relations` is the table `sampled_relations`, `positives` the table `mined_positives` of the set.
+    """
+    queries, negatives, scores = mined_pairs(examples)
+    known = read_table(relations, "sampled_relations")
+    is_sampled = np.isin(queries, known["query"].to_numpy())
+    for part, column in RELATIONS.items():
+        related = known.filter(pc.greater(known[column].cast(pa.int64()), 0))
+        pairs = related["query"].to_numpy(), related["paper"].to_numpy()
+        is_related = among(queries[is_sampled], negatives[is_sampled], iter([pairs]))
+        yield FALSE_NEGATIVE, part, int(np.count_nonzero(is_related)), int(np.count_nonzero(is_sampled))
+    lowest = read_table(positives, "mined_positives").group_by("query").aggregate([("score", "min")]).sort_by("query")
+    places = np.searchsorted(lowest["query"].to_numpy(), queries)
+    is_above = scores > lowest["score_min"].to_numpy()[places]
+    yield FALSE_NEGATIVE, "above a positive", int(np.count_nonzero(is_above)), len(queries)
+
+
+def mined_pairs(examples: pa.Table) -> tuple[Ids, Ids, np.ndarray]:
+    """The distinct pairs of a query and a mined negative, and the score of each."""
+    lists = {name: examples[name].combine_chunks() for name in ("negatives", "negative_scores")}
+    queries = examples["query"].to_numpy()[pc.list_parent_indices(lists["negatives"]).to_numpy()]
+    scores = lists["negative_scores"].flatten()
+    is_mined = scores.is_valid().to_numpy(zero_copy_only=False)
+    pairs = np.stack([queries, lists["negatives"].flatten().to_numpy()])[:, is_mined]
+    distinct, first = np.unique(pairs, axis=1, return_index=True)
+    return distinct[0], distinct[1], scores.filter(pa.array(is_mined)).to_numpy()[first]

@@ -1,9 +1,9 @@
-"""Papers linked with the queries, whichever of the two cites the other, and why; and papers two citations away.
+"""Papers linked with the queries by citations, and papers two citations away.
 
 What is asked for has a row for each query and aspect, a *seat*: the picks of all aspects of a block lie in one array,
 those of a query one after the other. The links of the queries are held in memory, eight bytes each and one for their
-traits. The references of references are many times more: they are read in passing, and each seat keeps the
-few that it picks (see `picking`).
+traits. The papers two citations away are many times more: they are read in passing, and each seat keeps the few that it
+picks (see `picking`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,17 +16,23 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, INTENTS, MISCELLANEOUS
-from cocite.core.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of, size
+from cocite.config.sampler import Gathering
+from cocite.core.errors import InputError
+from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, contains, members_at, place_of, places_of, set_of, size
 from cocite.core.randomness import priorities
-from cocite.triplets.picking import Draws, Picks, offer, picks, strike, strike_all
-from cocite.triplets.sampled import Block
+from cocite.triplets.pairing import Rows, examples_table, first_drawn, paired, unserved
+from cocite.triplets.picking import NONE, Draws, Picks, draw, offer, picks, strike, strike_all
+from cocite.triplets.sampled import Block, Sampled
 
 IS_CITED = np.uint8(1 << len(INTENTS))
 """The trait of a link whose paper the query cites; the bits below are the intents."""
 KNOWN = np.uint8(IS_CITED - 1)
 """The traits that are intents."""
 
+KINDS = ("linked", "two-away", "easy")
+"""The kinds of negatives of examples."""
 Traits = NDArray[np.uint8]
+NO_TRAITS: Traits = np.empty(0, dtype=np.uint8)
 
 
 class Links(NamedTuple):
@@ -38,7 +44,7 @@ class Links(NamedTuple):
     starts: NDArray[np.int64]
     """Where the papers of each query start, and at the end how many there are."""
     intents: int
-    """How many citations of the graph have an intent."""
+    """How many citations of the graph have an intent, if intents were read."""
 
 
 class Seats(NamedTuple):
@@ -49,25 +55,28 @@ class Seats(NamedTuple):
     bits: Traits
     """The bit of the intent of each seat; 0 for links without one; every bit where no aspect is asked for."""
     keys: Ids
-    """A hash of query and aspect, in place of the query in what is drawn for each aspect by itself."""
+    """What stands for query and aspect in what is drawn for each aspect by itself."""
     aspects: int
     """Seats of a query."""
 
 
-def links_of(block: Block) -> Links:
-    """The links of the queries of a block, from the table `edges` of a directed citation graph."""
+def links_of(block: Block, *, directed: bool = False, by_intent: bool = True) -> Links:
+    """The links of the queries of a block, from the table `edges` of a directed citation graph.
+
+    Directed, only the papers that a query cites are linked with it.
+    """
     queries, linked = set_of(block.queries), GrowingIdSet()
-    found: list[tuple[Ids, Ids, Traits]] = []
+    found = [(NO_IDS, NO_IDS, NO_TRAITS)]
     with_intent = 0
-    for source, target, intents in _edges(block):
+    for source, target, intents in _edges(block, by_intent=by_intent):
         with_intent += int(np.count_nonzero(intents))
-        for one, other, traits in ((source, target, intents | IS_CITED), (target, source, intents)):
-            places, papers, kept = _of_members(queries, one, other, traits)
-            found.append((places, papers, kept))
-            linked.add(papers)
+        ways = (source, target, intents | IS_CITED), (target, source, intents)
+        for one, other, traits in ways[:1] if directed else ways:
+            found.append(_of_members(queries, one, other, traits))
+            linked.add(found[-1][1])
     members = linked.finish()
-    packed = np.concatenate([np.empty(0, np.int64), *(p << 32 | places_of(members, o) for p, o, _ in found)])
-    traits = np.concatenate([np.empty(0, np.uint8), *(kept for _, _, kept in found)])
+    packed = np.concatenate([places << 32 | places_of(members, papers) for places, papers, _ in found])
+    traits = np.concatenate([kept for _, _, kept in found])
     order = np.argsort(packed)
     packed = packed[order]
     first = np.flatnonzero(np.diff(packed, prepend=-1))
@@ -91,53 +100,135 @@ def seats_for(block: Block, aspects: Sequence[str]) -> Seats:
     )
 
 
-def pick_linked(block: Block, links: Links, seats: Seats, count: int, name: str, *, opposed: bool) -> Picks:
-    """Let each seat pick among the papers with a text that are linked with its query by its aspect.
+def seats_of_queries(block: Block) -> Seats:
+    """A seat of each query, which stands for any link; what is drawn follows from the query itself."""
+    bits = np.full(len(block.queries), KNOWN, dtype=np.uint8)
+    return Seats(queries=block.queries, bits=bits, keys=block.queries, aspects=1)
 
-    `opposed`, among those that are linked by another aspect and not by that one.
+
+def pick_linked(
+    block: Block, links: Links, seats: Seats, count: int, name: str, *, opposed: bool = False, required: bool = True
+) -> Picks:
+    """Let each seat pick among the papers that are linked with its query by its aspect.
+
+    `opposed`, among those that are linked by another aspect and not by that one. `required`, among those with a text.
     """
     picked = picks(len(seats.queries), count, block.seed, name)
-    _offer_links(picked, seats, links, block.papers, opposed)
+    _offer_links(picked, seats, links, block.papers, required, opposed)
     return picked
 
 
-def look_at_references(block: Block, links: Links, seats: Seats, count: int, easy: Draws, *, any_aspect: bool) -> Picks:
+def pick_two_away(
+    block: Block,
+    links: Links,
+    seats: Seats,
+    count: int,
+    name: str,
+    easy: Draws,
+    *,
+    by_intent: bool = True,
+    any_aspect: bool = True,
+    any_way: bool = False,
+    required: bool = True,
+) -> Picks:
     """Let each seat pick among the references of the query's references that are not linked with the query.
 
-    Those count whose citation, the second one, has another aspect and not that of the seat; with `any_aspect`, all. All
-    of them, and all links, are struck out of the easy negatives.
+    Those count whose citation, the second one, has another aspect and not that of the seat; with `any_aspect`, all.
+    `any_way`, whatever two citations in any direction reach. All of them, and all links, are struck out of the easy
+    negatives.
     """
-    picked = picks(len(seats.queries), count, block.seed, "negatives two citations away")
+    picked = picks(len(seats.queries), count, block.seed, name)
     _strike_linked(easy, links)
-    is_cited = links.traits & IS_CITED > 0
-    cited = links.papers[is_cited]
-    places = np.repeat(np.arange(len(block.queries)), np.diff(links.starts))[is_cited]
-    between = set_of(cited)
-    # Of each paper in between, in rising order: the places of the queries that cite it.
-    packed = np.sort(places_of(between, cited).astype(np.int64) << 32 | places)
+    is_between = np.ones(len(links.traits), dtype=bool) if any_way else links.traits & IS_CITED > 0
+    of_each = links.papers[is_between]
+    places = np.repeat(np.arange(len(block.queries)), np.diff(links.starts))[is_between]
+    between = set_of(of_each)
+    # Of each paper in between, in rising order: the places of the queries that it is one citation away from.
+    packed = np.sort(places_of(between, of_each).astype(np.int64) << 32 | places)
     starts = np.searchsorted(packed >> 32, np.arange(size(between) + 1))
-    for edges in _edges(block):
-        _pass_on(edges, between, (starts, packed & 0xFFFFFFFF), seats, links, block.papers, any_aspect, picked, easy)
+    of_papers = starts, packed & 0xFFFFFFFF
+    for source, target, traits in _edges(block, by_intent=by_intent):
+        for one, other in ((source, target), (target, source))[: 1 + any_way]:
+            _pass_on(
+                (one, other, traits), between, of_papers, seats, links, block.papers, required, any_aspect, picked, easy
+            )
     return picked
 
 
-def _edges(block: Block) -> Iterator[tuple[Ids, Ids, Traits]]:
-    """The citations of a graph: who cites, who is cited, and the intents as bits."""
-    for batch in block.read("edges", ("source", "target", "intents")):
-        yield batch["source"].to_numpy(), batch["target"].to_numpy(), _bits_of(batch["intents"])
+def _edges(block: Block, *, by_intent: bool) -> Iterator[tuple[Ids, Ids, Traits]]:
+    """The citations of a graph: who cites, who is cited, and the intents as bits, if they are asked for."""
+    for batch in block.read("edges", ("source", "target", *(("intents",) if by_intent else ()))):
+        bits = np.zeros(len(batch), dtype=np.uint8)
+        if by_intent:
+            intents = batch["intents"]
+            place = pc.index_in(intents.flatten(), pa.array(INTENTS)).to_numpy(zero_copy_only=False)
+            of_each = pc.list_parent_indices(intents).to_numpy()
+            np.bitwise_or.at(bits, of_each, (1 << place.astype(np.int64)).astype(np.uint8))
+        yield batch["source"].to_numpy(), batch["target"].to_numpy(), bits
 
 
-def _bits_of(intents: pa.ListArray) -> Traits:
-    """Lists of intents as sets of bits."""
-    of_each = pc.list_parent_indices(intents).to_numpy()
-    place = pc.index_in(intents.flatten(), pa.array(INTENTS)).to_numpy(zero_copy_only=False)
-    bits = np.zeros(len(intents), dtype=np.uint8)
-    np.bitwise_or.at(bits, of_each, (1 << place.astype(np.int64)).astype(np.uint8))
-    return bits
+def gather(
+    block: Block,
+    asked: Gathering,
+    *,
+    linked: int = 0,
+    two_away: int = 0,
+    any_aspect: bool = True,
+    complete: bool = False,
+) -> Sampled:
+    """The examples of the queries of a block for each aspect; without aspects, any link makes a positive.
+
+    Negatives are so many papers that are linked with the query by another aspect and not by that of the example; so
+    many that are two citations away; and random papers that are neither. With `complete`, queries that lack a positive
+    of some intent have no example. Raises `InputError` where there are aspects and no citation has an intent.
+    """
+    aspects = asked.aspects
+    links, seats = links_of(block), seats_for(block, aspects)
+    if aspects and links.intents == 0:
+        raise InputError(
+            "No citation of the graph has an intent, so that there is no aspect to learn; the sampler undirected needs "
+            "none."
+        )
+    positives = pick_linked(block, links, seats, asked.positives, "positives").papers
+    easy = draw(block, asked.easy * seats.aspects, "easy negatives")
+    opposed = pick_linked(block, links, seats, linked, "linked negatives", opposed=True)
+    away = pick_two_away(block, links, seats, two_away, "negatives two citations away", easy, any_aspect=any_aspect)
+    # The seats of a query share its draws, so that no paper is an easy negative of two of them.
+    random = first_drawn(easy, np.full(len(block.queries), asked.easy * seats.aspects)).reshape(len(seats.queries), -1)
+    parts = [opposed.papers, away.papers, random]
+    negatives = np.concatenate(parts, axis=1)
+    kinds = np.repeat(np.arange(len(KINDS), dtype=np.int8), [papers.shape[1] for papers in parts])
+    has_positive, has_negative = ((papers != NONE).any(axis=1) for papers in (positives, negatives))
+    of_query = has_positive.reshape(-1, seats.aspects)
+    needed = [complete and name in INTENTS for name in aspects or ("",)]
+    lacks_some = ~of_query[:, needed].all(axis=1)
+    chosen = np.flatnonzero(has_positive & has_negative & ~np.repeat(lacks_some, seats.aspects))
+    rows = Rows(
+        seats=chosen,
+        positives=positives[chosen],
+        negatives=negatives[chosen],
+        kinds=np.broadcast_to(kinds, (len(chosen), len(kinds))),
+    )
+    if asked.paired:
+        rows = paired(block, rows, seats.keys, oversampled=asked.positives if asked.oversample else 0)
+    examples = examples_table(block, rows, KINDS, aspects)
+    reasons = [
+        ("no citations", links.starts[1:] == links.starts[:-1]),
+        ("no positive with a text", ~of_query.any(axis=1)),
+        ("no positive in each aspect", lacks_some),
+        ("no negative with a text", np.ones(len(block.queries), dtype=bool)),
+    ]
+    is_served = np.isin(block.queries, examples["query"].to_numpy())
+    served, of_aspect = int(np.count_nonzero(is_served)), np.unique(rows.seats) % seats.aspects
+    lacking = {
+        f"queries with an example, but none of {name}": served - int(np.count_nonzero(of_aspect == number))
+        for number, name in enumerate(aspects)
+    }
+    return Sampled(rows=examples, omissions={**unserved("sampled_examples", ~is_served, reasons), **lacking})
 
 
 @njit(nogil=True, cache=True)
-def _of_members(members: IdSet, one, other, traits):  # type: ignore[no-untyped-def]
+def _of_members(members, one, other, traits):  # type: ignore[no-untyped-def]
     """The citations whose one end is a member: the places of these ends, the other ends, and the traits."""
     places, others = np.empty(len(one), dtype=np.int64), np.empty(len(one), dtype=np.int64)
     kept = np.empty(len(one), dtype=np.uint8)
@@ -163,13 +254,13 @@ def _is_opposed(traits, bit):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _offer_links(picked, seats, links, listed, opposed):  # type: ignore[no-untyped-def]
+def _offer_links(picked, seats, links, listed, required, opposed):  # type: ignore[no-untyped-def]
     for seat in range(len(seats.queries)):
         place = seat // seats.aspects
         for link in range(links.starts[place], links.starts[place + 1]):
             traits, bit = links.traits[link], seats.bits[seat]
             fits = _is_opposed(traits, bit) if opposed else _is_of(traits, bit)
-            if fits and contains(listed, links.papers[link]):
+            if fits and (not required or contains(listed, links.papers[link])):
                 offer(picked, seat, seats.keys[seat], links.papers[link], 0, links.papers[:0])
 
 
@@ -180,13 +271,15 @@ def _strike_linked(easy, links):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _pass_on(edges, between, of_papers, seats, links, listed, any_aspect, picked, easy):  # type: ignore[no-untyped-def]
-    """Pass each paper that a paper in between cites on to the seats of the queries that cite the latter."""
+def _pass_on(edges, between, of_papers, seats, links, listed, required, any_aspect, picked, easy):  # type: ignore[no-untyped-def]
+    """Pass the other end of each edge of a paper in between on to the seats of the queries that it is linked with."""
     sources, targets, traits = edges
     starts, places = of_papers
+    at = -1
     for edge in range(len(sources)):
-        at = place_of(between, sources[edge])
-        if at < 0 or not contains(listed, targets[edge]):
+        if edge == 0 or sources[edge] != sources[edge - 1]:
+            at = place_of(between, sources[edge])
+        if at < 0 or (required and not contains(listed, targets[edge])):
             continue
         for place in places[starts[at] : starts[at + 1]]:
             if targets[edge] == seats.queries[place * seats.aspects]:

@@ -1,10 +1,14 @@
-"""The last step of most samplers: pair the positives and negatives that queries picked and drew into triplets.
+"""The last step of most samplers: triplets or examples of the positives and negatives that queries picked and drew.
 
 The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. Papers without a text are
 dropped, if they were picked at all; a query that is left without a triplet is counted with the first reason that holds.
+
+An example is a query, some positives and some negatives and, where the sampler tells them apart, the aspect that links
+the query with the former. Paired, each positive makes an example with one negative, as in SPECTER's triplets.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +18,11 @@ from cocite.config.sampler import Pairing
 from cocite.core.id_sets import Ids, are_in
 from cocite.core.randomness import priorities
 from cocite.triplets.picking import NONE, Draws, Picks, picks, without
-from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_triplets
+from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_lists, as_triplets, numbered
 
 Flags = NDArray[np.bool_]
+Kinds = NDArray[np.int8]
+"""The kinds of negatives, by their places among those of a sampler; as text they would take 32 bytes each."""
 SHORT = "triplets fewer than asked for, of queries with some"
 
 
@@ -47,15 +53,16 @@ def pair(
     whole = np.minimum(np.minimum(usable, against), asked.per_query)
     is_dropped = (whole < asked.per_query) & (asked.partial == "dropped")
     counts = np.where(is_dropped, 0, whole)
-    places, nth = _numbered(counts)
+    places, nth = numbered(counts)
     chosen = places, nth % np.maximum(found, 1)[places]
+    of_positive, of_negative = ranks[chosen], negative_ranks[places, nth]
     triplets = as_triplets(
         block,
         places,
         papers[chosen],
         negative[places, nth],
-        positive_rank=_nullable(ranks[chosen]),
-        negative_rank=_nullable(negative_ranks[places, nth]),
+        positive_rank=pa.array(of_positive, mask=of_positive == 0),
+        negative_rank=pa.array(of_negative, mask=of_negative == 0),
         negative_kind=np.where(is_easy[places, nth], "easy", "hard"),
     )
     known = [
@@ -73,12 +80,6 @@ def pair(
         SHORT: int(np.count_nonzero(counts)) * asked.per_query - len(triplets),
     }
     return Sampled(rows=triplets, omissions=omissions)
-
-
-def _numbered(counts: Ids) -> tuple[Ids, Ids]:
-    """Of so many triplets a query, the place of each one's query, and its number among them from 0."""
-    places = np.repeat(np.arange(len(counts)), counts)
-    return places, np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _with_text(block: Block, picked: Picks) -> tuple[Ids, NDArray[np.int32], int]:
@@ -130,6 +131,50 @@ def unserved(table: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]
     return counts
 
 
-def _nullable(ranks: NDArray[np.int32]) -> pa.Array:
-    """Ranks as a column, null where there is none."""
-    return pa.array(ranks, mask=ranks == 0)
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Examples: the row of each among those asked for, its positives and its negatives, examples × places."""
+
+    seats: NDArray[np.int64]
+    positives: Ids
+    """`NONE` in places without a paper."""
+    negatives: Ids
+    kinds: Kinds
+    """Of each negative."""
+
+
+def paired(block: Block, rows: Rows, keys: Ids, *, oversampled: int) -> Rows:
+    """Examples of one positive and one negative: the i-th of each, the negatives shuffled by the key of the seat.
+
+    Positives come again where fewer than `oversampled` are there.
+    """
+    order = shuffled(block, keys[rows.seats], rows.negatives)
+    negatives = np.take_along_axis(rows.negatives, order, axis=1)
+    kinds = np.take_along_axis(rows.kinds, order, axis=1)
+    found, against = (np.count_nonzero(papers != NONE, axis=1) for papers in (rows.positives, negatives))
+    pairs = np.minimum(oversampled or found, against)
+    row, nth = numbered(pairs)
+    return Rows(
+        seats=rows.seats[row],
+        positives=rows.positives[row, nth % found[row]][:, None],
+        negatives=negatives[row, nth][:, None],
+        kinds=kinds[row, nth][:, None],
+    )
+
+
+def examples_table(block: Block, rows: Rows, kinds: Sequence[str], aspects: Sequence[str] = ()) -> pa.Table:
+    """The columns of the table `sampled_examples`, in the order of queries and, of a query, of aspects."""
+    places = rows.seats // max(1, len(aspects))
+    has_positive, has_negative = (papers != NONE for papers in (rows.positives, rows.negatives))
+    positives, negatives = (np.count_nonzero(is_there, axis=1) for is_there in (has_positive, has_negative))
+    columns = {
+        "query": block.queries[places],
+        "number": 1 + np.arange(len(places)) - np.searchsorted(places, places),
+        "split": block.splits.take(pa.array(places)),
+        "positives": as_lists(rows.positives[has_positive], positives),
+        "negatives": as_lists(rows.negatives[has_negative], negatives),
+        "negative_kinds": as_lists(pa.array(kinds).take(pa.array(rows.kinds[has_negative])), negatives),
+    }
+    if aspects:
+        columns["aspect"] = pa.array(aspects).take(pa.array(rows.seats % len(aspects)))
+    return pa.table(columns)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.core.id_sets import Ids, contains, member_at, size
+from cocite.core.id_sets import Ids, contains, member_at, place_of, size
 from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
@@ -86,15 +86,6 @@ def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-
     priorities[spot] = priority
     picked.papers[place, spot] = paper
     picked.ranks[place, spot] = rank
-
-
-@njit(nogil=True, cache=True)
-def offer_each(picked, queries, starts, papers, listed, required):  # type: ignore[no-untyped-def]
-    """Offer to each query its papers, from `starts` of its place on; if text is required, only those with one."""
-    for place in range(len(queries)):
-        for paper in papers[starts[place] : starts[place + 1]]:
-            if not required or contains(listed, paper):
-                offer(picked, place, queries[place], paper, 0, papers[:0])
 
 
 @njit(nogil=True, cache=True)
@@ -185,6 +176,60 @@ def strike_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
                 break
         else:
             needed -= 1
+
+
+@njit(nogil=True, cache=True)
+def offer_ends(edges, listed, required, positives, easy):  # type: ignore[no-untyped-def]
+    """Offer each query the paper at the other end of an edge, which is no easy negative of it then.
+
+    Edges are given by the places of the queries, the papers and the priorities at which these are offered.
+    """
+    places, papers, keys = edges
+    for row in range(len(places)):
+        strike(easy, places[row], papers[row])
+        if not required or contains(listed, papers[row]):
+            offer_at(positives, places[row], papers[row], 0, papers[:0], keys[row])
+
+
+@njit(nogil=True, cache=True)
+def offer_cocited(pairs, queries, listed, min_count, required, offered, is_known):  # type: ignore[no-untyped-def]
+    """Offer each query among a pair's papers the other one, which is no easy negative of it then.
+
+    A paper that is co-cited less often than `min_count` is a hard negative, the sooner the less often.
+    """
+    papers, others, counts = pairs
+    positives, hard, easy = offered
+    for row in range(len(papers)):
+        for query, paper in ((papers[row], others[row]), (others[row], papers[row])):
+            place = place_of(queries, query)
+            if place < 0:
+                continue
+            is_known[place] = True
+            strike(easy, place, paper)
+            if required and not contains(listed, paper):
+                continue
+            if counts[row] >= min_count:
+                offer(positives, place, query, paper, 0, papers[:0])
+            elif hard.papers.shape[1]:
+                chance = priority_of(hard.state, query, paper) >> np.uint64(16)
+                offer_at(hard, place, paper, 0, papers[:0], np.uint64(counts[row]) << np.uint64(48) | chance)
+
+
+@njit(nogil=True, cache=True)
+def offer_cited(positives, elsewhere, easy, texts, cited, bounds, listed):  # type: ignore[no-untyped-def]
+    """Offer each sentence what it cites, and what its paper cites in others; these and its paper are not easy ones."""
+    queries, citing = texts
+    for place in range(len(queries)):
+        own = cited[bounds[place, 0] : bounds[place, 1]]
+        of_paper = cited[bounds[place, 2] : bounds[place, 3]]
+        strike(easy, place, citing[place])
+        strike_all(easy, place, of_paper, easy.papers.shape[1])
+        for paper in own:
+            if contains(listed, paper):
+                offer(positives, place, queries[place], paper, 0, own[:0])
+        for paper in of_paper:
+            if contains(listed, paper):
+                offer(elsewhere, place, queries[place], paper, 0, own)
 
 
 @njit(nogil=True, cache=True)

@@ -2,13 +2,16 @@
 
 The papers that triplets may hold are those with a title and an abstract that are not kept out. Threads share the
 reading of a table by its row groups: each is opened by the thread that reads it.
+
+Rows are triplets or examples. A triplet is the smallest example: a positive and a negative, without an aspect and
+without a kind. A set that is made of others has examples if one of these has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +21,16 @@ from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
-from cocite.core.tables.files import checked_files, open_parquet, open_table
-from cocite.core.tables.files import table_in as table_in
-from cocite.core.tables.splits import read_kept_out
-from cocite.triplets.titles import NONE as NO_TITLES
-from cocite.triplets.titles import Titles
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
+from cocite.core.tables.splits import QUERIES, read_kept_out
+from cocite.core.written_ids import look_up
+from cocite.triplets.sampled_texts import Titles
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
+LISTS = ("positives", "negatives")
+TRAINING, VALIDATION = QUERIES
 WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
 """What the rows of each table that a sampler gives are called, all of them and one."""
 UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()}
@@ -54,7 +59,7 @@ class Block:
     """Threads that may read the sources."""
     is_first: bool = True
     """Whether no queries were sampled for before."""
-    titles_kept_out: Callable[[], Titles] = lambda: NO_TITLES
+    titles_kept_out: Callable[[], Titles] = Titles
     """Reads the titles of papers that are kept out, from all papers."""
     spill_to: Path | None = None
     """Beside what a sampler may write temporary files."""
@@ -140,6 +145,93 @@ def in_order(triplets: pa.Table) -> pa.Table:
     is_new = np.ones(len(ordered), dtype=bool)
     is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     return ordered if is_new.all() else ordered.filter(pa.array(is_new))
+
+
+def as_lists(values: Any, sizes: Any) -> pa.ListArray:
+    """Values as lists of these sizes."""
+    return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(sizes)), pa.int32()), pa.array(values))
+
+
+def numbered(sizes: Ids) -> tuple[Ids, Ids]:
+    """Of groups of these sizes, one after the other: the group of each member, and its number there from 0."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    return groups, np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def as_examples(triplets: pa.Table) -> pa.Table:
+    """Triplets as examples: lists of one positive and of one negative."""
+    lists = {name: as_lists(triplets[name[:-1]].to_numpy(), np.ones(len(triplets), int)) for name in LISTS}
+    return pa.table({**{name: triplets[name] for name in ("query", "split")}, **lists})
+
+
+def each_once(examples: pa.Table) -> pa.Table:
+    """The examples of each query, in the order in which they come, numbered; of those that say the same, the first."""
+    chosen = np.sort(first_of_each(examples))
+    queries = examples["query"].to_numpy()[chosen]
+    order = np.argsort(queries, kind="stable")
+    rows, queries = examples.take(pa.array(chosen[order])), queries[order]
+    numbers = 1 + np.arange(len(rows)) - np.searchsorted(queries, queries)
+    return rows.set_column(rows.column_names.index("number"), "number", pa.array(numbers))
+
+
+def first_of_each(examples: pa.Table) -> Ids:
+    """The place of the first of the examples that say the same, which is known by a hash of the papers in each role."""
+    keys = [examples["query"].to_numpy().view(np.uint64)]
+    keys += [_hashes_of(examples[name]) for name in LISTS]
+    if "aspect" in examples.column_names:
+        aspects = examples["aspect"].combine_chunks().dictionary_encode().indices
+        keys.append(aspects.fill_null(-1).to_numpy().astype(np.uint64))
+    first: Ids = np.unique(np.stack(keys, axis=1), axis=0, return_index=True)[1]
+    return first
+
+
+def _hashes_of(lists: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """One number for the papers of each list, whatever their order."""
+    hashes = np.zeros(len(lists), dtype=np.uint64)
+    first = 0
+    for chunk in lists.chunks:
+        of_each = first + pc.list_parent_indices(chunk).to_numpy()
+        np.add.at(hashes, of_each, priorities(0, "paper of an example", chunk.flatten().to_numpy()))
+        first += len(chunk)
+    return hashes
+
+
+def documents_of(examples: pa.Table) -> Ids:
+    """All queries and documents that examples name, rising, each once."""
+    lists = (pc.list_flatten(examples[name]).to_numpy() for name in LISTS)
+    return np.unique(np.concatenate([examples["query"].to_numpy(), *lists]))
+
+
+def drawn_splits(seed: int, name: str, queries: Ids, validation: float) -> pa.Array:
+    """The split of each query, of which a share is drawn to validate; `name` distinguishes this use of randomness."""
+    bound = np.uint64(min(validation * 2.0**64, 2.0**64 - 2**12))
+    return pa.array(np.where(priorities(seed, name, queries) < bound, VALIDATION, TRAINING), pa.string())
+
+
+def among(queries: Ids, documents: Ids, pairs: Iterator[tuple[Ids, Ids]]) -> NDArray[np.bool_]:
+    """Whether each pair of a query and a document is one of many pairs, which come some at a time."""
+    if len(queries) == 0:
+        return np.zeros(0, dtype=bool)
+    of_queries, of_documents = np.unique(queries), np.unique(documents)
+    wanted = np.searchsorted(of_queries, queries) * len(of_documents) + np.searchsorted(of_documents, documents)
+    order = np.argsort(wanted, kind="stable")
+    wanted, is_found = wanted[order], np.zeros(len(wanted), dtype=bool)
+    for one, other in pairs:
+        (rows, is_query), (columns, is_document) = look_up(of_queries, one), look_up(of_documents, other)
+        is_known = is_query & is_document
+        is_found |= look_up(np.unique(rows[is_known] * len(of_documents) + columns[is_known]), wanted)[1]
+    unsorted = np.empty_like(is_found)
+    unsorted[order] = is_found
+    return unsorted
+
+
+def table_made_of(sets: Sequence[Path]) -> str:
+    """The table of a set that is made of these. Raises `InputError` where one of them is no set."""
+    tables = {path: table_in(path) for path in sets}
+    for path, table in tables.items():
+        if table not in WORDS:
+            raise InputError(f"{path}: is neither the table triplets nor sampled_examples.")
+    return "sampled_examples" if "sampled_examples" in tables.values() else "triplets"
 
 
 def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:

@@ -1,25 +1,32 @@
-"""Texts of examples that are no papers, such as brought queries: written in the order of their ids, and found again.
+"""Texts of examples that are no papers, such as short queries: written in the order of their ids, and found again.
 
 A text's id follows from its content (`core.text_ids`), so ids are spread evenly, and a range of them is a share of
 the texts. Texts come in any order and more than once; they are dealt out to ranges on the disk, and memory holds those
 of one range, however many there are.
+
+Texts must not bring papers that are kept out back under another name. They share titles with papers, and these are
+compared by their words, without case, accents and punctuation; only hashes of them are held: eight bytes a paper.
 """
 
+import hashlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.id_sets import Ids
-from cocite.core.lookup import look_up
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import open_table, write_table
-from cocite.core.text_ids import text_ids
-from cocite.triplets.sampled import table_in
+from cocite.core.tables.files import checked_files, open_table, table_in, write_table
+from cocite.core.tables.splits import read_kept_out
+from cocite.core.text_ids import normalised, text_ids
+from cocite.core.written_ids import look_up
 
 Texts: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 
@@ -32,10 +39,18 @@ ROWS_AT_ONCE = 50_000
 """Texts that are found together, and those of a row group."""
 
 
-def texts_table(titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool) -> pa.Table:
-    """The rows of `sampled_texts` for some texts, in their order, with the ids that follow from them."""
-    columns = [text_ids(titles, abstracts, is_query=is_query), titles, abstracts, np.full(len(titles), is_query)]
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA.names)
+def texts_table(
+    titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
+) -> pa.Table:
+    """The rows of `sampled_texts` for some texts, in their order, with the ids that follow from them.
+
+    Only those whose ids are `among` some are there, if these are given.
+    """
+    ids = text_ids(titles, abstracts, is_query=is_query)
+    columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    table = pa.table(arrays, SCHEMA.names)
+    return table if among is None else table.filter(pa.array(np.isin(ids, among)))
 
 
 def batches_of(texts: Texts) -> Iterator[pa.RecordBatch]:
@@ -121,3 +136,39 @@ def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> 
                     pieces.append(rows.filter(pa.array(is_new)).cast(SCHEMA))
         found[first : first + ROWS_AT_ONCE] = is_found
         yield from pa.concat_tables(pieces).sort_by("text").combine_chunks().to_batches()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Titles:
+    """The titles of some papers."""
+
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    """Rising."""
+    longest: int = 0
+    """Characters of the longest one, as it is compared."""
+
+    def __contains__(self, title: str | None) -> bool:
+        """Whether a text is one of them."""
+        # Few texts are so short: of the others, none is normalised.
+        if not title or len(self.hashes) == 0 or len(title) > 2 * self.longest + 100:
+            return False
+        hashed = np.uint64(_hash(normalised(title)))
+        place = int(np.searchsorted(self.hashes, hashed))
+        return place < len(self.hashes) and self.hashes[place] == hashed
+
+
+def kept_out_titles(papers: Path, queries: Path) -> Titles:
+    """The titles of the papers that are held out or excluded, from the folder of the table papers."""
+    ids = read_kept_out(queries)["corpusid"].combine_chunks()
+    hashes, longest = array("Q"), 0
+    for path in checked_files(papers, "papers") if len(ids) else ():
+        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "title"]):
+            titles = batch["title"].filter(pc.is_in(batch["corpusid"], value_set=ids)).drop_null()
+            for text in filter(None, map(normalised, titles.to_pylist())):
+                hashes.append(_hash(text))
+                longest = max(longest, len(text))
+    return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -22,15 +22,21 @@ from cocite.config.entries import as_json
 from cocite.config.sampler import Sampler
 from cocite.config.settings import GivenAsJson
 from cocite.config.triplets import TripletSet
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
 from cocite.core.progress import report
 from cocite.core.tables import splits
-from cocite.core.tables.files import write_json, write_omissions, write_table
-from cocite.triplets.combining import table_made_of
-from cocite.triplets.sampled import WORDS, Block, read_papers, table_in
-from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts
-from cocite.triplets.titles import kept_out_titles
+from cocite.core.tables.files import table_in, write_omissions, write_table
+from cocite.triplets.sampled import WORDS, Block, read_papers, table_made_of
+from cocite.triplets.sampled_texts import (
+    BROUGHT_QUERIES,
+    Texts,
+    batches_of,
+    brought_queries,
+    kept_out_titles,
+    write_texts,
+)
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""

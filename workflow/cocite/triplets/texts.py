@@ -22,23 +22,22 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
-from cocite.core.lookup import look_up
 from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import atomic_path, checked_files, open_table, write_table
-from cocite.triplets.combining import LISTS, as_examples, first_of_each
-from cocite.triplets.sampled import ROLES, table_in
+from cocite.core.tables.files import checked_files, open_table, table_in, write_table
+from cocite.core.written_ids import look_up
+from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
 from cocite.triplets.sampled_texts import find_texts
 
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
-IS_QUERY = "is_query"
 DOCUMENTS = pa.schema(
-    [("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string()), (IS_QUERY, pa.bool_())]
+    [("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string()), ("is_query", pa.bool_())]
 )
 ORDER = "order"
 """The column of the hashes that the examples of a query are ordered by."""
@@ -170,8 +169,7 @@ def write_documents(
     in `texts`, which the buckets share evenly. Raises `InputError` where a paper has no text there, or a text is in
     none of the tables.
     """
-    named = [rows["query"], *(pc.list_flatten(rows[name]) for name in LISTS)]
-    wanted = np.unique(np.concatenate([ids.to_numpy() for ids in named]))
+    wanted = documents_of(rows)
     of_texts, of_papers = np.split(wanted, [np.searchsorted(wanted, 0)])
     found_texts, found = (np.zeros(len(ids), dtype=bool) for ids in (of_texts, of_papers))
     buckets = checked_files(papers, "papers")
@@ -182,8 +180,10 @@ def write_documents(
         def write(bucket: Path, share: tuple[Ids, NDArray[np.bool_]]) -> None:
             documents = _documents(of_papers, found, bucket)
             if len(of_texts):  # then every bucket says what is a query, also one that is empty
-                both = chain(_texts(*share, texts), map(_as_document, documents))
-                documents = pa.RecordBatchReader.from_batches(DOCUMENTS, (batch.cast(DOCUMENTS) for batch in both))
+                named = (batch.rename_columns(DOCUMENTS.names) for batch in find_texts(*share, texts))
+                no_query = (batch.append_column("is_query", pa.array([False] * len(batch))) for batch in documents)
+                both = (batch.cast(DOCUMENTS) for batch in chain(named, no_query))
+                documents = pa.RecordBatchReader.from_batches(DOCUMENTS, both)
             write_table(folder / bucket.name, table, documents)
 
         with ThreadPoolExecutor(threads) as workers:
@@ -199,17 +199,6 @@ def write_documents(
                 f"{papers}: {np.count_nonzero(~found):,} papers of the triplets have neither title nor abstract there, "
                 f"the first of them {of_papers[~found][0]}; triplets must be of papers with a text."
             )
-
-
-def _texts(wanted: Ids, found: NDArray[np.bool_], texts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """The texts that are wanted, as documents; their places in `found` become true."""
-    for batch in find_texts(wanted, found, texts):
-        yield batch.rename_columns([*TEXT_COLUMNS, IS_QUERY])
-
-
-def _as_document(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Papers beside texts: none of them is a short query."""
-    return batch.append_column(IS_QUERY, pa.array(np.zeros(len(batch), dtype=bool)))
 
 
 def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[pa.RecordBatch]:

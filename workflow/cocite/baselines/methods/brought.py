@@ -1,4 +1,4 @@
-"""The baseline `brought`."""
+"""The baseline `brought`: the documents of a benchmark, looked up among vectors that the user supplies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cocite.config.baseline import Baseline
 from cocite.config.entries import GivenPath, Names, Text, Whole
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cocite.baselines.steps import Embedding
+    from cocite.baselines.steps import Batch, Embedding
 
 
 class BroughtVectors(Baseline):
@@ -33,6 +34,11 @@ class BroughtVectors(Baseline):
     """Names of the benchmarks that it has vectors for. Left out, all."""
 
     @property
+    def has_only(self) -> tuple[str, ...]:
+        """The benchmarks that it has vectors for; empty for all."""
+        return self.benchmarks or ()
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The file or folder."""
         return (self.path,)
@@ -43,7 +49,7 @@ class BroughtVectors(Baseline):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there or of no known format, or a benchmark that is not declared."""
-        from cocite.baselines.brought import SUFFIXES
+        from cocite.baselines.user_vectors import SUFFIXES
 
         yield from super().faults(key, config)
         path = Path(self.path)
@@ -58,6 +64,30 @@ class BroughtVectors(Baseline):
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Look the documents up. Raises `InputError` where none of them has a vector."""
-        from cocite.baselines.lookup import vectors_for
+        from cocite.baselines.user_vectors import Called, files_in, read_vectors
+        from cocite.core.progress import report
 
-        yield from vectors_for(embedding, Path(self.path), self)
+        path = Path(self.path)
+        wanted = {each for batch in embedding.documents() for each in self._ids_of(batch) if each}
+        found = read_vectors(files_in(path), wanted, Called(self.ids, self.vectors))
+        if not found.rows:
+            first = min(wanted, default="nothing")
+            raise InputError(
+                f"{path}: none of its {found.read:,} ids is one of the {len(wanted):,} of {embedding.source}, "
+                f"such as {first!r}; ids are those that the benchmark has."
+            )
+        report(f"{path}: {len(found.rows):,} of {found.read:,} vectors are of the documents of {embedding.source}.")
+        for batch in embedding.documents():
+            ids = self._ids_of(batch)
+            known = [row for row, each in enumerate(ids) if each in found.rows]
+            yield [batch.names[row] for row in known], found.matrix[[found.rows[ids[row]] for row in known]]
+
+    def _ids_of(self, batch: "Batch") -> list[str]:
+        """The id that each document is looked up by; empty for a short query, which is no paper, if ids are of papers.
+
+        A document's name is its id, behind a colon where several texts of a benchmark share the id.
+        """
+        if self.names == "documents":
+            return [str(name) for name in batch.names]
+        rows = zip(batch.names, batch.are_queries, strict=True)
+        return ["" if is_query else str(name).rpartition(":")[2] for name, is_query in rows]

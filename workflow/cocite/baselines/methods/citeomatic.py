@@ -1,4 +1,6 @@
-"""The baseline `citeomatic`."""
+"""The baseline `citeomatic`: learned sums of words (Bhagavatula et al., 2018, "Content-based citation recommendation",
+section 3.1).
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,6 +12,8 @@ from cocite.config.entries import Count, Name, Positive, Refers
 
 if TYPE_CHECKING:
     from cocite.baselines.steps import Embedding, Training
+
+WEIGHTS, WORDS = "weights.safetensors", "words.json"
 
 
 class SummedWords(Seeded):
@@ -46,13 +50,61 @@ class SummedWords(Seeded):
         return 1200 + 8 * sources_mb
 
     def train(self, training: "Training") -> None:
-        """Learn from the set's examples."""
-        from cocite.baselines.summed_words import train_sums
+        """Learn from the set's examples. Raises `InputError` where its documents have no word often enough."""
+        import torch
+        from safetensors.torch import save_file
 
-        train_sums(training, self)
+        from cocite.baselines.summed_words import Learner, Sums, known_words, read_examples, read_words
+        from cocite.core.atomic import write_json
+        from cocite.core.checkpoints import open_state, sampled_fingerprint
+        from cocite.core.progress import report
+        from cocite.core.randomness import derive_seed
+
+        examples, folder = training.given("examples"), training.given("texts")
+        inputs = sampled_fingerprint([examples, folder])
+        seeds = [training.seed, training.training_seed]
+        open_state(training.state, {**self.model_dump(), "seeds": seeds, "inputs": inputs}, work="training")
+        torch.set_num_threads(training.threads)
+        texts = sorted(folder.glob("*.parquet"))
+        known = known_words(texts, self.min_count)
+        ids, words = read_words(texts, known)
+        seed = derive_seed(training.seed, "citeomatic", training.training_seed)
+        torch.manual_seed(seed)
+        model = Sums(len(known), self.dimension)
+        learner = Learner(
+            model,
+            words,
+            read_examples(examples, ids),
+            seed=seed,
+            lr=self.lr,
+            batch_size=self.batch_size,
+            margin=self.margin,
+            nearest=self.nearest,
+        )
+        for epoch in range(learner.restore(training.state), self.epochs):
+            loss = learner.learn(epoch)
+            report(f"Epoch {epoch + 1} of {self.epochs}: loss {loss:.4f}.")
+            learner.save(training.state, epoch + 1)
+        save_file({name: values.contiguous() for name, values in model.state_dict().items()}, training.output / WEIGHTS)
+        write_json(training.output / WORDS, list(known))
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """The vectors of documents that have a known word."""
-        from cocite.baselines.summed_words import embed_sums
+        import numpy as np
+        import torch
+        from safetensors.torch import load_file
 
-        return embed_sums(embedding)
+        from cocite.baselines.summed_words import Sums, words_of
+        from cocite.core.atomic import read_json
+
+        folder = embedding.given("model")
+        known = {word: number for number, word in enumerate(read_json(folder / WORDS))}
+        weights = load_file(folder / WEIGHTS)
+        model = Sums(*weights["directions"].shape)
+        model.load_state_dict(weights)
+        torch.set_num_threads(embedding.threads)
+        for batch in embedding.documents():
+            with torch.inference_mode():
+                vectors = model(words_of(batch, known)).numpy()
+            has_words = np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0.5)
+            yield [batch.names[row] for row in has_words], vectors[has_words]

@@ -1,15 +1,30 @@
-"""The baseline `doc2vec`."""
+"""The baseline `doc2vec`: paragraph vectors by gensim, trained on the corpus, inferred for documents.
 
-from collections.abc import Iterator
+The vectors of the papers lie in a file of the state, mapped into memory, however many there are; the model does without
+them. Its folder holds words.json, the words with how often each occurs, in gensim's order, and outputs.safetensors, the
+weights that predict them: all that an inference needs. An inference starts from a vector that depends on the text and
+the seed alone; gensim's own `infer_vector` starts from Python's hash of the text, which differs from run to run.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from cocite.config.baseline import Seeded
-from cocite.config.entries import Count, NonNegative, Positive
+from cocite.config.entries import Count, NonNegative, Positive, as_json
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from cocite.baselines.steps import Embedding, Training
+
+WORDS, OUTPUTS = "words.json", "outputs.safetensors"
+SEEDS = "settings.json"
+ROWS_DRAWN = 65_536
+"""Vectors of papers that are drawn at a time."""
 
 
 class Doc2Vec(Seeded):
@@ -56,12 +71,132 @@ class Doc2Vec(Seeded):
 
     def train(self, training: "Training") -> None:
         """Train the vectors of the papers, and keep what vectors are inferred with."""
-        from cocite.baselines.paragraph_vectors import train_doc2vec
+        from safetensors.numpy import save_file
 
-        train_doc2vec(self, training)
+        from cocite.baselines.gensim_training import (
+            Lines,
+            check_frequent,
+            gensim_seed,
+            open_training,
+            train_epochs,
+            write_words,
+        )
+        from cocite.core.atomic import write_json
+
+        open_training(training, as_json(self))
+        path = training.state / "words.txt"
+        counted = write_words(training, path, self.most_words)
+        check_frequent(counted, self.min_count)
+        model = self.gensim_model(gensim_seed(training))
+        model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
+        _place_papers(model, counted.papers, training.state / "papers.f32")
+
+        def learned() -> dict[str, Any]:
+            of_words = {"words": model.wv.vectors} if model.dbow_words else {}
+            return {"papers": model.dv.vectors, "outputs": model.syn1neg, **of_words}
+
+        train_epochs(model, Lines(path, numbered=True), counted.papers, training.state, learned)
+        write_json(training.output / WORDS, [(word, counted.occurrences[word]) for word in model.wv.index_to_key])
+        save_file({"outputs": model.syn1neg}, training.output / OUTPUTS)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Infer the vector of each document; a text without a known word has none."""
-        from cocite.baselines.paragraph_vectors import inferred
+        import numpy as np
 
-        yield from inferred(self, embedding)
+        from cocite.baselines.gensim_training import analyser
+        from cocite.core.atomic import read_json
+        from cocite.core.progress import progress_bar
+        from cocite.core.randomness import derive_seed
+        from cocite.core.tables.files import count_rows
+
+        folder = embedding.given("model")
+        model, words_of, seeds = self.read_model(folder), analyser(), read_json(folder / SEEDS)
+        seed = derive_seed(seeds["seed"], "infer", seeds["training_seed"])
+        with progress_bar(of="Inferring", unit=embedding.table, total=count_rows(embedding.source)) as bar:
+            for batch in embedding.documents():
+                names, vectors = [], []
+                for name, text in zip(batch.names, batch.texts, strict=True):
+                    words = [word for word in words_of(text) if word in model.wv.key_to_index]
+                    if words:
+                        names.append(name)
+                        vectors.append(infer(model, words, seed))
+                bar.update(len(batch.names))
+                yield names, np.stack(vectors) if vectors else np.empty((0, self.dimension), np.float32)
+
+    def gensim_model(self, seed: int, *, min_count: int | None = None) -> Any:
+        """A model of gensim with these settings, without a vocabulary."""
+        from gensim.models import Doc2Vec as Gensim
+
+        return Gensim(
+            vector_size=self.dimension,
+            dm=0,
+            dbow_words=int(self.words),
+            window=self.window,
+            min_count=min_count or self.min_count,
+            negative=self.negative,
+            sample=self.sample,
+            epochs=self.epochs,
+            alpha=self.lr,
+            min_alpha=self.lr_end,
+            seed=seed,
+            workers=1,
+        )
+
+    def read_model(self, folder: Path) -> Any:
+        """The model of a folder, as far as an inference needs it."""
+        from safetensors.numpy import load_file
+
+        from cocite.core.atomic import read_json
+
+        model = self.gensim_model(1, min_count=1)
+        counts = dict(read_json(folder / WORDS))
+        model.build_vocab_from_freq(counts)
+        # Sorting turns round what occurs equally often; the outputs are in the order of the training.
+        model.wv.index_to_key = list(counts)
+        model.wv.key_to_index = {word: place for place, word in enumerate(counts)}
+        model.syn1neg = load_file(folder / OUTPUTS)["outputs"]
+        return model
+
+
+def _place_papers(model: Any, papers: int, path: Path) -> None:
+    """Give the papers the vectors that gensim begins with, in a file that is mapped into memory."""
+    import numpy as np
+
+    vectors = np.memmap(path, np.float32, "w+", shape=(papers, model.vector_size))
+    draw = np.random.default_rng(seed=model.seed + 7919)  # as gensim's init_weights
+    for start in range(0, papers, ROWS_DRAWN):
+        rows = draw.random(vectors[start : start + ROWS_DRAWN].shape, dtype=np.float32)
+        vectors[start : start + ROWS_DRAWN] = (rows * np.float32(2) - np.float32(1)) / np.float32(model.vector_size)
+    model.dv.index_to_key = range(papers)
+    model.dv.vectors = vectors
+
+
+def infer(model: Any, words: Sequence[str], seed: int) -> "NDArray[np.float32]":
+    """The vector of a text with these words, as gensim infers it; it depends on the words and the seed alone."""
+    import numpy as np
+    from gensim.models.doc2vec_inner import train_document_dbow
+
+    from cocite.core.randomness import derive_seed
+
+    text = " ".join(words)
+    vector = first_vector(model, text, seed).reshape(1, -1)
+    model.random = np.random.RandomState(derive_seed(seed, "words", text) % 2**32)
+    work, lock = np.zeros(model.layer1_size, np.float32), np.ones(1, np.float32)
+    rate, step = model.alpha, (model.alpha - model.min_alpha) / max(model.epochs - 1, 1)
+    for _ in range(model.epochs):
+        train_document_dbow(
+            model, words, [0], rate, work, learn_words=False, learn_hidden=False,
+            doctag_vectors=vector, doctags_lockf=lock,
+        )  # fmt: skip
+        rate -= step
+    return vector[0]
+
+
+def first_vector(model: Any, text: str, seed: int) -> "NDArray[np.float32]":
+    """The vector that an inference begins with."""
+    import numpy as np
+
+    from cocite.core.randomness import generator
+
+    drawn = generator(seed, "first", text).random(model.vector_size, dtype=np.float32)
+    return (drawn - np.float32(0.5)) / np.float32(model.vector_size)

@@ -1,15 +1,27 @@
-"""The baseline `fasttext`."""
+"""The baseline `fasttext`: word vectors by gensim, and texts as sums of them weighted by tf–idf.
+
+The folder of a model holds words.json: the words, sorted, and how many words the corpus has; and vectors.safetensors:
+their vectors, how often each occurs, and the idf of each, 0 for words that are not summed. Parts of words are not kept:
+a word that no paper of the corpus holds has no weight either.
+"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from cocite.config.baseline import Seeded
-from cocite.config.entries import Count, Natural, NonNegative, Positive, inconsistent
+from cocite.config.entries import Count, Natural, NonNegative, Positive, as_json, inconsistent
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cocite.baselines.gensim_training import Counted, Weights
     from cocite.baselines.steps import Embedding, Training
+
+WORDS, VECTORS = "words.json", "vectors.safetensors"
 
 
 class FastText(Seeded):
@@ -74,12 +86,101 @@ class FastText(Seeded):
 
     def train(self, training: "Training") -> None:
         """Train the vectors of words, and weigh the words."""
-        from cocite.baselines.word_vectors import train_fasttext
+        from gensim.models import FastText as Gensim
 
-        train_fasttext(self, training)
+        from cocite.baselines.gensim_training import (
+            Lines,
+            check_frequent,
+            gensim_seed,
+            open_training,
+            train_epochs,
+            weigh,
+            write_words,
+        )
+
+        open_training(training, as_json(self))
+        path = training.state / "words.txt"
+        counted = write_words(training, path, self.most_words, self.accents)
+        weights = weigh(counted, min_df=self.min_df, max_df=self.max_df)
+        model = Gensim(
+            vector_size=self.dimension,
+            sg=int(self.architecture == "skipgram"),
+            window=self.window,
+            min_count=self.min_count,
+            min_n=self.min_n,
+            max_n=self.max_n,
+            bucket=self.parts,
+            negative=self.negative,
+            sample=self.sample,
+            epochs=self.epochs,
+            alpha=self.lr,
+            min_alpha=self.lr_end,
+            seed=gensim_seed(training),
+            workers=1,
+        )
+        check_frequent(counted, self.min_count)
+        model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
+
+        def learned() -> dict[str, Any]:
+            return {"words": model.wv.vectors_vocab, "parts": model.wv.vectors_ngrams, "outputs": model.syn1neg}
+
+        train_epochs(model, Lines(path), counted.papers, training.state, learned)
+        _write(training.output, model, weights, counted)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Sum the weighted vectors of the words; a text without a known word has none."""
-        from cocite.baselines.word_vectors import sums_by_tfidf
+        import numpy as np
 
-        yield from sums_by_tfidf(self, embedding)
+        from cocite.baselines.gensim_training import Weights
+
+        known = read_word_vectors(embedding.given("model"))
+        summed = np.flatnonzero(known.idf)
+        words = [known.words[place] for place in summed]
+        weights = Weights(words=words, idf=known.idf[summed], norm=self.norm, accents=self.accents)
+        vectors = known.vectors[summed]
+        for batch in embedding.documents():
+            of_texts = weights.of(batch.texts)
+            rows = np.flatnonzero(np.diff(of_texts.indptr))
+            yield [batch.names[row] for row in rows], (of_texts[rows] @ vectors).astype(np.float32)
+
+
+class WordVectors(NamedTuple):
+    """The vectors of words, and what else is known of them."""
+
+    words: list[str]
+    """Sorted."""
+    total: int
+    """How many words there are in the corpus, each as often as it occurs."""
+    counts: "NDArray[np.int64]"
+    """How often each occurs in the corpus."""
+    vectors: "NDArray[np.float32]"
+    idf: "NDArray[np.float64]"
+    """0 for words that are not summed."""
+
+
+def read_word_vectors(folder: Path) -> WordVectors:
+    """Read the folder of a model."""
+    from safetensors.numpy import load_file
+
+    from cocite.core.atomic import read_json
+
+    arrays: Any = load_file(folder / VECTORS)
+    return WordVectors(**read_json(folder / WORDS), **arrays)
+
+
+def _write(folder: Path, model: Any, weights: "Weights", counted: "Counted") -> None:
+    """Write all words that were trained on or are summed; of the latter, those whose parts have vectors."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    from cocite.core.atomic import write_json
+
+    words = sorted({*model.wv.key_to_index, *(weights.words if model.wv.max_n else ())})
+    idf = dict(zip(weights.words, weights.idf.tolist(), strict=True))
+    arrays = {
+        "vectors": np.stack([model.wv[word] for word in words]).astype(np.float32),
+        "idf": np.array([idf.get(word, 0.0) for word in words]),
+        "counts": np.array([counted.occurrences[word] for word in words], dtype=np.int64),
+    }
+    write_json(folder / WORDS, {"words": words, "total": counted.words})
+    save_file(arrays, folder / VECTORS)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from cocite.config.baseline import Baseline
-from cocite.config.entries import GivenPath, Whole, as_json
+from cocite.config.entries import GivenPath, Whole
 from cocite.config.mteb import result_files
 from cocite.core.errors import InputError
 
@@ -29,13 +29,10 @@ class ReportedScores(Baseline):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder without results or with those of several models, or a run that has no task of mteb."""
-        from cocite.config.benchmarks import tasks_of
-
         yield from super().faults(key, config)
         try:
             result_files(Path(self.path))
         except InputError as error:
             yield f"{key}.path: {error}"
-        entries = [as_json(entry) for entry in config.benchmarks.values()]
-        if not any(task.mteb for entry in entries for task in tasks_of(entry)):
+        if not any(task.mteb for entry in config.benchmarks.values() for task in entry.scored_tasks):
             yield f"{key}: no benchmark has a task of mteb, which kind: beir has with the dataset scifact, for example."

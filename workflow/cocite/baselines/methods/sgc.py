@@ -1,15 +1,37 @@
-"""The baseline `sgc`."""
+"""The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
-from collections.abc import Iterator
+A is the graph as undirected, the larger weight where an edge stands in both directions, and D the sums of the rows of
+A + I. The features go through some columns at a time: memory holds the graph and these. Columns that are done lie in
+the state, from which a killed propagation resumes.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from cocite.config.baseline import Trained
 from cocite.config.entries import Name, Refers, inconsistent
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
     from cocite.baselines.steps import Embedding, Training
+    from cocite.core.id_sets import Ids
+
+    Vectors = NDArray[np.float32]
+
+ROWS_AT_ONCE = 8192
+EDGES_AT_ONCE = 1 << 18
+SHORTEST = 1e-12
+"""Vectors that are shorter stay as they are."""
+PAPERS, VECTORS = "papers.npy", "vectors.npy"
+"""The files of a model: corpus ids, rising, and the vectors of these papers."""
+FEATURES = "features.npy"
 
 
 class PropagatedFeatures(Trained):
@@ -48,13 +70,130 @@ class PropagatedFeatures(Trained):
         return 1000 + 2 * sources_mb
 
     def train(self, training: "Training") -> None:
-        """Propagate the features of all papers."""
-        from cocite.baselines.propagation import propagate_papers
+        """Propagate the features of all papers that have a vector. Raises `InputError` where none has one."""
+        import numpy as np
 
-        propagate_papers(training, self.hops)
+        from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint
+        from cocite.core.progress import progress
+
+        files = [*training.paper_vectors, *training.edges]
+        follows_from = {"hops": self.hops, "inputs": sampled_fingerprint(files)}
+        open_state(training.state, follows_from, work="propagation", independent=True, scratch=[FEATURES])
+        papers, features = _read_features(training.paper_vectors, training.state / FEATURES)
+        graph = _smoothing(training, papers)
+        dimension = features.shape[1]
+        width = max(1, int(training.memory_mb * 1e6 / 4 / (4 * len(papers))))
+        starts = range(0, dimension, width)
+        for first in progress(starts, of="Columns", unit="block"):
+            done = training.state / f"{width}-{first}.npy"
+            if not done.exists():
+                with open_whole(done) as file:
+                    np.save(
+                        file, propagated(graph, np.ascontiguousarray(features[:, first : first + width]), self.hops)
+                    )
+        columns = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
+        np.save(training.output / PAPERS, papers)
+        vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, (len(papers), dimension))
+        for first in range(0, len(papers), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in columns], axis=1))
+        vectors.flush()
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
-        """The propagated features of papers, and the features of what is none."""
-        from cocite.baselines.propagation import propagated_documents
+        """The propagated features of papers of the corpus, and the own features of other documents."""
+        import numpy as np
+        import pyarrow as pa
 
-        return propagated_documents(embedding)
+        from cocite.core.progress import report
+        from cocite.core.tables.documents import papers_of_documents
+        from cocite.core.tables.files import open_table, table_in, vectors_of
+        from cocite.core.written_ids import look_up
+
+        model, path = embedding.given("model"), embedding.given("document_vectors")
+        papers = np.load(model / PAPERS)
+        vectors = np.load(model / VECTORS, mmap_mode="r")
+        papers_of = papers_of_documents(embedding.document_papers)
+        own = 0
+        with open_table(path, table_in(path)) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=["document", "vector"]):
+                found = _of_unit_length(vectors_of(pa.Table.from_batches([batch])))
+                places, is_paper = look_up(papers, papers_of(batch["document"]))
+                found[is_paper] = vectors[places[is_paper]]
+                own += int(np.count_nonzero(~is_paper))
+                yield batch["document"].to_pylist(), found
+        are = "are no" if embedding.document_papers is None else "are not known to be"
+        report(f"{own:,} documents {are} papers of the corpus, and have the features of their own")
+
+
+def propagated(graph: "csr_array", features: "Vectors", hops: int) -> "Vectors":
+    """The features after so many multiplications with the graph."""
+    for _ in range(hops):
+        features = graph @ features
+    return features
+
+
+def _of_unit_length(vectors: "Vectors") -> "Vectors":
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=vectors.copy(), where=lengths > SHORTEST)
+
+
+def _read_features(files: Sequence[Path], path: Path) -> tuple["Ids", "Vectors"]:
+    """The papers that have a vector, rising, and their vectors, in a file on the disk."""
+    import numpy as np
+    import pyarrow as pa
+
+    from cocite.core.tables.files import open_table, table_in, vectors_of
+
+    of_files, dimension = [], 0
+    for vectors in files:
+        with open_table(vectors, table_in(vectors)) as file:
+            of_files.append(file.read(columns=["corpusid"])["corpusid"].to_numpy())
+            dimension = dimension or file.schema_arrow.field("vector").type.list_size
+    papers = np.sort(np.concatenate(of_files))
+    if len(papers) == 0:
+        raise InputError(f"{files[0].parent}: no paper has a vector.")
+    features = np.lib.format.open_memmap(path, "w+", np.float32, (len(papers), dimension))
+    for vectors, ids in zip(files, of_files, strict=True):
+        places, first = np.searchsorted(papers, ids), 0
+        with open_table(vectors, table_in(vectors)) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=["vector"]):
+                features[places[first : first + len(batch)]] = vectors_of(pa.Table.from_batches([batch]))
+                first += len(batch)
+    return papers, features
+
+
+def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
+    """The matrix S of the graph, without the edges of validation queries.
+
+    Edges of papers without a vector are counted.
+    """
+    import numpy as np
+    from scipy.sparse import coo_array, csr_array, eye_array
+
+    from cocite.core.id_sets import are_in, set_of
+    from cocite.core.progress import report
+    from cocite.core.tables.files import open_table
+    from cocite.core.tables.splits import read_validation_queries
+    from cocite.core.written_ids import look_up
+
+    unlinked = set_of(read_validation_queries(training.queries))
+    found = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+    left_out = 0
+    for path in training.edges:
+        with open_table(path, "edges") as file:
+            for batch in file.iter_batches(EDGES_AT_ONCE, columns=["source", "target", "weight"]):
+                source, target, weight = (column.to_numpy() for column in batch.columns)
+                (one, is_one), (other, is_other) = look_up(papers, source), look_up(papers, target)
+                left_out += int(np.count_nonzero(~(is_one & is_other)))
+                kept = is_one & is_other & ~are_in(unlinked, source) & ~are_in(unlinked, target)
+                found.append((one[kept].astype(np.int32), other[kept].astype(np.int32), weight[kept]))
+    ones, others, weights = map(np.concatenate, zip(*found, strict=True))
+    del found  # or memory would hold the edges three times
+    report(f"{len(ones):,} edges; {left_out:,} left out whose papers have no vector")
+    directed = coo_array((weights, (ones, others)), shape=(len(papers), len(papers))).tocsr()
+    with_loops = directed.maximum(directed.T) + eye_array(len(papers), dtype=np.float32, format="csr")
+    scale = 1 / np.sqrt(with_loops.sum(axis=1))
+    with_loops.data *= np.repeat(scale, np.diff(with_loops.indptr)) * scale[with_loops.indices]
+    return csr_array(with_loops.astype(np.float32))

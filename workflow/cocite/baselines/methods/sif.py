@@ -1,13 +1,24 @@
-"""The baseline `sif`."""
+"""The baseline `sif`: means of word vectors weighted by smooth inverse frequency, less their first principal component.
 
-from collections.abc import Iterator
+The component is the first right singular vector of the means of all papers, as published, which are not centred. It
+follows from the sum of their outer products, dimension × dimension, however many papers there are. A model's folder
+holds words.json and sif.safetensors: the weighted vectors of the words, and the component.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cocite.config.baseline import Trained
 from cocite.config.entries import Positive, Refers, Whole
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from cocite.baselines.steps import Embedding, Training
+
+WORDS, ARRAYS = "words.json", "sif.safetensors"
 
 
 class SIF(Trained):
@@ -40,13 +51,64 @@ class SIF(Trained):
             yield f"{key}.of: the baseline {self.of} ({kind}) has no word vectors; those of the kind fasttext have."
 
     def train(self, training: "Training") -> None:
-        """Weigh the words, and find what texts have in common."""
-        from cocite.baselines.smooth_frequencies import train_sif
+        """Weigh the words, and find what texts have in common. Raises `InputError` where no paper has a known word."""
+        import numpy as np
+        from safetensors.numpy import save_file
 
-        train_sif(self.a, training)
+        from cocite.baselines.methods.fasttext import read_word_vectors
+        from cocite.core.atomic import write_json
+        from cocite.core.progress import progress
+
+        known = read_word_vectors(training.given("baseline"))
+        weights = self.a / (self.a + known.counts / known.total)
+        vectors = (known.vectors * weights[:, None]).astype(np.float32)
+        means_of = _means(known.words, vectors)
+        products, seen = np.zeros((vectors.shape[1], vectors.shape[1])), 0
+        for batch in progress(training.seen(), of="Means", unit="batch"):
+            rows, means = means_of(batch.texts)
+            products += means.T @ means
+            seen += len(rows)
+        if not seen:
+            raise InputError(
+                "No paper of the corpus that is not kept out has a word with a vector; nothing to train on."
+            )
+        # The direction, of length 1, in which the means of the papers are largest.
+        component = np.linalg.eigh(products)[1][:, -1]
+        component = component * np.sign(component[np.argmax(np.abs(component))])
+        write_json(training.output / WORDS, known.words)
+        save_file({"vectors": vectors, "component": component}, training.output / ARRAYS)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Take the means, and remove the component; a text without a known word has none."""
-        from cocite.baselines.smooth_frequencies import means_without_component
+        import numpy as np
+        from safetensors.numpy import load_file
 
-        yield from means_without_component(embedding)
+        from cocite.core.atomic import read_json
+
+        folder = embedding.given("model")
+        arrays = load_file(folder / ARRAYS)
+        means_of, component = _means(read_json(folder / WORDS), arrays["vectors"]), arrays["component"]
+        for batch in embedding.documents():
+            rows, means = means_of(batch.texts)
+            yield [batch.names[row] for row in rows], means - np.outer(means @ component, component)
+
+
+def _means(
+    words: list[str], vectors: "NDArray[np.float32]"
+) -> Callable[[Sequence[str]], tuple["NDArray[np.int64]", "NDArray[np.float64]"]]:
+    """From texts to the rows of those that have a known word, and the mean of the vectors of the known words of each.
+
+    The words are sorted; their vectors are weighted.
+    """
+    import numpy as np
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter, weighted = CountVectorizer(strip_accents="unicode", vocabulary=words), vectors.astype(np.float64)
+
+    def means_of(texts: Sequence[str]) -> tuple["NDArray[np.int64]", "NDArray[np.float64]"]:
+        counts: Any = counter.transform(texts)
+        rows = np.flatnonzero(np.diff(counts.indptr))
+        known = counts[rows]
+        return rows, (known @ weighted) / np.asarray(known.sum(axis=1)).reshape(-1, 1)
+
+    return means_of

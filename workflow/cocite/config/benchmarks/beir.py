@@ -1,10 +1,10 @@
 """The benchmark `beir`: searches of whole collections, any in the layout of BEIR."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
@@ -133,12 +133,23 @@ class Beir(BroughtBenchmark, BeirSettings):
     recip_rank_10 or Rprec. Those without a depth look at the first 1,000 hits. nDCG@10 (ndcg_cut_10) is the
     main metric, and is measured even if it is not among them."""
 
-    @classmethod
-    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
-        """The tasks of an entry: one for each of its datasets, or those that it lists."""
-        metrics = tuple(dict.fromkeys((MAIN, *entry.get("metrics", METRICS))))
-        tasks = (replace(task_of(dataset), metrics=metrics) for dataset in entry.get("datasets", ()))
-        return [task for task in tasks if task.name in entry.get("tasks", (task.name,))]
+    @property
+    def scored_tasks(self) -> Sequence[Task]:
+        """A task for each of its datasets, or those that it lists."""
+        metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
+        tasks = [replace(task_of(dataset), metrics=metrics) for dataset in self.datasets]
+        return tasks if self.tasks is None else [task for task in tasks if task.name in self.tasks]
+
+    @property
+    def asked_metrics(self) -> tuple[str, ...]:
+        """The metrics of all its tasks if it asks for others than the declared ones; else none."""
+        metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
+        return () if metrics == METRICS else metrics
+
+    @property
+    def asks_shortly(self) -> bool:
+        """Whether its searches ask with short queries."""
+        return self.queries != "documents"
 
     @model_validator(mode="after")
     def _with_the_datasets_of_its_folder(self) -> "Beir":

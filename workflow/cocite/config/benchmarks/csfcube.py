@@ -1,9 +1,9 @@
 """The benchmark `csfcube`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from cocite.config.benchmark import FolderBenchmark
 from cocite.config.entries import Whole
@@ -46,14 +46,17 @@ class CsfCube(FolderBenchmark):
     """Whether values are those that the released evaluation prints, the mean of the means over the two test folds of
     evaluation_splits.json. Otherwise each query counts alike."""
 
-    @classmethod
-    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
-        """The tasks of an entry: the facets, or those that it lists."""
-        listed = entry.get("tasks")
-        tasks = [task for task in cls.declared if (task.test != ALL if listed is None else task.name in listed)]
-        if entry.get("folds"):
-            return [replace(task, metrics=tuple(f"{metric}{OVER_FOLDS}" for metric in RELEASED)) for task in tasks]
-        return tasks
+    @property
+    def scored_tasks(self) -> Sequence[Task]:
+        """The facets, or the tasks that it lists."""
+        listed = self.tasks
+        tasks = [task for task in self.declared if (task.test != ALL if listed is None else task.name in listed)]
+        return [replace(task, metrics=self.asked_metrics) for task in tasks] if self.folds else tasks
+
+    @property
+    def asked_metrics(self) -> tuple[str, ...]:
+        """The metrics of all its tasks if they are means over folds; else none."""
+        return tuple(f"{metric}{OVER_FOLDS}" for metric in RELEASED) if self.folds else ()
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Files that are not there: the texts, the folds if they are used, and the facets that are scored."""

@@ -1,7 +1,7 @@
 """The benchmark `holdout`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
 from cocite.config.entries import Whole
@@ -27,10 +27,10 @@ class Holdout(Benchmark, HoldoutSettings):
         TITLE_SEARCH,
     )
 
-    @classmethod
-    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
-        """The tasks of an entry: the search only where it has settings."""
-        return [task for task in cls.declared if task is not TITLE_SEARCH or "search" in entry]
+    @property
+    def scored_tasks(self) -> Sequence[Task]:
+        """Its tasks; the search only if it has settings."""
+        return [task for task in self.declared if task is not TITLE_SEARCH or self.search is not None]
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """No held-out papers."""

@@ -1,7 +1,7 @@
 """The benchmark `litsearch`."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.benchmark import Fetched, HubBenchmark
 from cocite.config.entries import Commit, Entry, Text
@@ -51,7 +51,10 @@ class LitSearch(HubBenchmark):
     hub: Collection | None = None
     """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
 
-    @classmethod
-    def on_hub(cls, entry: Mapping[str, Any]) -> dict[str, Fetched]:
-        """The questions and the corpus; not the one with full texts by paragraph."""
-        return {f"data/{config}": Fetched(**entry["hub"], splits=[SPLIT]) for config in (CORPUS, QUERIES)}
+    @property
+    def from_hub(self) -> Mapping[str, Fetched]:
+        """The questions and the corpus, not the one with full texts by paragraph; nothing if it is here."""
+        if self.hub is None:
+            return {}
+        fetched = Fetched(dataset=self.hub.dataset, revision=self.hub.revision, splits=[SPLIT])
+        return {f"data/{config}": fetched for config in (CORPUS, QUERIES)}

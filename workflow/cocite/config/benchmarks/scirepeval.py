@@ -1,7 +1,7 @@
 """The benchmark `scirepeval`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.benchmark import BroughtBenchmark, Fetched, HubBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
@@ -131,13 +131,20 @@ class SciRepEval(HubBenchmark):
     """Instead of a folder, the two datasets of the Hugging Face hub that hold the benchmark; each config is fetched
     once, by a job of its own."""
 
-    @classmethod
-    def on_hub(cls, entry: Mapping[str, Any]) -> dict[str, Fetched]:
-        """Each config with texts in `metadata`, each with labels in `test`."""
-        halves = {"metadata": entry["hub"]["texts"], "test": entry["hub"]["labels"]}
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is generated about the corpus of the run."""
+        return self.folder == GENERATED
+
+    @property
+    def from_hub(self) -> Mapping[str, Fetched]:
+        """Each config with texts in `metadata`, each with labels in `test`; nothing if it is here."""
+        if self.hub is None:
+            return {}
+        halves: dict[str, Texts | Labels] = {"metadata": self.hub.texts, "test": self.hub.labels}
         return {
-            f"{half}/{name}": Fetched(**halves[half], splits=splits)
-            for (half, name), splits in splits_to_fetch(cls.tasks_in(entry)).items()
+            f"{half}/{name}": Fetched(dataset=halves[half].dataset, revision=halves[half].revision, splits=splits)
+            for (half, name), splits in splits_to_fetch(self.scored_tasks).items()
         }
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:

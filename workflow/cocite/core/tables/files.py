@@ -22,6 +22,7 @@ from cocite.core.atomic import write_text as write_text
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.tables import ID, TABLES, VECTOR, Table, empty_schema
 from cocite.core.tables.checksums import verify_pages
+from cocite.core.written_ids import look_up
 
 if TYPE_CHECKING:
     from pyarrow import dataset as ds
@@ -30,6 +31,9 @@ COMPRESSION = "zstd"
 DICTIONARY = "RLE_DICTIONARY"
 USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
 ROWS_IN_MEMORY = 100_000
+VECTORS_AT_ONCE = 8192
+VECTOR_BUFFER = 1 << 20
+"""Bytes that a column of vectors is read through, since a row group of them is large."""
 REMEDY = ". `cocite check --remove` deletes it and says what makes it again"
 OPENED = dict[Path, str]()
 """The files that this process opened, and the table in each: where reading fails, one of them is broken."""
@@ -188,6 +192,26 @@ def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
     dimension = chunks[0].type.list_size
     flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
     return np.concatenate(flat).reshape(-1, dimension)
+
+
+def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of papers by their ids, which rise, papers × dimension, and which of the papers the table has.
+
+    The table is read once, some thousand rows at a time, so that memory holds what is asked for. `source` is one file
+    of the table `name`, several, or a folder of buckets; the rows of the others are 0. Raises `InputError` where a file
+    is missing, broken or another table.
+    """
+    vectors, is_there = np.empty((0, 0), np.float32), np.zeros(len(rising), dtype=np.bool_)
+    for path in checked_files(source, name):
+        with open_table(path, name, buffer_size=VECTOR_BUFFER) as file:
+            if not vectors.size:
+                wide = file.schema_arrow.field("vector").type.list_size
+                vectors = np.zeros((len(rising), wide), np.float32)
+            for batch in file.iter_batches(VECTORS_AT_ONCE, columns=["corpusid", "vector"]):
+                places, is_asked = look_up(rising, batch["corpusid"].to_numpy())
+                vectors[places[is_asked]] = vectors_of(pa.table(batch))[is_asked]
+                is_there[places[is_asked]] = True
+    return vectors, is_there
 
 
 def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:

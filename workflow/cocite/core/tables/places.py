@@ -1,4 +1,4 @@
-"""Where the files of each table lie in a folder of results, and what their paths say beyond their columns.
+"""Where the files of each table lie in a folder of results, what their paths say, and their rows in DuckDB's SQL.
 
 `graph/{graph}/edges/{bucket}.parquet` names the graph that has the edges; the bucket only shards, and is not reported.
 """
@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cocite.core.tables import TABLES, Table
+import pyarrow.parquet as pq
+
+from cocite.core.tables import TABLES, VECTOR, Table
+from cocite.core.tables.files import checked_files
 
 SHARDS = ("bucket", "suite")
 """Names that only shard a table and are not reported: buckets of papers, suites of tasks."""
@@ -45,9 +48,40 @@ def files_by_place(
     return places
 
 
+def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[list[Path]], str]) -> str:
+    """A query for all rows of a table; `named` gives the list of some files as SQL.
+
+    Raises `InputError` where the first file of a group, which has its columns, is missing, broken or another table.
+    """
+    selections = []
+    for place, paths in groups.items():
+        literals = "".join(f"{value if value.isdigit() else as_text(value)} AS {name}, " for name, value in place)
+        present = pq.read_schema(checked_files(paths[0], table.name)[0]).names
+        columns = ", ".join(_column(table, name, present) for name in table.columns)
+        selections.append(f"SELECT {literals}{columns} FROM read_parquet({named(paths)})")
+    return " UNION ALL ".join(selections)
+
+
+def as_text(value: str) -> str:
+    """A text as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def as_name(column: str) -> str:
+    """The name of a column as SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
 def _as_expression(path: str) -> str:
     """The path of a table as a regular expression with a group for each name in braces."""
     pieces = re.split(r"\{(\w+)\}", path)
     literal, names = pieces[::2], pieces[1::2]
     groups = [rf"(?P<{name}>{'[0-9]+' if name in NUMBERS else '[^/]+'})" for name in names] + [""]
     return "".join(re.escape(text) + group for text, group in zip(literal, groups, strict=True))
+
+
+def _column(table: Table, name: str, present: list[str]) -> str:
+    """A column as the view has it: vectors of any dimension, null where an optional one is not there."""
+    if name not in present:
+        return f'NULL AS "{name}"'
+    return f"{name}::FLOAT[] AS {name}" if table.columns[name].type == VECTOR else f'"{name}"'

@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.release_folder import PACKED
-from cocite.core.errors import InputError
+from cocite.core.errors import InputError, printable
 from cocite.core.options import Omissions
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_omissions
-from cocite.core.words import printable
 from cocite.core.written_ids import is_id
 
 CONTEXTS = "contexts"
@@ -42,7 +41,6 @@ class Tally:
     dataset: str
     """papers, abstracts, citations or works."""
     shard: str
-    """Name of the shard."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Outcome → lines; their sum is the number of lines of the shard."""
     beside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -107,19 +105,15 @@ def account(
         total += lines if dataset not in BESIDE else 0
     if counts[MALFORMED] > malformed * total:
         first = rows.filter(pc.is_valid(rows["first_line"])).sort_by("shard").slice(0, 1).to_pylist()[0]
-        row = (
-            "row" if first["shard"].endswith(".parquet") else "line or item" if _may_be_list(first["shard"]) else "line"
-        )
+        shard = first["shard"]
+        may_be_list = shard.lower().removesuffix(PACKED).endswith(".json")
+        row = "row" if shard.endswith(".parquet") else "line or item" if may_be_list else "line"
         raise InputError(
             f"{first['dataset']}: {counts[MALFORMED]} of {total} lines are malformed, more than the share of "
-            f"{malformed} that corpus.malformed allows; the first: {first['shard']}, {row} {first['first_line']}: "
+            f"{malformed} that corpus.malformed allows; the first: {shard}, {row} {first['first_line']}: "
             f"{first['fault']}."
         )
     write_omissions(omissions, {outcome: lines for outcome, lines in counts.items() if outcome != KEPT})
-
-
-def _may_be_list(shard: str) -> bool:
-    return shard.lower().removesuffix(PACKED).endswith(".json")
 
 
 class MalformedError(InputError):

@@ -1,17 +1,16 @@
-"""Move an ingested release to a newer one by diffs: read what they change, then apply it to one bucket after another.
+"""Move an ingested release to a newer one: by diffs, bucket after bucket, or by taking the files that both copies have.
 
 A diff replaces and deletes records by primary key. Each of its records becomes a row that has only a key and the number
 of the step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is
 omitted there. The keys are read in a pass of their own, because an update can turn a record that was kept into one that
-is omitted, such as a citation of an unknown paper.
+is omitted. A key is looked for in the changes of all buckets, since an update can move a citation to another citing
+paper. What comes out is what ingest gives for the newer release, in another order.
 
-A row stays unless a later diff names its key; the rows of the older release are from before all diffs, and no diff
-names a key both as updated and as deleted. A key is looked for in the changes of all buckets, since an update can move
-a citation to another citing paper, and a deletion of a citation names no paper at all. What comes out is what ingest
-gives for the newer release, in another order.
+A work of OpenAlex that changes moves to another file, so a file that both copies have holds what it held: its rows and
+its lines in the account are those of the earlier run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,21 +18,41 @@ from typing import Annotated
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
+from cocite.config.release_folder import WORKS
 from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.core.tables.files import verified_files, write_omissions, write_table
+from cocite.core.tables.declarations.corpus import SHARD
+from cocite.core.tables.files import (
+    checked_files,
+    open_table,
+    read_table,
+    table_writer,
+    verified_files,
+    write_omissions,
+    write_table,
+)
 from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
-from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.shards import IngestSettings, read_shard, write_ingested
+from cocite.corpus.ingest.release_records import BUCKET_KEYS, KEYS
+from cocite.corpus.ingest.release_shards import IngestSettings, read_shard, write_ingested
 from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.options import Dataset, ManifestFile
-from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_manifest
+from cocite.corpus.options import (
+    Dataset,
+    IngestedAbstracts,
+    IngestedCitations,
+    IngestedPapers,
+    ManifestFile,
+    Part,
+    Parts,
+    Report,
+)
+from cocite.corpus.release.manifest import DiffShard, Shard, read_manifest, shards_of_part
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
@@ -85,15 +104,6 @@ def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatc
     )
 
 
-def check_base(base: Path, manifest: Manifest) -> None:
-    """Raise `InputError` unless the results in `base` are of the release that the listed diffs lead on from."""
-    older = read_manifest(base / "manifest.json").release
-    if older != manifest.since:
-        raise InputError(
-            f"{base} holds the release {older}, but the diffs that were listed lead on from {manifest.since}."
-        )
-
-
 def update(
     dataset: Dataset,
     *,
@@ -112,7 +122,9 @@ def update(
     Raises `InputError` where the base is of another release than the diffs lead on from, or where its rows were cut
     into another number of buckets or have no key.
     """
-    check_base(base, read_manifest(manifest))
+    older, since = read_manifest(base / "manifest.json").release, read_manifest(manifest).since
+    if older != since:
+        raise InputError(f"{base} holds the release {older}, but the diffs that were listed lead on from {since}.")
     ingested, table = base / "ingested" / dataset, f"ingested_{dataset}"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.read_parquet(verified_files(ingested, table, bucket=bucket)).create_view("older")
@@ -149,3 +161,50 @@ def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, 
         raise InputError(
             f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has."
         )
+
+
+def reuse_works(
+    *,
+    manifest: ManifestFile,
+    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier copy.")],
+    part: Part,
+    parts: Parts,
+    papers: IngestedPapers,
+    abstracts: IngestedAbstracts,
+    citations: IngestedCitations,
+    report: Report,
+) -> None:
+    """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
+
+    Raises `InputError` where the base has not ingested one of the files, or does not say which files its rows are from.
+    """
+    reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
+    shards = {shard.name for shard in reused}
+    lines = read_table(base / "ingest_report/works", "ingest_report")
+    lines = lines.filter(pc.is_in(lines[SHARD], pa.array(sorted(shards), pa.string())))
+    missing = shards - {*lines[SHARD].to_pylist()}
+    if missing:
+        raise InputError(
+            f"{base} has no rows of the file {min(missing)}, which the manifest takes from there: the base has "
+            "changed; delete the manifest and run again."
+        )
+    for dataset, output in (("papers", papers), ("abstracts", abstracts), ("citations", citations)):
+        _copy_rows(base / "ingested" / dataset, f"ingested_{dataset}", shards, output)
+    write_table(report, "ingest_report", lines.sort_by([(name, "ascending") for name in ("dataset", SHARD, "outcome")]))
+
+
+def _copy_rows(folder: Path, table: str, shards: Collection[str], output: Path) -> None:
+    """Write the rows of some files; all files of a base have the same columns, and row groups of one file each."""
+    paths = checked_files(folder, table)
+    columns = open_table(paths[0], table).schema_arrow
+    if SHARD not in columns.names:
+        raise InputError(f"{folder}: does not say which files its rows are from; ingest without corpus.base.")
+    with table_writer(output, table, columns) as write:
+        for path in paths:
+            file = open_table(path, table)
+            place = file.metadata.schema.names.index(SHARD)
+            for group in range(file.num_row_groups):
+                statistics = file.metadata.row_group(group).column(place).statistics
+                if statistics is not None and statistics.min in shards:
+                    for batch in file.read_row_group(group).to_batches():
+                        write(batch)

@@ -1,10 +1,17 @@
 """Read citations from the blocks of a shard with the scanner, and odd lines with Python's parser.
 
-Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together.
+Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together. So do
+the contexts of citations, the sentences that cite, in one of two stores; a thread writes the full one. They are kept as
+the JSON that they are: reading it is left to `merge_contexts`, of which many jobs run at once.
 """
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,23 +19,34 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
-from cocite.core.tables import ID
+from cocite.core.tables import ID, TABLES, empty_schema
+from cocite.core.tables.files import table_writer
 from cocite.core.written_ids import is_id
-from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
-from cocite.corpus.ingest.contexts import Gathered, count_contexts, list_of_texts
-from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
-from cocite.corpus.ingest.scanning import (
+from cocite.corpus.ingest.accounting import BLANK, CONTEXTS, KEPT, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.citation_scanner import (
     NO_CITED,
     NO_CITING,
     NO_TEXTS,
     NONE,
     SELF,
-    overlapping_words,
+    copy_contexts,
+    cut_contexts,
     scan_citations,
     scatter_by_bucket,
 )
-from cocite.corpus.ingest.unpacking import Block
+from cocite.corpus.ingest.navigating import overlapping_words
+from cocite.corpus.ingest.release_records import INFLUENTIAL, UNKNOWN_INTENT
+from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, LONGEST_LINE, Block
 
+TABLE = "ingested_contexts"
+BYTES_IN_STORE = 1 << 27
+"""Text of the lists that gather before they are cut by bucket; there are two stores."""
+LONGEST_TEXT = LONGEST_LINE + BYTES_IN_BLOCK
+"""Bytes that one block can add at most, and so the least room of a store."""
+SHORTEST_LIST = 64
+"""Bytes of a list, on average at least: a store has room for so many rows that only shorter ones fill it first."""
+NO_LIST = "citations whose contexts are not a list of texts (kept, without contexts)"
+WITHOUT = "citations without contexts"
 IDS = ("citingcorpusid", "citedcorpusid")
 LEFT_OUT = {
     NO_CITING: "citations without a citing id",
@@ -39,9 +57,131 @@ ROWS_IN_MEMORY = 1 << 21
 ODD_LINES_AT_ONCE = 1 << 12
 LISTS_AT_ONCE = 1 << 14
 """Rows that are scanned at once where their contexts are gathered, more than a block has most of the time."""
-
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]
 """Citation ids (−1 where the release has none), citing ids, cited ids, traits."""
+
+
+@dataclass(kw_only=True)
+class Store:
+    """Lists of contexts, one after the other."""
+
+    citing: NDArray[np.int64]
+    cited: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    """Where the list of each row ends."""
+    text: NDArray[np.uint8]
+    cut: NDArray[np.uint8]
+    """The lists of one bucket, again in one piece."""
+    rows: int = 0
+    length: int = 0
+
+    @classmethod
+    def empty(cls) -> "Store":
+        """A store with nothing in it; the kernel gives memory only for what is filled."""
+        size = max(BYTES_IN_STORE, LONGEST_TEXT)
+        citing, cited, ends = (np.empty(size // SHORTEST_LIST, dtype=np.int64) for _ in range(3))
+        text, cut = np.empty(size, dtype=np.uint8), np.empty(0, dtype=np.uint8)
+        return cls(citing=citing, cited=cited, ends=ends, text=text, cut=cut)
+
+    def add(self, words: NDArray[np.uint64], contexts: NDArray[np.uint64], count: int, rows: Any) -> None:
+        """Append the contexts of the first `count` rows that were scanned, which fit."""
+        into = self.citing, self.cited, self.ends, self.text, self.rows
+        self.rows, self.length = copy_contexts(words, contexts, count, rows, into)
+
+    def add_list(self, citing: int, cited: int, text: bytes) -> None:
+        """Append one list, which fits."""
+        self.text[self.length : self.length + len(text)] = np.frombuffer(text, dtype=np.uint8)
+        self.length += len(text)
+        self.citing[self.rows], self.cited[self.rows], self.ends[self.rows] = citing, cited, self.length
+        self.rows += 1
+
+    def by_bucket(self, buckets: int) -> Iterator[pa.RecordBatch]:
+        """The rows of each bucket that has any; a batch is valid until the next one is asked for."""
+        ends, bucket = self.ends[: self.rows], (self.citing[: self.rows] % buckets).astype(np.uint16)
+        order = np.argsort(bucket, kind="stable")
+        starts = np.searchsorted(bucket[order], np.arange(buckets + 1))
+        lengths = np.diff(ends, prepend=0)
+        for first, last in pairwise(starts.tolist()):
+            if first < last:
+                rows = order[first:last]
+                offsets, length = np.empty(len(rows) + 1, dtype=np.int32), int(lengths[rows].sum())
+                if length > len(self.cut):
+                    self.cut = np.empty(length + length // 2, dtype=np.uint8)
+                cut_contexts(self.text, ends, rows, offsets, self.cut)
+                buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.cut)]
+                yield pa.record_batch(
+                    {
+                        "bucket": bucket[rows],
+                        "citing": self.citing[rows],
+                        "cited": self.cited[rows],
+                        "contexts": pa.Array.from_buffers(pa.binary(), len(rows), buffers),
+                    }
+                )
+
+
+class Gathered:
+    """The contexts of a shard as they are found; a thread writes those of a full store while the other one fills."""
+
+    def __init__(self, write: Callable[[pa.RecordBatch], object], thread: ThreadPoolExecutor, buckets: int) -> None:
+        self._write, self._thread, self._buckets = write, thread, buckets
+        self._store, self._other = Store.empty(), Store.empty()
+        self._writing: Future[None] | None = None
+
+    def add(self, words: NDArray[np.uint64], places: NDArray[np.uint64], rows: Any, *, count: int, lists: int) -> None:
+        """Append the contexts of `count` rows that were scanned, `lists` of which have some."""
+        length = int((places[:count, 1] - places[:count, 0]).sum())
+        self._with_room(lists, length).add(words, places, count, rows)
+
+    def add_list(self, citing: int, cited: int, text: bytes) -> None:
+        """Append the contexts of one citation."""
+        self._with_room(1, len(text)).add_list(citing, cited, text)
+
+    def _with_room(self, rows: int, length: int) -> Store:
+        """A store in which so much more fits; no block has more than an empty one takes."""
+        store = self._store
+        if store.rows + rows > len(store.ends) or store.length + length > len(store.text):
+            self.pass_on()
+        return self._store
+
+    def pass_on(self) -> None:
+        """Have what is there written, and go on with the other store as soon as that has been written."""
+        self.wait()
+        self._store, self._other = self._other, self._store
+        self._writing = self._thread.submit(self._empty, self._other)
+
+    def wait(self) -> None:
+        """Wait until what was passed on is written, or has failed."""
+        if self._writing is not None:
+            self._writing.result()
+
+    def _empty(self, store: Store) -> None:
+        for batch in store.by_bucket(self._buckets):
+            self._write(batch)
+        store.rows = store.length = 0
+
+
+@contextmanager
+def gather_contexts(path: Path, buckets: int) -> Iterator[Gathered]:
+    """What gathers the contexts of the citations of some shards, and writes the table `ingested_contexts`."""
+    schema = empty_schema(TABLES[TABLE])
+    with table_writer(path, TABLE, schema, sync_every=BYTES_IN_STORE) as write, ThreadPoolExecutor(1) as thread:
+        gathered = Gathered(write, thread, buckets)
+        yield gathered
+        gathered.pass_on()
+        gathered.wait()
+
+
+def list_of_texts(value: Any) -> bytes | None:
+    """Contexts that Python has parsed, as JSON; empty where there are none, None where they are no list of texts."""
+    texts = [] if value is None else value
+    if not isinstance(texts, list) or not all(text is None or isinstance(text, str) for text in texts):
+        return None
+    return json.dumps(texts).encode() if any(text is not None for text in texts) else b""
+
+
+def count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
+    """Count what became of the contexts of so many kept citations."""
+    tally.beside[CONTEXTS].update({KEPT: lists, NO_LIST: faulty, WITHOUT: kept - lists - faulty})
 
 
 def read_citations(
@@ -75,7 +215,6 @@ def read_citation_ids(blocks: Iterable[Block], tally: Tally) -> Iterator[NDArray
 
 
 def _empty_rows(count: int) -> Rows:
-    """Memory for so many rows, and for those of odd lines beyond."""
     ids = (np.empty(count + ODD_LINES_AT_ONCE, dtype=np.int64) for _ in range(3))
     return (*ids, np.empty(count + ODD_LINES_AT_ONCE, dtype=np.uint8))  # type: ignore[return-value]
 
@@ -140,7 +279,8 @@ def _read_odd(line: bytes, tally: Tally, contexts: Gathered | None) -> tuple[int
         if texts:
             contexts.add_list(citing, cited, texts)
         count_contexts(tally, kept=1, lists=int(bool(texts)), faulty=int(texts is None))
-    return _citation_id(record), citing, cited, _traits(record)
+    number: Any = record.get("citationid")
+    return int(number) if is_id(number) else NONE, citing, cited, _traits(record)
 
 
 def _read_odd_id(line: bytes, tally: Tally) -> tuple[int, ...]:
@@ -149,13 +289,7 @@ def _read_odd_id(line: bytes, tally: Tally) -> tuple[int, ...]:
     return (number,)
 
 
-def _citation_id(record: dict[str, Any]) -> int:
-    number: Any = record.get("citationid")
-    return int(number) if is_id(number) else NONE
-
-
 def _traits(record: dict[str, Any]) -> int:
-    """Influence and intents as the bits that the scanner gives."""
     named = set(_texts_in(record.get("intents")))
     intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in named)
     unknown = UNKNOWN_INTENT if named.difference(INTENTS) else 0
@@ -163,7 +297,6 @@ def _traits(record: dict[str, Any]) -> int:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """The texts in lists, however deep."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

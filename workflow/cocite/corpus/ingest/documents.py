@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cocite.core.database import connect
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
-from cocite.corpus.ingest.records import Records
+from cocite.corpus.ingest.release_records import Records
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
 
 Item = TypeVar("Item", pa.StringArray, pa.Table)

@@ -1,9 +1,9 @@
 """Merge one bucket of what was ingested: each paper with its abstract, each citation once.
 
-A release can hold the same record in several shards, and the copies may disagree. What is kept of them depends on
-their content alone, never on the shard that they came from: of several copies of an abstract the longest, and
-among these the first by text; of a paper the one that has a title and states most citations; of a citation the union
-of the intents, and it is influential if any copy says so.
+What is kept of several copies of a record depends on their content alone, never on the shard that they came from: of an
+abstract the longest, and among these the first by text; of a paper the one that has a title and states most citations;
+of a citation the union of the intents, and it is influential if any copy says so. Of several copies of a work, however,
+the one in the last file by name, and so by day, counts with all that is in it; nothing of an earlier copy stays.
 """
 
 from pathlib import Path
@@ -14,10 +14,9 @@ import typer
 
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
-from cocite.core.tables.declarations.corpus import AUTHORS, MAG
-from cocite.core.tables.files import verified_files, write_omissions, write_table
-from cocite.corpus.ingest.newest import keep_newest, names_files
-from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
+from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
+from cocite.corpus.ingest.release_records import has_unknown_intent, intents_of, is_influential
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
@@ -81,7 +80,7 @@ def merge(
     Of works, the ingested papers say which copy of one is the newest, for citations as well.
     """
     datasets = ["papers", "abstracts"] if table == "papers" else ["citations"]
-    if table == "citations" and names_files(ingested / "citations", "ingested_citations"):
+    if table == "citations" and SHARD in scan_table(ingested / "citations", "ingested_citations").schema.names:
         datasets.append("papers")
     sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
@@ -104,3 +103,44 @@ def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     """The number that a query gives."""
     ((found,),) = connection.execute(query).fetchall()
     return int(found)
+
+
+CURRENT = {"ingested_papers": "corpusid", "ingested_abstracts": "corpusid", "ingested_citations": "citing"}
+"""Ingested table → the paper that a row of it is of."""
+_OLDER = {
+    "ingested_papers": "older copies of a paper, which is in a newer file as well",
+    "ingested_abstracts": "abstracts of older copies of a paper",
+    "ingested_citations": "citations of older copies of the paper that cites",
+}
+
+
+def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.DuckDBPyRelation]) -> dict[str, str]:
+    """Create a view of each table with the rows that count; return reason → query for how many do not.
+
+    Each table is one bucket; the papers must be among them where rows name their file.
+    """
+    for name, rows in tables.items():
+        rows.create_view(f"all_{name}")
+    if not any(SHARD in rows.columns for rows in tables.values()):
+        for name, rows in tables.items():
+            rows.create_view(name)
+        return {}
+    connection.execute(
+        "CREATE TEMP TABLE newest AS SELECT corpusid, max(shard::VARCHAR) AS shard FROM all_ingested_papers "
+        "GROUP BY corpusid HAVING count(*) > 1"
+    )
+    reasons = {}
+    for name, paper in CURRENT.items():
+        if name not in tables:
+            continue
+        taken = "NOT rows.left_out" if name == "ingested_papers" else "true"
+        older = "rows.shard::VARCHAR < newest.shard"
+        joined = f"FROM all_{name} AS rows LEFT JOIN newest ON newest.corpusid = rows.{paper}"
+        unwanted = [SHARD, "left_out"] if name == "ingested_papers" else [SHARD]
+        connection.execute(
+            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({', '.join(unwanted)}) {joined} "
+            f"WHERE {taken} AND NOT coalesce({older}, false)"
+        )
+        if name != "ingested_papers" or "ingested_abstracts" in tables:  # beside citations, papers only say what counts
+            reasons[_OLDER[name]] = f"SELECT count(*) {joined} WHERE {taken} AND {older}"
+    return reasons

@@ -16,8 +16,7 @@ import requests
 from jsonschema import Draft202012Validator
 
 from cocite.core.errors import InputError
-from cocite.corpus.release.rate_limit import RateLimitAdapter
-from cocite.corpus.release.retry import ask, host_of
+from cocite.corpus.release.retry import RateLimitAdapter, ask, host_of
 
 KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"
@@ -26,30 +25,31 @@ RELEASES_TO_NAME = 5
 # The warnings of urllib3 show the link with its signature.
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
+TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": TEXT}
 
 
-def _object(description: str, **keys: Any) -> dict[str, Any]:
+def object_with(description: str = "", **keys: Any) -> dict[str, Any]:
     """The JSON schema of an object that has these keys, and may have others."""
     return {"description": description, "type": "object", "properties": keys, "required": [*keys]}
 
 
-def _objects(**keys: Any) -> dict[str, Any]:
-    return {"type": "array", "items": _object("", **keys)}
+def list_with(**keys: Any) -> dict[str, Any]:
+    """The JSON schema of a list of such objects."""
+    return {"type": "array", "items": object_with(**keys)}
 
 
 RESPONSE_SCHEMAS = {
     "releases": _TEXTS | {"description": "a list of ids"},
-    "release": _object(
+    "release": object_with(
         "release_id and datasets, each with name and README",
-        release_id=_TEXT,
-        datasets=_objects(name=_TEXT, README=_TEXT),
+        release_id=TEXT,
+        datasets=list_with(name=TEXT, README=TEXT),
     ),
-    "dataset": _object("README and files, a list of links", README=_TEXT, files=_TEXTS),
-    "diffs": _object(
+    "dataset": object_with("README and files, a list of links", README=TEXT, files=_TEXTS),
+    "diffs": object_with(
         "diffs, each with from_release, to_release, update_files and delete_files, which are lists of links",
-        diffs=_objects(from_release=_TEXT, to_release=_TEXT, update_files=_TEXTS, delete_files=_TEXTS),
+        diffs=list_with(from_release=TEXT, to_release=TEXT, update_files=_TEXTS, delete_files=_TEXTS),
     ),
 }
 """A response of another shape is refused where it arrives, in a sentence that quotes the description."""
@@ -70,7 +70,7 @@ class DatasetsApi:
     """The API at a base URL such as https://api.semanticscholar.org/datasets/v1, asked with the user's key."""
 
     def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
-        """`turns` is the file through which all jobs keep the rate limit (see `rate_limit.py`).
+        """`turns` is the file through which all jobs keep the rate limit (see `retry.py`).
 
         Without a key, it is the user's, in the environment.
         """

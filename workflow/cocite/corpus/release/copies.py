@@ -4,16 +4,15 @@ The manifests of a copy name its files by the bucket that they were published in
 the folder in which its manifest lies, so that a mirror or a folder can stand in for the bucket.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import requests
 import urllib3
 
+from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.tables.files import atomic_path
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import Storage, first_of, total_of
 from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS
@@ -21,19 +20,6 @@ from cocite.corpus.release.manifest import CopiedShard
 from cocite.corpus.release.remote import other_length
 
 REFUSED, GONE, OUT_OF_RANGE = 403, 404, 416
-
-
-class Copy(Protocol):
-    """The files of a copy, by their paths below the folder of its manifest."""
-
-    origin: str
-    """The URL or the folder, for messages."""
-
-    def read(self, path: str, span: range | None = None) -> bytes:
-        """The content of a file, or the bytes of a span of it.
-
-        Raises `MissingError` where the file is not there, and `InputError` where it cannot be read.
-        """
 
 
 class MissingError(InputError):
@@ -47,13 +33,16 @@ class MissingError(InputError):
 
 
 class FolderCopy:
-    """A copy in a folder."""
+    """A copy in a folder; `origin` names it in messages."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.origin = folder, str(folder)
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """As `Copy.read`."""
+        """The content of a file, by its path below the folder of the manifest, or the bytes of a span of it.
+
+        Raises `MissingError` where the file is not there, and `InputError` where it cannot be read.
+        """
         try:
             with (self.folder / path).open("rb") as file:
                 file.seek(span.start if span else 0)
@@ -70,7 +59,7 @@ class RemoteCopy:
         self.origin = self._url.replace(self._url.split("://")[1].split("/")[0], retry.host_of(self._url))
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """As `Copy.read`; what came before a broken connection is not asked for again."""
+        """As `FolderCopy.read`; what came before a broken connection is not asked for again."""
         content, end, fruitless = bytearray(), span.stop if span else None, 0
         start = span.start if span else 0
         while end is None or start + len(content) < end:
@@ -110,15 +99,7 @@ class RemoteCopy:
         raise InputError(f"{path}: {self.origin} answers with status {status}; run again later.")
 
 
-class RemoteShards:
-    """Some files of a copy at a URL, by the names that shards have here."""
-
-    def __init__(self, copy: RemoteCopy, paths: Mapping[str, str]) -> None:
-        self._copy, self._paths = copy, paths
-
-    def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
-        """As `RemoteCopy.open`."""
-        return self._copy.open(self._paths[shard], first=first, last=last)
+Copy = FolderCopy | RemoteCopy
 
 
 def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> None:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +20,9 @@ import urllib3
 from isal import igzip, igzip_lib
 from tqdm import tqdm
 
-from cocite.core.errors import InputError
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.progress import progress_bar, report
-from cocite.core.space import explain_full_disk
-from cocite.core.tables.files import atomic_path
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
@@ -49,11 +48,9 @@ Choose = Callable[[Any, Path], Needed]
 """Says what is needed of a shard; what it learns of the shard it can keep in the folder."""
 
 
-class Remote(Protocol):
-    """Where shards come from."""
-
-    def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (from 0, both counted); the status is 206, or 200 for all."""
+Open = Callable[..., requests.Response]
+"""Asks for the bytes of a shard, by its name, from `first` to `last` (from 0, both counted); the status is 206, or 200
+for all."""
 
 
 def whole(shard: Shard, folder: Path) -> Needed:
@@ -62,7 +59,7 @@ def whole(shard: Shard, folder: Path) -> Needed:
 
 
 def download_shards(
-    remote: Remote, shards: Sequence[Shard], *, state: Path, output: Path, choose: Choose = whole
+    remote: Open, shards: Sequence[Shard], *, state: Path, output: Path, choose: Choose = whole
 ) -> None:
     """Put `shards` into the folder `output`, complete and checked; until then, `state` keeps what has come.
 
@@ -83,7 +80,7 @@ def download_shards(
         shutil.rmtree(state)
 
 
-def _fetch_shard(remote: Remote, shard: Shard, folder: Path, choose: Choose, bar: "tqdm[None]") -> None:
+def _fetch_shard(remote: Open, shard: Shard, folder: Path, choose: Choose, bar: "tqdm[None]") -> None:
     final, part = folder / shard.name, folder / f"{shard.name}.part"
     needed = choose(shard, folder)
     if _length(final) == shard.bytes:
@@ -93,18 +90,17 @@ def _fetch_shard(remote: Remote, shard: Shard, folder: Path, choose: Choose, bar
         part.unlink()
     _complete(remote, shard, part, needed.spans, bar)
     if needed.end:
-        _end_with(needed.end, shard, part)
-    if shard.name.endswith(PARQUET):
-        _check_footer(part, shard.name)
-    else:
-        _check_gzip(part, shard.name)
+        with part.open("ab") as file:
+            file.truncate(shard.bytes - len(needed.end))  # a hole where columns at the end are not needed
+            file.write(needed.end)
+    _check_whole(part, shard.name)
     part.replace(final)
 
 
-def _complete(remote: Remote, shard: Shard, part: Path, spans: Sequence[range], bar: "tqdm[None]") -> None:
+def _complete(remote: Open, shard: Shard, part: Path, spans: Sequence[range], bar: "tqdm[None]") -> None:
     """Fetch the rest of the spans, over as many connections as it takes, as long as each brings something."""
     present = _length(part)
-    bar.update(sum(len(_below(span, present)) for span in spans))
+    bar.update(sum(max(0, min(span.stop, present) - span.start) for span in spans))
     fruitless = 0
     while missing := next((span for span in spans if span.stop > present), None):
         _fetch_rest(remote, shard, part, range(max(missing.start, present), missing.stop), bar)
@@ -119,10 +115,10 @@ def _complete(remote: Remote, shard: Shard, part: Path, spans: Sequence[range], 
             retry.wait(fruitless)
 
 
-def _fetch_rest(remote: Remote, shard: Shard, part: Path, missing: range, bar: "tqdm[None]") -> None:
+def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tqdm[None]") -> None:
     """Ask once for missing bytes of a shard; what came before a broken connection stays."""
     last = None if missing.stop == shard.bytes else missing.stop - 1
-    with remote.open(shard.name, first=missing.start, last=last) as response:
+    with remote(shard.name, first=missing.start, last=last) as response:
         _check_range(response, shard, missing.start)
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
@@ -142,18 +138,6 @@ def _fetch_rest(remote: Remote, shard: Shard, part: Path, missing: range, bar: "
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
                 report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
-
-
-def _end_with(end: bytes, shard: Shard, part: Path) -> None:
-    """Write the end of a shard, behind a hole where columns at its end are not needed."""
-    with part.open("ab") as file:
-        file.truncate(shard.bytes - len(end))
-        file.write(end)
-
-
-def _below(span: range, end: int) -> range:
-    """The part of a span before a byte."""
-    return range(span.start, max(span.start, min(span.stop, end)))
 
 
 def _too_much(shard: Shard, asked: range) -> InputError:
@@ -180,27 +164,20 @@ def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
         )
 
 
-def _check_gzip(path: Path, name: str) -> None:
-    """Unpack a file block by block, and drop what comes out. Raises `InputError`, and deletes it, if it is broken."""
+def _check_whole(path: Path, name: str) -> None:
+    """Unpack a file, or read the footer of Parquet. Raises `InputError`, and deletes the file, if it is broken."""
+    kind = "Parquet" if name.endswith(PARQUET) else "gzip"
     try:
-        with igzip.open(path) as file:
-            while file.read(BLOCK):
-                pass
-    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
+        if kind == "Parquet":
+            pq.read_metadata(path)
+        else:
+            with igzip.open(path) as file:
+                while file.read(BLOCK):
+                    pass
+    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
         path.unlink()
         raise InputError(
-            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it once more."
-        ) from None
-
-
-def _check_footer(path: Path, name: str) -> None:
-    """Read the footer of a Parquet file. Raises `InputError`, and deletes the file, if it is broken."""
-    try:
-        pq.read_metadata(path)
-    except pa.ArrowInvalid as error:
-        path.unlink()
-        raise InputError(
-            f"Shard {name} is not a whole Parquet file ({error}); it is deleted: run again to download it once more."
+            f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again to download it once more."
         ) from None
 
 

@@ -2,7 +2,7 @@
 
 It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, but a
 shard's name stays. A job of part p of n takes every n-th shard in the order of the names. What the manifest of a copy
-of OpenAlex says of its works (`openalex.py`) becomes one of ours.
+of OpenAlex says of its works (`works_manifest.py`) becomes one of ours.
 """
 
 from collections.abc import Mapping

@@ -1,24 +1,32 @@
-"""Plan a corpus before any of it is fetched: what is to be downloaded, what is there, what the disk must hold.
+"""What a run fetches of a release, from whatever source: planned, listed once, then downloaded part by part.
 
-The shards are those of the manifest, if the run has one; otherwise the release is listed. A folder is always listed,
-as each run lists it. The sizes of tables are estimates from releases that were measured. They err on the side of too
-much: a disk that turns out too small is worse than one that turns out too large.
+A plan says what is to be downloaded, what is there, and what the disk must hold. Its shards are those of the manifest,
+if the run has one; otherwise the release is listed. The sizes of tables are estimates from releases that were measured.
+They err on the side of too much: a disk that turns out too small is worse than one that turns out too large.
 """
 
+import shlex
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from cocite.config.configuration import results_folder
+import typer
+
+from cocite.config.configuration import read_configuration, results_folder
 from cocite.config.corpus import Corpus
 from cocite.config.release_folder import is_packed
-from cocite.config.settings import entry_of
+from cocite.config.remaking import program
+from cocite.config.settings import GivenAsJson, entry_of
 from cocite.config.source import LATEST, Source
-from cocite.core.space import existing_folder
+from cocite.core.errors import existing_folder
+from cocite.core.options import Output, Results, State
 from cocite.core.tables.places import path_of
-from cocite.corpus.release.manifest import CopiedShard, Manifest, Shard, read_manifest, shards_of_part
+from cocite.core.usage import about, byte_size
+from cocite.corpus.options import Dataset, ManifestFile, Part, Parts
+from cocite.corpus.release.client import KEY_VARIABLE, has_key
+from cocite.corpus.release.manifest import CopiedShard, Manifest, Shard, read_manifest, shards_of_part, write_manifest
 
 KEYS = ("release", "corpus", "pathvars")
 """The sections of a configuration that a corpus depends on; a plan does not check the others."""
@@ -34,6 +42,10 @@ BLOCK = 512
 """Bytes of the blocks in which systems count what a file takes."""
 JOBS_AT_ONCE = 8
 """As many as profiles/slurm lets download at once; one machine has fewer."""
+WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
+"""Column → characters, in the order of the fields of `Need`; the names of datasets stand before them."""
+RATES = (10, 100)
+"""Rates of a connection for which the time of the download is given, MB a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +53,15 @@ class Need:
     """What one dataset needs, in bytes where nothing else is said."""
 
     shards: int
-    """How many shards it has."""
+    """How many it has."""
     packed: int
-    """Length of all shards."""
     downloaded: int
-    """Length of what is on the disk of them."""
+    """What is on the disk of its shards."""
     ingested: int
     """How many shards are ingested."""
     to_download: int
-    """Length of what is still to be downloaded."""
     parquet: int
-    """Length of its rows as Parquet, an estimate."""
+    """Its rows as Parquet, an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,23 +69,17 @@ class Plan:
     """What a release needs on the disk, and what is there, in bytes."""
 
     source: Source
-    """Where it comes from."""
     release: str
-    """Its id."""
     known_from: str
     """Where the list of its shards comes from."""
     needs: Mapping[str, Need]
-    """By dataset."""
     at_peak: int
     """The corpus on the disk, at its largest."""
     at_end: int
-    """What is kept of it."""
     there: int
-    """The part of it that is there already."""
+    """The part of the corpus that is there already."""
     free: int
-    """Free space on the disk of the results."""
     results: Path
-    """The folder of the results."""
 
 
 def plan_corpus(config: Mapping[str, Any]) -> Plan:
@@ -102,7 +106,6 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
 
 
 def _listed(source: Source, release: str, results: Path) -> tuple[Manifest, str]:
-    """The manifest of the release, and where it comes from."""
     file = results / "corpus/manifest.json"
     if file.is_file() and source.fetches:
         manifest = read_manifest(file)
@@ -117,7 +120,6 @@ def _listed(source: Source, release: str, results: Path) -> tuple[Manifest, str]
 
 
 def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tuple[int, int]:
-    """Bytes of the corpus at the peak, and in the end."""
     of_papers, of_citations = (needs[dataset_of(table, source)].packed for table in ("papers", "citations"))
     authors = round(source.authors_of_packed * of_papers) if source.authors else 0
     tables = sum(need.parquet for need in needs.values()) + authors
@@ -127,7 +129,7 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
         round(share * of_citations) if source.contexts else 0
         for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
     )
-    kept = sum(map(_to_fetch, _shards(manifest))) if getattr(source, "keep_raw", False) and source.downloads else 0
+    kept = sum(_to_fetch(manifest)) if getattr(source, "keep_raw", False) and source.downloads else 0
     while_fetched = ingested + ingested_contexts + max(kept, raw_under_way(manifest) if source.downloads else 0)
     spilled = spilled_while_merged(citations, source.buckets)
     while_merged = ingested + ingested_contexts + tables + contexts + spilled + kept
@@ -180,17 +182,13 @@ def packed_bytes(shard: Shard) -> int:
     return shard.bytes if is_dense else shard.bytes // TEXT_OF_PACKED
 
 
-def _to_fetch(shard: Shard) -> int:
-    return shard.to_fetch
-
-
-def _shards(manifest: Manifest) -> Iterator[Shard]:
-    return (shard for dataset in manifest.datasets.values() for shard in dataset.shards)
+def _to_fetch(manifest: Manifest) -> list[int]:
+    return [shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards]
 
 
 def raw_under_way(manifest: Manifest) -> int:
     """Bytes of the largest shards, as many as can be downloaded and ingested at one time."""
-    return sum(sorted(map(_to_fetch, _shards(manifest)))[-2 * JOBS_AT_ONCE :])
+    return sum(sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :])
 
 
 def spilled_while_merged(citations: int, buckets: int) -> int:
@@ -210,3 +208,89 @@ def _on_disk(file: Path) -> int:
     """Bytes that a file takes: of a link none, and none of the holes that columns leave which are not fetched."""
     status = file.lstat()
     return 0 if file.is_symlink() else min(status.st_size, BLOCK * status.st_blocks)
+
+
+def list_shards(
+    settings: GivenAsJson[Corpus],
+    *,
+    release: Annotated[str, typer.Option(help="Id of the release, a date, or latest.")],
+    results: Results,
+    output: Output,
+) -> None:
+    """List the shards of a release, or of the diffs that lead to it. The source s2 needs the key in S2_API_KEY."""
+    write_manifest(output, settings.list_release(release, results))
+
+
+def download(
+    dataset: Dataset,
+    settings: GivenAsJson[Corpus],
+    *,
+    manifest: ManifestFile,
+    part: Part,
+    parts: Parts,
+    results: Results,
+    state: State,
+    output: Output,
+) -> None:
+    """Download the shards of a part of a dataset; a killed download resumes where it stopped."""
+    listed = read_manifest(manifest)
+    shards = shards_of_part(listed, dataset, part=part, parts=parts)
+    settings.fetch(listed, dataset, shards, results=results, state=state, output=output)
+
+
+def print_plan(
+    configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
+) -> None:
+    """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
+    plan = plan_corpus(read_configuration(configfile, KEYS))
+    paragraphs = [
+        f"Release {plan.release}, {plan.known_from}:",
+        _table(plan.needs) + _time_in_words(plan.needs),
+        _disk_in_words(plan),
+        plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
+        *plan.source.remarks(),
+        _next_step(plan.source, configfile),
+    ]
+    typer.echo("\n\n".join(paragraphs))
+
+
+def _table(needs: Mapping[str, Need]) -> str:
+    rows = {name: astuple(need) for name, need in needs.items()}
+    rows["together"] = tuple(map(sum, zip(*rows.values(), strict=True)))
+    texts = {"": WIDTHS, **{name: map(_cell, WIDTHS, row) for name, row in rows.items()}}
+    return "\n".join(
+        f"{name:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True))
+        for name, cells in texts.items()
+    )
+
+
+def _time_in_words(needs: Mapping[str, Need]) -> str:
+    """How long the download takes, at two rates; nothing where there is none."""
+    missing = sum(need.to_download for need in needs.values())
+    times = [f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES]
+    return f"\n\nThe download takes {' or '.join(times)}." if missing else ""
+
+
+def _cell(column: str, value: int) -> str:
+    return str(value) if column in ("shards", "ingested") else byte_size(value) if value else "-"
+
+
+def _disk_in_words(plan: Plan) -> str:
+    missing = plan.at_peak - plan.there - plan.free
+    verdict = f"{byte_size(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
+    peak, end, free = map(byte_size, (plan.at_peak, plan.at_end, plan.free))
+    there = f"{byte_size(plan.there)} of it" if plan.there else "nothing of it"
+    return (
+        f"On the disk: about {peak} at the peak, while citations are merged, and {end} in the end\n"
+        f"In {plan.results}: {there} so far, {free} free, {verdict}\n"
+        "What becomes Parquet is estimated. Graphs, embeddings and models come on top."
+    )
+
+
+def _next_step(source: Source, configfile: Path) -> str:
+    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
+    steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
+    return "\n    ".join(
+        ["Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)", *steps]
+    )

@@ -1,16 +1,26 @@
-"""Retries: a request is sent again, after growing pauses, while its failure may pass; no link or key is logged.
+"""How other machines are asked: requests are sent again while their failure may pass, and no more often than allowed.
 
 Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, so that
-jobs that failed together do not retry together. A pause lasts at least as long as Retry-After asks for.
+jobs that failed together do not retry together, and last at least as long as Retry-After asks for. No link or key is
+logged.
+
+The API takes one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results folder.
+A job that holds its lock waits, sends one request, and releases the lock when the head of the answer has come. So a
+request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes say. The lock is
+the kernel's: a killed job releases it too, and the next one still waits first.
 """
 
+import fcntl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from random import SystemRandom
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -35,6 +45,8 @@ BROKEN = (
     requests.exceptions.ChunkedEncodingError,
     requests.exceptions.ContentDecodingError,
 )
+DISTANCE = 1.1
+"""Seconds between two requests; a new key may send one request a second to all endpoints together."""
 
 
 def ask(
@@ -95,3 +107,36 @@ def _asked_for(response: requests.Response | None) -> float:
         return Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
     except (InvalidHeader, ValueError, OverflowError):
         return 0
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Wait for the lock on the file `path`, and `DISTANCE` with it; then the block may send one request.
+
+    Raises `InputError` where the file's disk has no locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be locked ({error.strerror}), so jobs would ask the API too often; put the results "
+                "on a disk that supports locks (Lustre: mounted with -o flock)."
+            ) from None
+        time.sleep(DISTANCE)
+        yield
+
+
+class RateLimitAdapter(HTTPAdapter):
+    """Sends each request in a turn of its own, also a retry and each hop of a redirect."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the file that all jobs share."""
+        super().__init__(max_retries=0)  # urllib3 would retry within one turn
+        self._path = path
+
+    def send(self, *arguments: Any, **options: Any) -> requests.Response:
+        """Send a request when its turn comes; the body of the answer may come later."""
+        with turn(self._path):
+            return super().send(*arguments, **options)

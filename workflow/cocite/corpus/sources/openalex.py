@@ -82,7 +82,7 @@ class OpenAlex(FetchedSource, MatchedSource):
 
     def first_asked(self, release: str) -> str | None:
         """The manifest, which is given to everyone."""
-        from cocite.corpus.release.openalex import PLACES
+        from cocite.corpus.release.works_manifest import PLACES
 
         return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
 
@@ -96,8 +96,8 @@ class OpenAlex(FetchedSource, MatchedSource):
         Raises `InputError` where the copy has no manifest, no works, or is of another day.
         """
         from cocite.corpus.release.manifest import read_manifest
-        from cocite.corpus.release.openalex import list_works, mark_known, with_columns
-        from cocite.corpus.works.needed import columns_downloaded
+        from cocite.corpus.release.needed_columns import columns_downloaded
+        from cocite.corpus.release.works_manifest import list_works, mark_known, with_columns
 
         listed = list_works(self._copy(), self.format, release)
         if self.format == "parquet":
@@ -117,18 +117,19 @@ class OpenAlex(FetchedSource, MatchedSource):
         output: Path,
     ) -> None:
         """Download files, of Parquet the columns that are needed; link to those in a folder."""
-        from cocite.corpus.release.columns import choose_columns
-        from cocite.corpus.release.copies import RemoteCopy, RemoteShards, link_shards
+        from cocite.corpus.release.copies import RemoteCopy, link_shards
         from cocite.corpus.release.download import download_shards, whole
-        from cocite.corpus.works.needed import columns_downloaded
+        from cocite.corpus.release.needed_columns import choose_columns, columns_downloaded
 
         if self.path is not None:
             link_shards(Path(self.path), shards, output)
             return
         copy = RemoteCopy(self.location)
-        remote = RemoteShards(copy, {shard.name: shard.path for shard in shards})
+        paths = {shard.name: shard.path for shard in shards}
         choose = choose_columns(copy, columns_downloaded(authors=self.authors)) if self.format == "parquet" else whole
-        download_shards(remote, shards, state=state, output=output, choose=choose)
+        download_shards(
+            lambda shard, **span: copy.open(paths[shard], **span), shards, state=state, output=output, choose=choose
+        )
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """How many files each job has."""
@@ -151,10 +152,10 @@ class OpenAlex(FetchedSource, MatchedSource):
             yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
 
     def _differences(self, key: str, base: Path, results: Path) -> Iterator[str]:
-        """What the base was made with that would give other rows."""
-        from cocite.config.stale import configuration_of
 
-        recorded = None if (results / "corpus/manifest.json").is_file() else configuration_of(base)
+        from cocite.config.stale import recorded_values
+
+        recorded = None if (results / "corpus/manifest.json").is_file() else recorded_values(base)
         if recorded is None:
             return
         corpus = recorded["corpus"]

@@ -85,7 +85,7 @@ class SemanticScholar(FetchedSource):
 
         api = DatasetsApi(self.api, turns_of(results))
         remote = remote_dataset(api, manifest.release, manifest.since, dataset)
-        download_shards(remote, list(shards), state=state, output=output)
+        download_shards(remote.open, list(shards), state=state, output=output)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """Whether the configured numbers of jobs are those of the shards, and otherwise what to configure."""

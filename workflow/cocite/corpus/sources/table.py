@@ -65,7 +65,7 @@ class Table(MatchedSource):
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the files. Raises `InputError` where a file is missing, or lacks a column that is named."""
-        from cocite.corpus.ingest.tables.columns import check_columns
+        from cocite.corpus.ingest.user_files import check_columns
         from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 
         datasets = {}
@@ -84,7 +84,7 @@ class Table(MatchedSource):
 
     def remarks(self) -> Iterator[str]:
         """Which cited ids are no papers, in the first rows of the files."""
-        from cocite.corpus.ingest.tables.sampling import shares_in_words
+        from cocite.corpus.ingest.outside import shares_in_words
 
         yield shares_in_words(self.papers, self.citations, self.outside, numbers=self.ids == "integer")
 

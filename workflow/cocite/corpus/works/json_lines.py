@@ -7,23 +7,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import DIGITS, ids_in
-from cocite.corpus.ingest.scanning import overlapping_words
+from cocite.corpus.ingest.navigating import U, overlapping_words
 from cocite.corpus.ingest.unpacking import Block
-from cocite.corpus.works import scanning
-from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
-from cocite.corpus.works.columns import (
-    AUTHORS,
-    MAG,
+from cocite.corpus.works import work_scanner
+from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of, copy_texts
+from cocite.corpus.works.work_columns import (
+    Read,
     as_works,
     lists_of_names,
     lists_of_numbers,
     numbers_in,
     texts_from,
 )
-from cocite.corpus.works.lanes import U
-from cocite.corpus.works.reading import Read
-from cocite.corpus.works.texts import copy_texts
 
 KEYS = (
     *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
@@ -67,7 +64,7 @@ class _Lines:
         room = min(LINES_AT_ONCE, (block.length - start) // 2 + 1)
         lines, odd = np.empty((room, 2), dtype=np.uint64), np.empty(room, dtype=np.bool_)
         starts, ends = (np.empty((len(keys), room), dtype=np.uint64) for _ in range(2))
-        stop, count = scanning.scan_works(
+        stop, count = work_scanner.scan_works(
             self._words, U(start), U(block.length), keys, of_length, lines, starts, ends, odd
         )
         self.stop, self._lines, self.odd = int(stop), lines[:count], odd[:count]
@@ -112,7 +109,7 @@ class _Lines:
     def _within(self, key: str, outer: str) -> Bounds:
         """The bounds of the display names of what objects have under a key."""
         starts, ends = (bounds.copy() for bounds in self._bounds(key))
-        scanning.find_in_objects(self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd)
+        work_scanner.find_in_objects(self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd)
         return starts, ends
 
     def _texts(self, bounds: Bounds, rows: NDArray[np.int64] | None = None) -> pa.StringArray:
@@ -120,7 +117,7 @@ class _Lines:
         rows = np.arange(len(starts)) if rows is None else rows
         text = np.empty(int((ends - starts).sum()) + 64, dtype=np.uint8)
         offsets = np.zeros(len(starts) + 1, dtype=np.int32)
-        scanning.read_texts(self._words, starts, ends, rows, text, offsets, self.odd)
+        work_scanner.read_texts(self._words, starts, ends, rows, text, offsets, self.odd)
         return texts_from(text, offsets, starts < ends)
 
     def _listed(self, key: str, outer: str) -> tuple[NDArray[np.int64], pa.StringArray]:
@@ -128,7 +125,7 @@ class _Lines:
         starts, ends = self._bounds(key)
         room = int((ends - starts).sum()) // SHORTEST_NAME + 1
         rows, bounds = np.empty(room, dtype=np.int64), [np.empty(room, dtype=np.uint64) for _ in range(2)]
-        count = scanning.find_in_lists(
+        count = work_scanner.find_in_lists(
             self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd, rows, *bounds
         )
         return rows[:count], self._texts((bounds[0][:count], bounds[1][:count]), rows[:count])
@@ -142,17 +139,17 @@ class _Lines:
     def _numbers(self, key: str, column: str) -> pa.Array:
         starts, ends = self._bounds(key)
         numbers = np.empty(len(starts), dtype=np.int64)
-        scanning.read_numbers(self._words, starts, ends, numbers, self.odd)
+        work_scanner.read_numbers(self._words, starts, ends, numbers, self.odd)
         return numbers_in(column, numbers, starts < ends)
 
     def _flags(self, key: str) -> NDArray[np.bool_]:
         flags = np.empty(len(self.odd), dtype=np.bool_)
-        scanning.read_flags(self._words, *self._bounds(key), flags, self.odd)
+        work_scanner.read_flags(self._words, *self._bounds(key), flags, self.odd)
         return flags
 
     def _own_ids(self) -> NDArray[np.int64]:
         numbers = np.empty(len(self.odd), dtype=np.int64)
-        scanning.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
+        work_scanner.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
         return numbers
 
     def _mag(self) -> pa.Array:
@@ -173,7 +170,7 @@ class _Lines:
         starts, ends = self._bounds("referenced_works")
         numbers = np.empty(int((ends - starts).sum()) // SHORTEST_REFERENCE + 1, dtype=np.int64)
         offsets = np.zeros(len(starts) + 1, dtype=np.int32)
-        count = scanning.read_references(self._words, starts, ends, numbers, offsets, self.odd)
+        count = work_scanner.read_references(self._words, starts, ends, numbers, offsets, self.odd)
         return lists_of_numbers(numbers[:count], offsets)
 
     def _abstracts(self) -> pa.StringArray:

@@ -12,30 +12,27 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.config.works import WorkFilters
-from cocite.core.ahead import ahead
 from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.progress import ahead
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import ids_in
 from cocite.corpus.ingest.accounting import MalformedError
-from cocite.corpus.ingest.scanning import overlapping_words
-from cocite.corpus.works import scanning
-from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
-from cocite.corpus.works.columns import (
-    AUTHORS,
-    MAG,
+from cocite.corpus.ingest.navigating import overlapping_words
+from cocite.corpus.release.needed_columns import INDEX, OF_LISTS, TITLES, columns_read
+from cocite.corpus.works import work_scanner
+from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
+from cocite.corpus.works.work_columns import (
+    Read,
     as_works,
     lists_of_names,
     lists_of_numbers,
     numbers_in,
     texts_from,
 )
-from cocite.corpus.works.needed import INDEX, TITLES, columns_read
-from cocite.corpus.works.reading import Read
 
 ROWS_AT_ONCE = 4096
 PADDING = 64
 """Bytes that kernels may read after a text."""
-_OF_LISTS = {"list", "element", "item", "bag", "array", "array_element"}
-"""What Parquet puts into the path of a column for the levels of a list."""
 
 
 def read_rows(
@@ -58,7 +55,7 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
     found = {}
     for place in range(len(file.schema)):
         leaf = file.schema.column(place)
-        name = ".".join(part for part in leaf.path.split(".") if part not in _OF_LISTS)
+        name = ".".join(part for part in leaf.path.split(".") if part not in OF_LISTS)
         if (name in needed or name in TITLES) and _holds(leaf, needed.get(name, "text")):
             found[name] = leaf.path
     missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
@@ -72,7 +69,6 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
 
 
 def _holds(leaf: Any, what: str) -> bool:
-    """Whether a column has the type that is needed."""
     if what == "true or false":
         return leaf.physical_type == "BOOLEAN"
     if what == "whole numbers":
@@ -151,7 +147,7 @@ def _listed(batch: pa.RecordBatch, name: str, outer: str) -> tuple[NDArray[np.in
 def _own_ids(batch: pa.RecordBatch, odd: NDArray[np.bool_]) -> NDArray[np.int64]:
     words, bounds = words_of(batch.column("id"))
     numbers = np.empty(len(batch), dtype=np.int64)
-    scanning.read_listed_ids(words, bounds, numbers, np.arange(len(batch) + 1, dtype=np.int32), odd)
+    work_scanner.read_listed_ids(words, bounds, numbers, np.arange(len(batch) + 1, dtype=np.int32), odd)
     odd |= numbers < 0
     return numbers
 
@@ -162,7 +158,7 @@ def _references(lists: pa.ListArray, odd: NDArray[np.bool_]) -> pa.ListArray:
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     words, bounds = words_of(ids)
     numbers = np.empty(len(ids), dtype=np.int64)
-    scanning.read_listed_ids(words, bounds, numbers, offsets, odd)
+    work_scanner.read_listed_ids(words, bounds, numbers, offsets, odd)
     return lists_of_numbers(numbers, offsets)
 
 

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
+from cocite.core.errors import InputError
+from cocite.encoder.losses import ranking
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 
 class Angle(Loss):
@@ -20,8 +22,21 @@ class Angle(Loss):
     """τ, by which similarities are multiplied."""
 
     def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
-        """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular_of`)."""
-        from cocite.encoder.similarities import angular_of, ranking
+        """`ranking` of |Σ(re, im)| of the complex quotient of each pair, whose halves are real and imaginary parts.
 
-        near, far = angular_of(vectors, batch.positives), angular_of(vectors, batch.negatives)
+        With x = (a, b) and y = (c, d): re = (ac + bd) / (‖x‖‖y‖), im = (bc − ad) / (‖x‖‖y‖). Raises `InputError` where
+        the dimension is odd.
+        """
+        import torch
+
+        if vectors.shape[1] % 2:
+            raise InputError(f"The loss angle needs an even number of dimensions, and there are {vectors.shape[1]}.")
+
+        def similarities(pairs: "Tensor") -> "Tensor":
+            x, y = vectors[pairs].unbind(dim=1)
+            (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
+            norms = (x.norm(dim=1) * y.norm(dim=1)).clamp_min(torch.finfo(x.dtype).tiny)
+            return ((a * c + b * d + b * c - a * d).sum(dim=1) / norms).abs()
+
+        near, far = similarities(batch.positives), similarities(batch.negatives)
         return ranking(near, far, temperature=self.temperature)

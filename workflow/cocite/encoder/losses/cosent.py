@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
+from cocite.encoder.losses import cosines_of, ranking
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 
 class CoSent(Loss):
@@ -21,7 +22,5 @@ class CoSent(Loss):
 
     def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """`ranking` of the cosines."""
-        from cocite.encoder.similarities import cosines_of, ranking
-
         near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
         return ranking(near, far, temperature=self.temperature)

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cocite.config.entries import Refers
 from cocite.config.loss import Loss
+from cocite.encoder.losses import mean_over
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Together
+    from cocite.encoder.batch import Compared
 
 
 class Distillation(Loss):
@@ -28,15 +29,13 @@ class Distillation(Loss):
         """The graph embedding that it asks for vectors."""
         return self.embedding
 
-    def __call__(self, vectors: "Tensor", batch: "Together") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """Mean of (cos(t_i, t_j) − cos(g_i, g_j))² over all pairs of different documents i and j of the batch.
 
         t are the vectors of the texts, and g those of the teacher.
         """
         import torch
         from torch.nn.functional import normalize
-
-        from cocite.encoder.similarities import mean_over
 
         seen = normalize(vectors[batch.places], dim=1)
         taught = normalize(batch.taught.to(seen.dtype), dim=1)

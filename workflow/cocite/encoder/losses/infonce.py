@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
+from cocite.encoder.losses import cosines_of, mean_over
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 
 class InfoNce(Loss):
@@ -26,8 +27,6 @@ class InfoNce(Loss):
         """
         import torch
         from torch.nn.functional import cross_entropy, normalize
-
-        from cocite.encoder.similarities import cosines_of, mean_over
 
         negative_of, negatives = batch.negatives.unbind(dim=1)
         directions = normalize(vectors, dim=1)

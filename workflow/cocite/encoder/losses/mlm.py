@@ -9,7 +9,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Together
+    from cocite.encoder.batch import Compared
 
 
 class MaskedLanguageModelling(Loss):
@@ -28,7 +28,7 @@ class MaskedLanguageModelling(Loss):
         """The share of the tokens that it asks to be predicted."""
         return self.share
 
-    def __call__(self, vectors: "Tensor", batch: "Together") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """Mean cross entropy over the tokens that are predicted; 0 where there are none.
 
         `vectors` has for each document the sum of the cross entropies of its tokens, and their number.

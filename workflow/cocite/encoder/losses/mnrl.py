@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
+from cocite.encoder.losses import cosines_of, mean_over
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 
 class MultipleNegativesRanking(Loss):
@@ -32,8 +33,6 @@ class MultipleNegativesRanking(Loss):
         """
         import torch
         from torch.nn.functional import cross_entropy, normalize
-
-        from cocite.encoder.similarities import cosines_of, mean_over
 
         positives, negatives = batch.positives[:, 1], batch.negatives[:, 1]
         candidates = torch.cat([positives, negatives]) if self.sampled_negatives else positives

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
+from cocite.encoder.losses import cosines_of, mean_over
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 
 class SupCon(Loss):
@@ -28,8 +29,6 @@ class SupCon(Loss):
         """
         import torch
         from torch.nn.functional import normalize
-
-        from cocite.encoder.similarities import cosines_of, mean_over
 
         compared_with, documents = torch.cat([batch.positives, batch.negatives]).unbind(dim=1)
         directions = normalize(vectors, dim=1)

@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Compared
+    from cocite.encoder.batch import Compared
 
 EPSILON = 1e-6
 """Added to differences inside the Euclidean norm, as torch's pairwise_distance does."""

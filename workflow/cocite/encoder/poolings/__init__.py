@@ -64,15 +64,13 @@ def is_by_sentence(name: str) -> bool:
 
 def pool(name: str, hidden: "Tensor", mask: "Tensor", *names: "Tensor") -> "Tensor":
     """The vector of each document, documents × dimension, from padded tokens."""
-    vectors: Tensor = _module(name).pool(hidden, mask, *names)
-    return vectors
+    return _module(name).pool(hidden, mask, *names)
 
 
 def pool_packed(name: str, hidden: "Tensor", starts: "Tensor") -> "Tensor":
     """The vector of each document, documents × dimension, from packed tokens."""
     if hasattr(_module(name), "pool_packed"):
-        vectors: Tensor = _module(name).pool_packed(hidden, starts)
-        return vectors
+        return _module(name).pool_packed(hidden, starts)
     hidden = hidden.float()
     return pool(name, padded(hidden, starts), padded(hidden.new_ones(len(hidden)), starts))
 
@@ -85,8 +83,7 @@ def padded(packed: "Tensor", starts: "Tensor") -> "Tensor":
 
 
 def _flag(name: str) -> str:
-    flag: str = getattr(import_module(f"{__name__}.{name}"), "SAVED_AS", f"pooling_mode_{name}")
-    return flag
+    return getattr(_module(name), "SAVED_AS", f"pooling_mode_{name}")
 
 
 def _module(name: str) -> Any:

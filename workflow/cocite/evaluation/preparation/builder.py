@@ -9,16 +9,45 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.core.errors import InputError
-from cocite.core.rows import Row
+from cocite.core.rows import HALF_PAIRS, Row
 from cocite.evaluation.benchmark import Benchmark, write_benchmark
-from cocite.evaluation.preparation.fields import Fields, fields_of
+
+VENUE, AUTHORS, YEAR = ("venue", "journal_name"), ("author_names", "authors"), "year"
+NAME = ("name", "author_name")
+"""The keys of venue, authors and year of a paper in the files of benchmarks, and of the name of an author."""
+YEARS = range(1, 1 << 15)
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
 """Title, abstract, and what a task adds to them."""
+Fields = tuple[str | None, list[str] | None, int | None]
+"""Venue, names of the authors, and year."""
+
+
+def fields_of(row: Row) -> Fields:
+    """Venue, authors and year in a row; what is no text, no list of names or no year counts as unknown, as ids do."""
+    venue = next(filter(None, (_text(row.values.get(key)) for key in VENUE)), None)
+    authors = next(filter(None, (_names(row.values.get(key)) for key in AUTHORS)), None)
+    year = str(row.values.get(YEAR)).strip()
+    is_year = year.isascii() and year.isdecimal() and int(year) in YEARS
+    return venue, authors, int(year) if is_year else None
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) and not HALF_PAIRS.search(value) else None
+
+
+def _names(value: Any) -> list[str] | None:
+    """The names in a list of names, or of objects with a name; ids are none."""
+    found = [
+        _text(next((each[key] for key in NAME if each.get(key)), None) if isinstance(each, dict) else each)
+        for each in (value if isinstance(value, list) else [])
+    ]
+    return [name for name in found if name and not name.isdecimal()] or None
 
 
 class Texts:
@@ -81,16 +110,12 @@ class Texts:
 
     def named(self) -> dict[str, Text]:
         """Every text by its name."""
-        return {str(self.name(namespace, identifier)): text for (namespace, identifier), text in self._texts.items()}
+        return {str(self.name(*key)): text for key, text in self._texts.items()}
 
     def named_fields(self) -> dict[str, Fields]:
         """The further fields of every text that has any, by its name; of a shared text, the first that are known."""
-        found: dict[str, Fields] = {}
-        for (namespace, identifier), fields in self._fields.items():
-            name = self.name(namespace, identifier)
-            if name is not None:
-                found.setdefault(name, fields)
-        return found
+        named = ((self.name(*key), fields) for key, fields in reversed(self._fields.items()))
+        return {name: fields for name, fields in named if name is not None}
 
     def short_queries(self) -> set[str]:
         """The names of the short queries."""
@@ -141,21 +166,17 @@ class Builder:
         """Further names of documents, with the name of the document whose text they have."""
 
     @contextmanager
-    def references(
-        self, owner: str, reason: str, largest_missing: float = LARGEST_MISSING_SHARE
-    ) -> Iterator[References]:
+    def references(self, owner: str, reason: str) -> Iterator[References]:
         """Look up the documents that an owner names; count those without text under a reason, or refuse too many."""
         references = References(self.texts)
         yield references
-        references.check(owner, largest_missing)
+        references.check(owner, LARGEST_MISSING_SHARE)
         self.omitted[reason] = references.unknown
         self.used |= references.found
 
-    def documents_of(
-        self, task: Task, largest_missing: float = LARGEST_MISSING_SHARE
-    ) -> AbstractContextManager[References]:
+    def documents_of(self, task: Task) -> AbstractContextManager[References]:
         """Look up the documents that a task names."""
-        return self.references(f"the task {task.name}", f"task {task.name}: document without text", largest_missing)
+        return self.references(f"the task {task.name}", f"task {task.name}: document without text")
 
     def label(self, task: Task, split: str, document: str | None, labels: list[str]) -> None:
         """Take in the labels of a document, if it has a text; of repeated ones, the first count."""
@@ -171,6 +192,17 @@ class Builder:
             candidates = judgements.setdefault(query, {})
             self.omitted[f"task {task.name}: repeated row (the first counts)"] += candidate in candidates
             candidates.setdefault(candidate, relevance)
+
+    def search_in(self, task: Task, collection: Iterable[str]) -> None:
+        """Take in the ids of the documents that the queries of a task are searched in, all of which have a text."""
+        found = {str(self.texts.name(task.texts_folder, identifier)) for identifier in collection}
+        self.benchmark.collections[task.name] = found
+        self.used |= found
+
+    def fields(self) -> dict[str, Fields]:
+        """The further fields of every document that has any, by its name."""
+        found = self.texts.named_fields()
+        return found | {name: found[original] for name, original in self.further_names.items() if original in found}
 
     def check_texts(self, folders: Mapping[str, Path]) -> None:
         """Raise `InputError` where none of the documents of a task has a title or an abstract; each has a folder."""

@@ -1,19 +1,89 @@
-"""The folders of benchmarks: which tasks they hold, and judgements in tables of text.
+"""The files of benchmarks: the tasks that a folder holds, tables of text, grades, and splits as the hub has them.
 
-Whatever is wrong is reported with the file and the line, because such folders are put together by hand.
+A config of a dataset is a folder. A split of it is `<split>.jsonl`, `<split>.parquet` or, as on the Hugging Face hub,
+`<split>-00000-of-00002.parquet` or `<split>/0000.parquet`. One config is fetched at a time, and read offline after
+that. Only files of rows are taken, never a script: a revision that has nothing else is refused.
 """
 
 import csv
+import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated
 
+import typer
+
+from cocite.config.benchmarks import names
 from cocite.config.tasks import Task
+from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.hub import fetch_files
+from cocite.core.options import Output, State
+from cocite.core.rows import Row, read_lines, read_parquet, read_text
 
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""
+
+
+def fetch_config(
+    config: Annotated[str, typer.Argument(help="Name of the config: a folder of the dataset.")],
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset on the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
+    splits: Annotated[str, typer.Option(help="Names of its splits, with commas between them.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch a config of a benchmark from the hub; a killed fetch goes on from the files in `state`.
+
+    Raises `InputError` where the hub cannot be reached, and where it has no files of a split at the revision.
+    """
+    fetched = state / revision
+    patterns = [f"{config}/{pattern}" for split in names(splits) for pattern in _patterns_of_split(split)]
+    try:
+        fetch_files(dataset, revision, patterns, fetched, kind="dataset")
+    except InputError as error:
+        raise InputError(
+            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
+            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
+        ) from error
+    for split in names(splits):
+        if not _files_of_split(fetched / config, split):
+            raise InputError(
+                f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
+                "that has them, such as the last one of its branch refs/convert/parquet."
+            )
+    with atomic_path(output) as folder:
+        shutil.move(fetched / config, folder)
+    shutil.rmtree(state)
+
+
+def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """The rows of a split of a config's folder; of Parquet, those of these columns that are there.
+
+    Raises `InputError` where it has no files, or no rows.
+    """
+    files = _files_of_split(folder, split)
+    if not files:
+        raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
+    rows = chain.from_iterable(
+        read_lines(file) if file.suffix == ".jsonl" else read_parquet(file, columns) for file in files
+    )
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{files[0]}: has no rows.")
+    return chain([first], rows)
+
+
+def _files_of_split(folder: Path, split: str) -> list[Path]:
+    """The files of a split, in the first of the layouts that has any."""
+    found = (sorted(folder.glob(pattern)) for pattern in _patterns_of_split(split))
+    return next(filter(None, found), [])
+
+
+def _patterns_of_split(split: str) -> tuple[str, ...]:
+    return f"{split}.jsonl", f"{split}.parquet", f"{split}-*-of-*.parquet", f"{split}/*.parquet"
 
 
 def present_tasks(
@@ -41,18 +111,18 @@ def present_tasks(
 
 def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
     """Place and fields of each row of a file of text. Raises `InputError` for a row with another number of fields."""
-    with _open_text(path) as file:
-        rows = csv.reader(file, delimiter=delimiter)
+    with explain_unreadable(path, "file of text"):
+        rows = csv.reader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
         if header:
             next(rows, None)
-        found = False
+        is_empty = True
         for row in rows:
-            found = True
+            is_empty = False
             place = f"{path}, line {rows.line_num}"
             if len(row) != columns:
                 raise InputError(f"{place}: has {len(row)} fields, where {columns} are expected.")
             yield place, row
-        if not found:
+        if is_empty:
             raise InputError(f"{path}: has no rows.")
 
 
@@ -79,14 +149,3 @@ def as_number(value: object) -> float | None:
         return float(value)
     except (ValueError, OverflowError):
         return None
-
-
-@contextmanager
-def _open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file of text. Raises `InputError` where it is missing, and where what is read is not UTF-8."""
-    with explain_unreadable(path, "file of text"):
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                yield file
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None

@@ -1,19 +1,19 @@
 """The hold-out benchmark: can a model tell the papers that a held-out paper is linked with from random ones?
 
-In: papers, citations, queries. Out: for each held-out paper some papers that it cites (task cite) or that are cited
-together with it (task cocite), among random papers; or, for each aspect of citations, some that it is linked with by
-that aspect, among some that it is linked with by another one and random papers. Links are counted in the whole release:
-held-out papers are kept out of graphs, indexes and triplets, not out of the truth. Where it is asked for, titles of
-held-out papers are searched for among their abstracts as well (`title_search`).
-
-A share of the held-out papers may be set apart for choosing between settings (`choosing`). What is asked about them
-stands in a table of its own, which no score of the benchmark reads.
+Each held-out paper has some papers that it cites (task cite) or that are cited together with it (task cocite), among
+random papers; or, for each aspect of citations, some that it is linked with by that aspect, among some that it is
+linked with by another one and random papers. Links are counted in the whole release: held-out papers are kept out of
+graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart for choosing between settings,
+in a table that no score of the benchmark reads. Titles may be searched for as well: each has to find its abstract among
+those of the held-out papers, unless its abstract repeats it or it has several answers.
 
 DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
 from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
 """
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,16 @@ from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries,
 from cocite.core.randomness import fractions, generator, priorities
 from cocite.core.tables.files import verified_files
 from cocite.core.tables.splits import HELD_OUT, read_kept_out
-from cocite.evaluation.asked import Tables
-from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark, write_choosing
-from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_abstracts, fitting
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_choosing
 
 LARGEST_POOL = 1_000_000
 ROWS_AT_ONCE = 100_000
+
+NOT_A_WORD = re.compile(r"[\W_]+")
+REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
+WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
+SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
+BEYOND = f"task {TITLE_SEARCH.name}: held-out paper beyond those asked for"
 
 Ids = NDArray[np.int64]
 NO_PAPERS: Ids = np.empty(0, np.int64)
@@ -96,11 +100,12 @@ def prepare_holdout(
     It spills into the folder of the tables. Raises `InputError` where no held-out paper has enough links.
     """
     benchmark, choosing, omitted = Benchmark(), Benchmark(), dict[str, int]()
-    share = settings.choosing if isinstance(settings, HoldoutSettings) else None
+    share = (settings.choosing or 0) if isinstance(settings, HoldoutSettings) else 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         held_out, with_text = _open(database, papers, citations, queries)
         omitted["held-out paper without text"] = held_out - len(with_text)
-        is_set_apart = that_choose(with_text, share, seed)
+        # Whether a paper chooses between settings depends on the seed and its id alone.
+        is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         pool = _pool(database, seed)
         for task, links in _links_of_tasks(database, settings):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
@@ -120,16 +125,11 @@ def prepare_holdout(
             )
         documents, short_queries = _texts(database, benchmark), set[str]()
         if isinstance(settings, HoldoutSettings) and settings.search:
-            searched = with_text[~is_set_apart]
-            of_search, short_queries = _add_search(database, benchmark, searched, settings.search, seed, omitted)
+            searched = _documents(database, with_text[~is_set_apart])
+            of_search, short_queries = _add_search(benchmark, searched, settings.search, seed, omitted)
             documents |= of_search
     write_choosing(choosing, tables)
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
-
-
-def that_choose(papers: Ids, share: float | None, seed: int) -> NDArray[np.bool_]:
-    """Which of the held-out papers choose between settings: a share that depends on the seed and each id alone."""
-    return fractions(priorities(seed, "holdout choosing", papers)) < (share or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,12 +140,6 @@ class Links:
     relevant: dict[int, Ids]
     otherwise: dict[int, Ids] | None = None
     """Those that are linked by another aspect only; None where there are no aspects."""
-
-    def of(self, query: int) -> tuple[Ids, Ids, Ids]:
-        """All papers that a query is linked with, the relevant ones, and those linked by another aspect only."""
-        linked = (self.all, self.relevant, self.otherwise or {})
-        every, relevant, otherwise = (of_queries.get(query, NO_PAPERS) for of_queries in linked)
-        return every, relevant, otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +160,8 @@ class Choice:
         omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
         judgements = {}
         for query in queries.tolist():
-            linked, relevant, others = links.of(query)
+            of_queries = (links.all, links.relevant, links.otherwise or {})
+            linked, relevant, others = (found.get(query, NO_PAPERS) for found in of_queries)
             negatives = self.negatives(query, linked)
             if len(relevant) < self.settings.positives:
                 omitted[few_positives] += 1
@@ -220,7 +215,6 @@ def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
 
 
 def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:
-    """The tasks of the benchmark, with the papers that count in each."""
     if isinstance(settings, HoldoutSettings):
         cocited = database.sql(COCITED, params={"least": settings.min_cocitations})
         for task, pairs in (("cite", database.sql(CITED)), ("cocite", cocited)):
@@ -239,39 +233,34 @@ def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut
 
 
 def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
-    """The papers that each query is linked with, ascending."""
     columns = pairs.fetchnumpy()
     queries, starts = np.unique(columns["query"], return_index=True)
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
 def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[str, Document]:
-    """Title, abstract and first field of study of every query and candidate."""
     judged = benchmark.judgements.values()
     ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
-    database.register("wanted", pa.table({"corpusid": sorted(ids)}))
+    return {str(paper): document for paper, document in _documents(database, sorted(ids)).items()}
+
+
+def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:
+    """Title, abstract and first field of study of some papers."""
+    database.register("wanted", pa.table({"corpusid": papers}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
-    return {str(corpusid): (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}
+    return {corpusid: (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}
 
 
 def _add_search(
-    database: duckdb.DuckDBPyConnection,
-    benchmark: Benchmark,
-    searched: Ids,
-    settings: TitleSearch,
-    seed: int,
-    omitted: dict[str, int],
+    benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
 
-    `searched` are the held-out papers with a text that it may be about.
+    `papers` are the held-out ones with a text that it may be about.
 
     Raises `InputError` where no held-out paper has a title to search for.
     """
-    database.register("searched", pa.table({"corpusid": searched}))
-    rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN searched USING (corpusid)")
-    papers: dict[int, Paper] = {paper: (title, abstract, field) for paper, title, abstract, field in rows.fetchall()}
-    ids = np.array(sorted(fitting(papers, omitted)), dtype=np.int64)
+    ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if not len(ids):
         raise InputError(
             f"None of the {len(papers)} held-out papers with a text has a title of its own that its abstract does not "
@@ -279,7 +268,37 @@ def _add_search(
         )
     chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
     omitted[BEYOND] = len(ids) - len(chosen)
-    judgements, collection, documents, queries = ask_for_abstracts(chosen.tolist(), papers)
+    judgements: Judgements = {}
+    documents: dict[str, Document] = {}
+    for paper in chosen.tolist():
+        title, abstract, _, field = papers[paper]
+        query, document = f"title:{paper}", f"abstract:{paper}"
+        judgements[query] = {document: 1}
+        documents |= {query: (title, None, (), field), document: (None, abstract, (), field)}
     benchmark.judgements[TITLE_SEARCH.name] = judgements
-    benchmark.collections[TITLE_SEARCH.name] = collection
-    return documents, queries
+    benchmark.collections[TITLE_SEARCH.name] = documents.keys() - judgements.keys()
+    return documents, set(judgements)
+
+
+def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
+    """The papers whose title can be searched for; count the others. `corpus.titles_alone` lets abstracts be missing."""
+    words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
+    times = Counter(text for both in words.values() for text in set(both))
+    found = []
+    counts = dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
+    for paper, (title, abstract) in words.items():
+        if not (title and abstract):
+            counts[WORDLESS] += 1
+        elif f" {title} " in f" {abstract} ":
+            counts[REPEATED] += 1
+        elif times[title] > 1 or times[abstract] > 1:
+            counts[SHARED] += 1
+        else:
+            found.append(paper)
+    omitted |= counts
+    return found
+
+
+def _words(text: str | None) -> str:
+    """A text without what is no letter or digit, so that spelling alike in two places counts as one."""
+    return NOT_A_WORD.sub(" ", (text or "").casefold()).strip()

@@ -1,26 +1,31 @@
-"""The benchmarks that others made: which reader takes the files of which layout."""
+"""The benchmarks that others made: which reader takes the files of which layout.
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+Encoders may read venue, authors and year of documents. Papers of our own corpus have them in the table `papers`; what
+the files of other benchmarks lack, as those of SciDocs do, is taken from the papers that its documents are.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import typer
+from numpy.typing import NDArray
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
 from cocite.config.plugins import check_choice
 from cocite.core.options import Omissions, Output
-from cocite.evaluation.asked import KindName, Metrics, Tables, TaskNames
-from cocite.evaluation.preparation.beir import read_beir
-from cocite.evaluation.preparation.builder import Builder
-from cocite.evaluation.preparation.csfcube import read_csfcube
-from cocite.evaluation.preparation.doris_mae import read_doris_mae
-from cocite.evaluation.preparation.fields import Fields, add_fields_of_papers, fields_of_papers, write_fields
-from cocite.evaluation.preparation.litsearch import read_litsearch
-from cocite.evaluation.preparation.mdcr import read_mdcr
+from cocite.core.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
+from cocite.core.tables.files import read_table, scan_table
+from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
+from cocite.evaluation.preparation.builder import Builder, Fields
+from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
 from cocite.evaluation.preparation.scirepeval import read_scirepeval
+from cocite.evaluation.preparation.searches import read_beir, read_litsearch
 
 READERS: Mapping[str, Callable[..., Builder]] = {
     "scirepeval": read_scirepeval,
@@ -51,8 +56,7 @@ def prepare_folder(
     where no document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
-    declared = [replace(task, metrics=tuple(names(metrics)) or task.metrics) for task in BENCHMARKS[kind]]
-    builder = READERS[LAYOUTS[kind]](folder, declared, names(tasks))
+    builder = READERS[LAYOUTS[kind]](folder, with_metrics(BENCHMARKS[kind], metrics), names(tasks))
     builder.check_texts(dict.fromkeys(builder.benchmark.tasks, folder))
     builder.write(tables=tables, omissions=omissions)
 
@@ -75,14 +79,40 @@ def describe_documents(
 ) -> None:
     """Look up venue, authors and year of the documents of a benchmark, for encoders that read them."""
     check_choice(kind, KINDS, "--kind")
-    if KINDS[kind].made_by is not None and papers is not None:
-        write_fields(output, fields_of_papers(documents, papers))
-        return
     fields: dict[str, Fields] = {}
-    if folder is not None:
-        builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), keeps_fields=True)
-        fields = builder.texts.named_fields()
-        fields |= {name: fields[original] for name, original in builder.further_names.items() if original in fields}
-    if papers is not None:
-        fields = add_fields_of_papers(fields, documents, papers, document_papers)
-    write_fields(output, fields.items())
+    if KINDS[kind].made_by is not None and papers is not None:
+        held_out = read_table(documents, "documents", ["document"])["document"].to_pylist()
+        ids = np.array([int(name) for name in held_out if name.isdecimal()], dtype=np.int64)
+        fields = {str(paper): found for paper, found in _fields_of_papers(papers, ids)}
+    else:
+        if folder is not None:
+            builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), keeps_fields=True)
+            fields = builder.fields()
+        if papers is not None:
+            fields = _completed(fields, documents, papers, document_papers)
+    write_rows(output, "document_fields", ((name, *values) for name, values in fields.items()))
+
+
+def _completed(
+    fields: Mapping[str, Fields], documents: Path, papers: Path, document_papers: Path | None
+) -> dict[str, Fields]:
+    """The fields of documents by their names, with what is unknown taken from the papers that they are."""
+    names = names_of_papers(documents)
+    ids = papers_of_documents(document_papers)(names)
+    known = dict(_fields_of_papers(papers, np.unique(ids[ids != NO_PAPER])))
+    found = dict(fields)
+    for name, paper in zip(names.to_pylist(), ids.tolist(), strict=True):
+        if paper in known:
+            (venue, authors, year), of_paper = found.get(name, (None, None, None)), known[paper]
+            found[name] = venue or of_paper[0], authors or of_paper[1], year or of_paper[2]
+    return {name: each for name, each in found.items() if any(each)}
+
+
+def _fields_of_papers(papers: Path, ids: NDArray[np.int64]) -> Iterator[tuple[int, Fields]]:
+    """The papers with these ids in the folder `papers`, with their fields."""
+    table = scan_table(papers, "papers")
+    columns = [name for name in ("corpusid", "venue", "authors", "year") if name in table.schema.names]
+    chosen = {"columns": columns, "filter": pc.field("corpusid").isin(pa.array(ids))}
+    for batch in table.to_batches(**chosen, batch_readahead=1, fragment_readahead=1):
+        for row in batch.to_pylist():
+            yield row["corpusid"], (row["venue"], row.get("authors"), row["year"])

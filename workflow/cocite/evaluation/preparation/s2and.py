@@ -53,13 +53,11 @@ def _file(folder: Path, task: Task, table: str) -> Path:
 
 
 def _read_authors(path: Path, task: Task, builder: Builder) -> dict[str, str]:
-    """The author of each signature."""
     authors: dict[str, str] = {}
+    again = f"task {task.name}: signature of a second author (the first counts)"
     for author, row in read_objects(path):
         for signature in row.identifiers("signature_ids"):
-            builder.omitted[f"task {task.name}: signature of a second author (the first counts)"] += (
-                signature in authors
-            )
+            builder.omitted[again] += signature in authors
             authors.setdefault(signature, author)
     return authors
 
@@ -67,7 +65,6 @@ def _read_authors(path: Path, task: Task, builder: Builder) -> dict[str, str]:
 def _read_signatures(
     path: Path, task: Task, authors: dict[str, str], references: References, builder: Builder
 ) -> dict[str, tuple[str, str]]:
-    """Document and block of the signatures whose author is known."""
     found = {}
     for signature, row in read_objects(path):
         builder.omitted[f"task {task.name}: signature without an author"] += signature not in authors

@@ -6,17 +6,28 @@
     recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked paper, papers in the order shown
 
 A recommendation is measured as published: a click at a place that is often looked at says less than one further down,
-so each counts by the inverse of its place's propensity.
+so each counts by the inverse of its place's propensity. Its ranker has ten features of a query and a candidate
+(sections 3.4 and 4); the released code defines nine of them by the metadata of both papers, and the tenth is the cosine
+of their embeddings, which is known only when a model is scored.
 """
 
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
 from cocite.core.progress import progress
-from cocite.core.rows import read_objects
+from cocite.core.rows import Row, read_members, read_objects
+from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.clicks import Paper, paper_of, read_clicks
 from cocite.evaluation.preparation.files import present_tasks, read_delimited, relevance
 
 RECOMMENDATION = "recomm"
@@ -32,6 +43,25 @@ FOLDERS = {
 """The folder of each task."""
 METADATA = {"mag": "mag_mesh", "mesh": "mag_mesh", RECOMMENDATION: "recomm"}
 """The file with the texts of a task; the other tasks share view_cite_read."""
+SPLITS = ("train", "test")
+AGAIN = "again"
+"""The beginning of the name of a query that has been clicked for before; how often follows."""
+NOW, SPAN = 2020, 20
+"""The age of a paper is counted in spans of 20 years before 2020, as released."""
+TOKENS = re.compile(r"\w+|[^\w\s]")
+
+Ids = NDArray[np.uint64]
+
+
+class Paper(NamedTuple):
+    """What the ranker knows of a paper: digests of the ids that its metadata list, the words of its title, its year."""
+
+    digest: np.uint64
+    authors: Ids
+    references: Ids
+    cited_by: Ids
+    title: frozenset[str]
+    year: float | None
 
 
 def read_scidocs(
@@ -54,7 +84,7 @@ def read_scidocs(
         at = folder / FOLDERS[task.name]
         with builder.documents_of(task) as references:
             if task.name == RECOMMENDATION:
-                read_clicks(at, task, papers, references, builder)
+                _read_clicks(at, task, papers, references, builder)
             elif task.is_supervised:
                 _read_labels(at, task, references, builder)
             else:
@@ -77,3 +107,106 @@ def _read_judgements(folder: Path, task: Task, references: References, builder: 
         query = references.find(place, _metadata(task), query_id)
         candidate = references.find(place, _metadata(task), candidate_id)
         builder.judge(task, query, candidate, relevance(score, place))
+
+
+def _read_clicks(
+    folder: Path, task: Task, papers: Mapping[str, Paper], references: References, builder: Builder
+) -> None:
+    """Add the clicks to train a ranker on, and those to measure it on.
+
+    Each click is measured by itself, so each further click of a query needs a name of its own.
+    """
+    benchmark = builder.benchmark
+    judgements = benchmark.judgements.setdefault(task.name, {})
+    weights = benchmark.weights.setdefault(task.name, {})
+    clicks = benchmark.clicks.setdefault(task.name, [])
+    propensities = _read_propensities(folder / "propensity_scores.json")
+    for split in SPLITS:
+        number = Counter[str]()
+        for place, query_id, clicked_id, shown in _read_shown(folder / f"{split}.csv", len(propensities)):
+            query = references.find(place, task.name, query_id)
+            found = {identifier: references.find(place, task.name, identifier) for identifier in shown}
+            if query is None or found[clicked_id] is None:
+                builder.omitted[f"task {task.name}: click whose query or clicked paper has no text"] += 1
+                continue
+            number[query] += 1
+            name = query if number[query] == 1 else f"{AGAIN}{number[query]}:{query}"
+            first = {identifier: shown.index(identifier) + 1 for identifier in shown}
+            there = [(at, identifier) for identifier, at in first.items() if found[identifier] is not None]
+            clicks += [
+                Click(split, name, at, query, str(found[i]), i == clicked_id, features(papers[query_id], papers[i]))
+                for at, i in there
+            ]
+            if split == "test":
+                if number[query] > 1:
+                    builder.further_names[name] = query
+                judgements[name] = {str(found[i]): int(i == clicked_id) for _, i in there}
+                weights[name] = 1 / propensities[shown.index(clicked_id)]
+
+
+def _read_shown(path: Path, places: int) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Place in the file, query, clicked paper and papers that were shown, of each click."""
+    for place, (query, clicked, listed) in read_delimited(path, 3, ",", header=True):
+        shown = [identifier.strip() for identifier in listed.split(",")]
+        if clicked not in shown[:places]:
+            raise InputError(
+                f"{place}: {clicked!r}, which was clicked, is not among the papers that were shown, or at a place "
+                f"beyond the {places} of propensity_scores.json."
+            )
+        yield place, query, clicked, shown
+
+
+def _read_propensities(path: Path) -> list[float]:
+    members: dict[str, Any] = dict(read_members(path))
+    scores = members.get("scores")
+    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
+        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
+    return [float(propensity) for propensity in scores]
+
+
+def paper_of(identifier: str, row: Row) -> Paper:
+    """What a row of paper_metadata_recomm.json holds; lists and a year that are lacking count as empty and unknown."""
+    year = row.values.get("year")
+    return Paper(
+        digest=_digests([identifier])[0],
+        authors=_digests(row.values.get("authors")),
+        references=_digests(row.values.get("references")),
+        cited_by=_digests(row.values.get("cited_by")),
+        title=frozenset(TOKENS.findall(row.text("title") or "")),
+        year=float(year) if isinstance(year, int | float) else None,
+    )
+
+
+def _digests(values: Any) -> Ids:
+    listed = values if isinstance(values, list) else []
+    digests = [int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest()) for value in listed]
+    return np.unique(np.array(digests, dtype=np.uint64))
+
+
+def features(query: Paper, candidate: Paper) -> list[float]:
+    """The nine features of a candidate that need no embedding, as the released code of SciDocs defines them.
+
+    Jaccard similarities of authors, titles, citing papers and references; whether the candidate cites the query, and
+    the other way round; the candidate's age, and the difference to the query's, in [−1, 1]; log(1 + citations) / 10.
+    """
+    age = None if candidate.year is None else (NOW - candidate.year) / SPAN
+    newer = None if query.year is None or candidate.year is None else (query.year - candidate.year) / SPAN
+    return [
+        _jaccard(query.authors, candidate.authors),
+        len(query.title & candidate.title) / max(1, len(query.title | candidate.title)),
+        _jaccard(query.cited_by, candidate.cited_by),
+        _jaccard(query.references, candidate.references),
+        _cites(candidate, query),
+        _cites(query, candidate),
+        *(0.0 if years is None else max(-1.0, min(1.0, years)) for years in (age, newer)),
+        math.log(len(candidate.cited_by) + 1) / 10,
+    ]
+
+
+def _jaccard(one: Ids, other: Ids) -> float:
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / max(1, len(one) + len(other) - shared)
+
+
+def _cites(one: Paper, other: Paper) -> float:
+    return float(other.digest in one.references or one.digest in other.cited_by)

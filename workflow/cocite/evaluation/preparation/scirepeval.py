@@ -21,8 +21,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.rows import Row
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import present_tasks
-from cocite.evaluation.preparation.splits import read_split
+from cocite.evaluation.preparation.files import present_tasks, read_split
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
@@ -64,7 +63,6 @@ def read_scirepeval(
 
 
 def _add_texts(task: Task, row: Row, texts: Texts) -> None:
-    """Take in one row of a config: a document, or a query and its candidates."""
     query = row.values.get("query")
     if query is None:
         texts.add_paper(task.texts_folder, row.identifier("doc_id"), row, _more(row, task))
@@ -83,7 +81,6 @@ def _more(row: Row, task: Task) -> tuple[str, ...]:
 
 
 def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None:
-    """Take in what tasks ask, and the papers of the reviewers who are judged."""
     of_reviewers = []
     for task in present:
         with builder.documents_of(task) as references:

@@ -1,18 +1,52 @@
-"""A cluster with Slurm: whether it answers, what it remembers of jobs, and whether the profile fits what it grants."""
+"""What jobs ask for, and a cluster with Slurm: whether it answers, what it remembers, and whether it grants that.
+
+The least that jobs ask for is read from the rules and, for trainings, from the configuration. Most requests grow with
+the size of the input, which is not known before a run; their constant part is a number in the rule.
+"""
 
 import math
 import re
 import shutil
 import subprocess
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from cocite.tools.doctor import TIMEOUT, Finding
-from cocite.tools.doctor.asked import Request, asked
+from cocite.tools.doctor import TIMEOUT, Configuration, Finding
 
+RULES = Path(__file__).parents[4] / "rules"
+RULE = re.compile(
+    r"^ *(?:rule (?P<rule>\w+)|use rule (?P<base>\w+) as (?P<use>\w+) with):\n(?P<body>.*?)(?=^ *(?:use )?rule |\Z)",
+    flags=re.MULTILINE | re.DOTALL,
+)
+NUMBERS = {
+    "memory_mb": re.compile(r"mem_mb=megabytes\((\d+)(?: if plan\.with_gpu else (\d+))?"),
+    "minutes": re.compile(r"runtime=(?:minutes\()?(\d+)"),
+    "threads": re.compile(r"threads: (\d+)(?: if plan\.with_gpu else (\d+))?"),
+}
+
+Request = dict[str, float]
+"""What a job asks for, or a partition grants: `memory_mb`, `minutes` and `threads`."""
+USUAL: Request = {"memory_mb": 0, "minutes": 0, "threads": 1}
+"""The request of a rule that states no number."""
+
+UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
+    "fetch_triplets": lambda config: config["queries"]["from"] != "triplets",
+    "fetch_benchmark": lambda config: not any("hub" in entry for entry in config["benchmarks"].values()),
+    "download_shards": lambda config: config["corpus"]["source"] in ("directory", "table"),
+    "ingest": lambda config: config["corpus"]["source"] in ("openalex", "table"),
+    "ingest_tables": lambda config: config["corpus"]["source"] != "table",
+    "ingest_works": lambda config: config["corpus"]["source"] != "openalex",
+    "reuse_works": lambda config: config["corpus"]["source"] != "openalex" or "base" not in config["corpus"],
+    "list_names": lambda config: config["corpus"].get("ids") != "string",
+    "number_ids": lambda config: config["corpus"].get("ids") != "string",
+    "number_names": lambda config: config["corpus"].get("ids") != "string",
+    "train_encoder": lambda config: not config["models"],
+    "embed_documents": lambda config: not config["encoders"],
+}
+"""Rules with large requests → whether they have no job with a configuration."""
 PLACEHOLDERS = ("your-partition", "your-account", "your-gpu-partition")
 """The names in the delivered profile that a site has to replace."""
 LONGEST_INTERVAL = 180
@@ -26,24 +60,48 @@ WORDS = {"minutes": ("runtime", "minutes"), "memory_mb": ("mem_mb", "MB of memor
 """Kind of resource → its key in a profile, and its unit in words."""
 
 
-def examine_cluster(profile: Path, config: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+def rule_files() -> list[Path]:
+    """The files that hold the rules: one for each stage, and those in the folder of a stage that has many."""
+    return sorted(file for file in RULES.rglob("*.smk") if file.parent.name != "common")
+
+
+def least_requests(config: Configuration) -> dict[str, Request]:
+    """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone.
+
+    Rules that have no job with the configuration are left out.
+    """
+    text = "".join(path.read_text(encoding="utf-8") for path in rule_files())
+    found: dict[str, Request] = {}
+    for match in RULE.finditer(text):
+        rule, base, use = match.group("rule", "base", "use")
+        if not any(UNUSED[name](config) for name in (rule, base, use) if name in UNUSED):
+            stated = {name: pattern.search(match["body"]) for name, pattern in NUMBERS.items()}
+            # There may be a second number, for machines without a GPU.
+            numbers = {
+                name: int(each[1 if config["gpu"] else each.lastindex or 1]) for name, each in stated.items() if each
+            }
+            found[rule or use] = (found[base] if base else USUAL) | numbers
+    for entry in config["models"].values():
+        largest = found["train_encoder"]
+        for name in NUMBERS.keys() & entry.keys():
+            largest[name] = max(largest[name], entry[name])
+    return found
+
+
+def examine_cluster(profile: Path, config: Configuration | None = None) -> Iterator[Finding]:
     """The findings on Slurm and on its profile; with a configuration, also on what its jobs ask for."""
     partitions = yield from slurm()
     if partitions:
         yield from memory_of_jobs()
     written = yield from site(profile, partitions)
-    if partitions and written and config:
-        yield from grants(written, config)
-
-
-def grants(profile: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether partitions grant what the rules ask for."""
+    if not (partitions and written and config):
+        return
     try:
         answered = _ask("sinfo", "--noheader", "--Node", f"--format={FORMAT}")
     except (subprocess.SubprocessError, OSError):
         yield Finding("warning", "sinfo does not say what partitions grant", "ask the cluster's administrators")
         return
-    yield from compare(read_limits(answered), asked(config), profile)
+    yield from compare(read_limits(answered), least_requests(config), written)
 
 
 def slurm() -> Generator[Finding, None, list[str]]:
@@ -88,7 +146,8 @@ def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mappi
         return {}
     try:
         written = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-        settings = list(_resources(written))
+        of_rules = (written.get("set-resources") or {}).values()
+        settings = [_as_mapping(resources) for resources in (written.get("default-resources"), *of_rules)]
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError):
         yield Finding("failed", f"{file} is not a profile", "compare it with profiles/slurm/config.yaml")
         return {}
@@ -103,11 +162,6 @@ def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mappi
             else:
                 yield Finding("ok", f"{file}: {entry} {name}")
     return dict(written)
-
-
-def _resources(written: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The resources of a profile: of all rules, then of each."""
-    yield from map(_as_mapping, (written.get("default-resources"), *(written.get("set-resources") or {}).values()))
 
 
 def _ask(*command: str) -> str:
@@ -137,20 +191,19 @@ def in_minutes(time: str) -> float:
 
 
 def compare(
-    limits: Mapping[str, Request], asked: Mapping[str, Request], profile: Mapping[str, Any]
+    limits: Mapping[str, Request], requests: Mapping[str, Request], profile: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """The findings on each partition that the profile sends jobs to."""
     of_partition: dict[str, dict[str, Request]] = {}
     of_all = _as_mapping(profile.get("default-resources"))
-    for rule, request in asked.items():
+    for rule, request in requests.items():
         own = _as_mapping((profile.get("set-resources") or {}).get(rule))
         partition = str(own.get("slurm_partition", of_all.get("slurm_partition", "")))
         written = {**own, "threads": (profile.get("set-threads") or {}).get(rule)}
         overridden = {kind: int(written[key]) for kind, (key, _) in WORDS.items() if str(written.get(key)).isdigit()}
         of_partition.setdefault(partition, {})[rule] = request | overridden
-    for partition, jobs in of_partition.items():
-        if partition in limits:
-            yield from _partition(partition, limits[partition], jobs)
+    for name in of_partition.keys() & limits.keys():
+        yield from _partition(name, limits[name], of_partition[name])
 
 
 def _partition(name: str, limits: Request, jobs: Mapping[str, Request]) -> Iterator[Finding]:

@@ -1,19 +1,130 @@
-"""The machine that the doctor runs on: Python, libraries, GPU, memory."""
+"""The configuration, and the place that it is to run in: folders, source of the corpus, libraries, GPU, memory."""
 
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from cocite.tools.doctor import Finding
-from cocite.tools.doctor.asked import asked
+import psutil
+import requests
 
+from cocite.config.configuration import resolve_or_explain, results_folder
+from cocite.config.corpus import Corpus
+from cocite.config.folders import folders_of, nearest, obstacle
+from cocite.config.settings import entry_of
+from cocite.config.source import Source
+from cocite.config.yaml_files import written_configuration
+from cocite.core.errors import InputError
+from cocite.core.usage import byte_size
+from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
+from cocite.corpus.release.plan import KEYS, plan_corpus
+from cocite.tools.doctor import TIMEOUT, Configuration, Finding
+from cocite.tools.doctor.cluster import least_requests
+
+LITTLE_ROOM = 10**9
+"""Bytes of free space that logs alone may soon fill."""
 LOCK = Path(__file__).parents[4] / "envs" / "lock.txt"
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux states the memory limit of a container, bytes."""
+
+
+def examine_configuration(
+    configfile: Path,
+) -> Generator[Finding, None, tuple[Configuration | None, Configuration | None]]:
+    """The findings on a configuration.
+
+    Returns the resolved configuration and the part of it that the corpus depends on; None for what is wrong.
+    """
+    try:
+        written = written_configuration(configfile)
+    except InputError as error:
+        yield Finding("failed", str(error).rstrip("."))
+        return None, None
+    config, faults = resolve_or_explain(written)
+    if not faults:
+        yield Finding("ok", f"{configfile} can be run")
+        return config, config
+    for fault in faults:
+        yield Finding("failed", fault.rstrip("."), f"correct it in {configfile}")
+    corpus, of_corpus = resolve_or_explain({key: entry for key, entry in written.items() if key in KEYS})
+    return None, None if of_corpus else corpus
+
+
+def examine_places(config: Configuration) -> Iterator[Finding]:
+    """The findings on the folders of results, logs and benchmarks, and on the working folder."""
+    folders = {**{f"pathvars.{name}": folder for name, folder in folders_of(config).items()}, "here": Path()}
+    for key, folder in folders.items():
+        where = f"the working folder {folder.absolute()}" if key == "here" else f"{key}, {folder}"
+        reason = obstacle(folder)
+        if reason:
+            yield Finding(
+                "failed", f"{where}: nothing can be written there ({reason})", "change that, or name another folder"
+            )
+            continue
+        free = shutil.disk_usage(nearest(folder)).free
+        if free < LITTLE_ROOM:
+            yield Finding("warning", f"{where}: {byte_size(free)} free", "make room, or name a folder on another disk")
+        else:
+            yield Finding("ok", f"{where}: writable, {byte_size(free)} free")
+
+
+def examine_source(config: Configuration) -> Iterator[Finding]:
+    """The findings on the machine that the release comes from, the key that it may ask for, and the disk."""
+    answered = key(config)
+    yield answered
+    if answered.verdict == "ok":
+        yield disk(config)
+
+
+def key(config: Configuration) -> Finding:
+    """Whether the machine that the release comes from answers, and accepts the key where it asks for one."""
+    source: Source = entry_of(config["corpus"], Corpus)
+    url = source.first_asked(config["release"])
+    if url is None:
+        return Finding("ok", f"the source {source.source} needs no key")
+    if source.needs_key and not has_key():
+        to_do = f"run `export {KEY_VARIABLE}=…`; keys are given at https://www.semanticscholar.org/product/api"
+        return Finding("failed", f"{KEY_VARIABLE} is not set", to_do)
+    headers = {KEY_HEADER: os.environ[KEY_VARIABLE].strip()} if source.needs_key else {}
+    where = source.origin(results_folder(config))
+    try:
+        status = requests.get(
+            url, headers=headers, timeout=TIMEOUT, allow_redirects=not source.needs_key, stream=True
+        ).status_code
+    except (requests.RequestException, ValueError) as error:
+        return Finding("failed", f"{where} cannot be reached ({type(error).__name__})", "check the network")
+    return _of_status(status, where, config["release"], needs_key=source.needs_key)
+
+
+def _of_status(status: int, where: str, release: str, *, needs_key: bool) -> Finding:
+    """What an answer with this status means."""
+    answers = {
+        200: Finding("ok", f"{where} accepts the key"),
+        401: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again"),
+        403: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again, or ask for a new one"),
+        404: Finding("failed", f"{where} has no release {release}", "check `release` and `corpus.api`"),
+    }
+    if not needs_key:
+        url = "check `corpus.url` and `corpus.format`, or leave out the former"
+        answers = {
+            200: Finding("ok", f"{where} answers, and needs no key"),
+            404: Finding("failed", f"{where} has no manifest", url),
+        }
+    return answers.get(status, Finding("warning", f"{where} answers with status {status}", "try again later"))
+
+
+def disk(config: Configuration) -> Finding:
+    """Whether the disk of the results has room for the corpus, as `cocite corpus plan` estimates it."""
+    try:
+        plan = plan_corpus(config)
+    except InputError as error:
+        return Finding("failed", "the corpus cannot be planned", str(error))
+    need = max(plan.at_peak - plan.there, 0)
+    what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
+    return Finding("ok", what) if plan.free >= need else Finding("failed", what, "put pathvars.results on another disk")
 
 
 def examine_machine(*, gpu_wanted: bool, on_cluster: bool) -> Iterator[Finding]:
@@ -36,9 +147,8 @@ def libraries(lock: str) -> Iterator[Finding]:
     needed = (line for line in metadata.requires("cocite") or () if "extra ==" not in line)
     names = [re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in needed]
     found = {name: _version(name) for name in names if name in locked}
-    missing = [name for name, version in found.items() if version is None]
-    versions = {name: version for name, version in found.items() if version}
-    others = [f"{name} {it}" for name, it in versions.items() if it.partition("+")[0] != locked[name]]
+    missing = [name for name, version in found.items() if not version]
+    others = [f"{name} {it}" for name, it in found.items() if it and it.partition("+")[0] != locked[name]]
     if missing:
         yield Finding("failed", f"libraries missing: {', '.join(missing)}", "`make run` installs them")
     if others:
@@ -69,9 +179,9 @@ def faiss() -> Finding:
     return Finding("ok", f"FAISS {library.__version__} for {device}")
 
 
-def memory(config: Mapping[str, Any] | None, granted: int) -> Finding:
+def memory(config: Configuration | None, granted: int) -> Finding:
     """Whether this machine has the memory that all jobs together may take, and that the largest asks for; both MB."""
-    requests = {rule: request["memory_mb"] for rule, request in (asked(config) if config else {}).items()}
+    requests = {rule: request["memory_mb"] for rule, request in (least_requests(config) if config else {}).items()}
     rule, most = max(requests.items(), key=lambda request: request[1], default=("", 0))
     total, free = total_memory(), available_memory()
     if most > total:
@@ -94,25 +204,18 @@ def memory(config: Mapping[str, Any] | None, granted: int) -> Finding:
 
 def total_memory() -> int:
     """Memory of this machine, or of its container or session, MB."""
-    limits = [int(text) for path in LIMITS if (text := _text(path)).isdigit()]
-    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *limits]) // 10**6
+    limits = [int(text) for path in LIMITS if path.is_file() and (text := path.read_text().strip()).isdigit()]
+    return min([psutil.virtual_memory().total, *limits]) // 10**6
 
 
 def available_memory() -> int:
     """Memory that programs can still allocate, MB."""
-    found = re.search(r"^MemAvailable: +(\d+) kB", _text(Path("/proc/meminfo")), flags=re.MULTILINE)
-    return min(total_memory(), int(found[1]) * 1024 // 10**6) if found else total_memory()
+    return min(total_memory(), psutil.virtual_memory().available // 10**6)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _version(name: str) -> str | None:
+def _version(name: str) -> str:
+    """The version of a library; empty if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return None
+        return ""

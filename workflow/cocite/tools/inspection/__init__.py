@@ -33,16 +33,16 @@ def show(
 ) -> None:
     """List the tables that a run has made so far, or show one, or what it holds of a paper."""
     from cocite.tools.inspection.answers import print_answer
-    from cocite.tools.inspection.opening import checking_command, open_results, results_of
-    from cocite.tools.inspection.papers import corpus_id, rows_about
-    from cocite.tools.inspection.tables import (
+    from cocite.tools.inspection.contents import (
         columns_of,
+        corpus_id,
         first_rows,
         for_people,
         list_tables,
         named_table,
-        viewed_tables,
+        rows_about,
     )
+    from cocite.tools.inspection.opening import checking_command, open_results, results_of, viewed_tables
 
     if table is None and (paper, of) != (None, None):
         raise InputError("Name a table for --paper or --of; `cocite show` lists all there are.")

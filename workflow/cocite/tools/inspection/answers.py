@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cocite.core.words import OBEYED, printable
+from cocite.core.errors import OBEYED, printable
 from cocite.tools.inspection import Form
 
 if TYPE_CHECKING:
@@ -71,42 +71,30 @@ def _cell(value: Any) -> Any:
 
 
 def _print_text(answer: Answer) -> None:
+    """Print a table, or a record of each row if the columns are too many for one."""
     kept = [place for place in range(len(answer.columns)) if any(row[place] is not None for row in answer.rows)]
     columns = [answer.columns[place] for place in kept]
-    rows = [[row[place] for place in kept] for row in answer.rows]
+    rows = [[as_text(row[place]) for place in kept] for row in answer.rows]
     console = Console(width=shutil.get_terminal_size((WIDTH, 0)).columns, highlight=False)
     console.print(Text(printable(answer.heading), style="bold"))
-    if _least_width(columns, rows) <= console.width:
-        console.print(_table(columns, rows, answer.shown))
-    else:
+    widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
+    if sum(min(width, NARROWEST) + 2 for width in widths) > console.width:
         for row in rows:
-            console.print(_record(columns, row))
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], shown: int) -> Table:
+            record = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+            record.add_column(style="dim", no_wrap=True)
+            record.add_column()
+            for name, text in zip(columns, row, strict=True):
+                record.add_row(name, Text(text))
+            record.add_row()
+            console.print(record)
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, name in enumerate(columns):
-        numeric = all(isinstance(row[place], int | float | None) for row in rows)
+    for place, name in zip(kept, columns, strict=True):
+        numeric = all(isinstance(row[place], int | float | None) for row in answer.rows)
         table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
     for row in rows:
-        table.add_row(*(Text(_shortened(as_text(value), shown)) for value in row))
-    return table
-
-
-def _record(columns: Sequence[str], row: Sequence[Any]) -> Table:
-    """One row as lines of a column's name and its value."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for name, value in zip(columns, row, strict=True):
-        table.add_row(name, Text(as_text(value)))
-    table.add_row()
-    return table
-
-
-def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-    longest = (max(len(name), *(len(as_text(row[place])) for row in rows), 0) for place, name in enumerate(columns))
-    return sum(min(width, NARROWEST) + 2 for width in longest)
+        table.add_row(*(Text(text if len(text) <= answer.shown else text[: answer.shown - 1] + "…") for text in row))
+    console.print(table)
 
 
 def as_text(value: Any) -> str:
@@ -121,7 +109,3 @@ def as_text(value: Any) -> str:
         shown = value[:NUMBERS] if value and isinstance(value[0], float) else value
         return ", ".join(map(as_text, shown)) + (f", … ({len(value)})" if len(shown) < len(value) else "")
     return printable(str(value))
-
-
-def _shortened(text: str, shown: int) -> str:
-    return text if len(text) <= shown else text[: shown - 1] + "…"

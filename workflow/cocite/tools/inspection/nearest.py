@@ -18,14 +18,14 @@ from pyarrow.parquet import read_schema
 
 from cocite.config.remaking import remaking_command
 from cocite.config.runs import model_of
-from cocite.config.stale import configuration_of, is_configured
+from cocite.config.stale import configuration_of, configured_in
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.tools.inspection.answers import Answer, fetched
-from cocite.tools.inspection.papers import NO_RECORD, corpus_id, known_as
+from cocite.tools.inspection.contents import NO_RECORD, corpus_id, known_as
 
 UNTRAINED = "untrained_"
 SEED = re.compile(r"seed-(\d+)")
@@ -42,7 +42,7 @@ class Model:
     made: float
     """When it was trained, in seconds since 1970."""
     vectors: list[Path]
-    """The buckets of the table paper_embeddings; empty where they are not all there."""
+    """The buckets of the table paper_embeddings; empty unless each bucket of papers has one newer than the model."""
 
 
 def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
@@ -74,7 +74,7 @@ def _is_trained(model: Model) -> bool:
     return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name
 
 
-def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Model:
+def find_model(results: Path, name: str | None, option: str = "--model") -> Model:
     """The model of this name, or model/seed; without a name the first model. One with vectors comes first.
 
     Raises `InputError` that lists the choices where no model has this name.
@@ -83,7 +83,7 @@ def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Mo
     if not named:
         choices = " or ".join(f"{model.name}/{model.seed}" for model in models_of(results))
         raise InputError(
-            f"There is no model {name!r}; {asked_by} can be {choices}."
+            f"There is no model {name!r}; {option} can be {choices}."
             if choices
             else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
         )
@@ -97,25 +97,21 @@ def _named(results: Path, name: str | None) -> list[Model]:
 
 def models_of(results: Path) -> list[Model]:
     """All models of the configuration, the trained ones first, by name and seed."""
-    config = configuration_of(results)
+    configured = configured_in(configuration_of(results))
     vectors = files_by_place(results, TABLES["paper_embeddings"])
-    papers = list(path_of(results, "papers").glob("*.parquet"))
+    papers = {path.name for path in path_of(results, "papers").glob("*.parquet")}
     found = []
     for modules in sorted(results.glob("encoder/*/seed-*/model/modules.json")):
         folder = modules.parent
         name, seed = folder.parent.parent.name, SEED.fullmatch(folder.parent.name)
-        if seed and (config is None or is_configured({"model": name, "seed": seed[1]}, config)):
-            made = vectors.get((("model", name), ("seed", seed[1])), [])
+        if seed and configured({"model": name, "seed": seed[1]}):
             trained = modules.stat().st_mtime
-            current = _all_of(papers, made, trained)
-            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=current))
+            made = vectors.get((("model", name), ("seed", seed[1])), [])
+            current = [path for path in made if path.stat().st_mtime >= trained]
+            is_whole = bool(papers) and {path.name for path in current} == papers
+            vectors_now = current if is_whole else []
+            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=vectors_now))
     return sorted(found, key=lambda model: (model.name.startswith(UNTRAINED), model.name, model.seed))
-
-
-def _all_of(papers: list[Path], vectors: list[Path], trained: float) -> list[Path]:
-    """The files of vectors, if every bucket of papers has one that is newer than the model; none otherwise."""
-    current = [path for path in vectors if path.stat().st_mtime >= trained]
-    return current if papers and {path.name for path in current} == {path.name for path in papers} else []
 
 
 def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
@@ -181,8 +177,7 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
         raise InputError(
             f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
         )
-    vector: list[float] = found[0][0]
-    return vector
+    return list(found[0][0])
 
 
 def text_embedder(model: Model) -> Callable[[str], list[float]]:
@@ -190,9 +185,10 @@ def text_embedder(model: Model) -> Callable[[str], list[float]]:
     from cocite.config.tasks import ADAPTERS
     from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.sentence_wise import embed_texts
+    from cocite.encoder.papers import embed_texts
 
-    encoder = open_encoder(model.folder, dimension=_dimension(model))
+    # The vectors of the papers may have been cut.
+    encoder = open_encoder(model.folder, dimension=read_schema(model.vectors[0]).field("vector").type.list_size)
     present = adapters_in(model.folder)
     adapter = next((name for name in ADAPTERS["search"] if name in present), None)
     if adapter is not None:
@@ -203,9 +199,3 @@ def text_embedder(model: Model) -> Callable[[str], list[float]]:
         return vector
 
     return embed
-
-
-def _dimension(model: Model) -> int:
-    """Length of the vectors of the papers, which may have been cut."""
-    length: int = read_schema(model.vectors[0]).field("vector").type.list_size
-    return length

@@ -1,13 +1,13 @@
 """The tables that a folder of results holds now, opened for reading.
 
-The views lie in memory, over the files that exist in the named folder, whether its run is finished or not. They do not
+The views are in memory, over the files that exist in the named folder, whether its run is finished or not. They do not
 depend on its `cocite.duckdb`.
 """
 
 import os
 import shlex
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -22,8 +22,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table
 from cocite.core.tables.files import checked_files
-from cocite.core.tables.places import files_by_place
-from cocite.core.tables.sql import as_text, rows_of
+from cocite.core.tables.places import Place, as_text, files_by_place, rows_of
 
 MEMORY = "2GB"
 
@@ -55,15 +54,24 @@ def open_results(results: Path, tables: Collection[str] | None = None) -> Iterat
     A file that cannot be read is left out and named on standard error. There is always a view `papers`, which is empty
     where the corpus has none yet. Raises `InputError` where reading fails later.
     """
+    configured = configured_in(configuration_of(results))
     with (
         tempfile.TemporaryDirectory(prefix="cocite-") as spill,
         duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database,
     ):
-        _make_views(database, results, [TABLES[name] for name in TABLES if tables is None or name in tables])
+        for table in TABLES.values():
+            if tables is None or table.name in tables:
+                _make_view(database, table, files_by_place(results, table, configured))
         try:
             yield database
         except duckdb.Error as error:
             raise changed_files(results, error) from error
+
+
+def viewed_tables(db: duckdb.DuckDBPyConnection) -> list[str]:
+    """The names of the tables that have a view, in the order of the stages."""
+    views = db.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
+    return [name for name in TABLES if (name,) in views]
 
 
 def changed_files(results: Path, error: duckdb.Error) -> InputError:
@@ -74,24 +82,20 @@ def changed_files(results: Path, error: duckdb.Error) -> InputError:
     )
 
 
-def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iterable[Table]) -> None:
-    configured = configured_in(configuration_of(results))
-    for table in tables:
-        made = False
-        try:
-            places = files_by_place(results, table, configured).items()
-            rows = {place: kept for place, paths in places if (kept := _readable(paths, table.name))}
-            if rows:
-                database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
-                made = True
-        except (InputError, duckdb.Error) as error:
-            report(left_out(table.name, error))
-        if table.name == "papers" and not made:
-            columns = ", ".join(f"NULL AS {name}" for name in table.columns)
-            database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
+def _make_view(database: duckdb.DuckDBPyConnection, table: Table, places: Mapping[Place, list[Path]]) -> None:
+    try:
+        rows = {place: kept for place, paths in places.items() if (kept := _readable(paths, table.name))}
+        if rows:
+            database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, _listed)}")
+            return
+    except (InputError, duckdb.Error) as error:
+        report(left_out(table.name, error))
+    if table.name == "papers":
+        columns = ", ".join(f"NULL AS {name}" for name in table.columns)
+        database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
 
 
-def listed(paths: Collection[Path]) -> str:
+def _listed(paths: Collection[Path]) -> str:
     """A list of files as SQL, with the characters of patterns escaped."""
     return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
 

@@ -1,22 +1,37 @@
-"""The folder of a published model: what goes into it, and from where."""
+"""The folder of a published model: what goes into it, and that it embeds as the run did.
+
+The card has what the hub reads: licence, base model, and scores as its model-index. Some documents of the run are
+embedded again, by CoCite and, if that opens the folder, by sentence-transformers.
+"""
 
 import shutil
 from pathlib import Path
 
-from cocite.core.atomic import atomic_path
-from cocite.core.errors import InputError
-from cocite.core.tables import TABLES
-from cocite.core.tables.files import write_text
-from cocite.tools.inspection.nearest import Model
-from cocite.tools.publishing.checking import check_vectors
-from cocite.tools.publishing.metadata import card_for_hub, provenance_for
-from cocite.tools.publishing.mteb import scores_of, write_mteb
+import numpy as np
+import polars as pl
 
-CARD, REPORT, VECTORS, MTEB = "README.md", "report.html", "vectors", "mteb"
+from cocite.config.configuration import recorded_configuration
+from cocite.config.runs import model_of
+from cocite.config.stale import configuration_of
+from cocite.config.terms import generated_benchmarks
+from cocite.config.triplets import oracle_models
+from cocite.core.atomic import atomic_path, write_text
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import verified_files
+from cocite.tools.inspection.nearest import Model
+from cocite.tools.publishing.mteb import Provenance, base_model, provenance_for, scores_of, write_mteb
+
+DOCUMENTS = 8
+"""Documents of each benchmark that are embedded again."""
+LEAST_COSINE = 0.999
+"""Between two vectors of a document; in bfloat16 they differ in their third digit."""
+CARD = "README.md"
 SCHEMA = """# Vectors of the papers
 
 One row for each paper of the corpus that has a title or an abstract, as Parquet, in files by `corpusid` modulo their
-number. {origin}
+number. They are those of the model {model.name}, seed {model.seed}, in this folder.
 
 | column | type | what it is |
 |---|---|---|
@@ -24,26 +39,26 @@ number. {origin}
 """
 
 
-def write_folder(results: Path, model: Model, output: Path, *, licence: str, with_vectors: bool = False) -> int:
+def write_folder(results: Path, model: Model, output: Path, *, licence: str, with_vectors: bool) -> int:
     """Write the folder of a model, and return how many documents were embedded again to check it.
 
     Raises `InputError` where the output exists, the run is not at its end, vectors are asked for that were not made, or
     the folder does not embed as the run did.
     """
     provenance = provenance_for(results, output)
+    scores, _ = scores_of(results, provenance, (model.name, model.seed))
     with atomic_path(output) as folder:
         shutil.copytree(model.folder, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
         scored = results / f"report/cards/{model.name}/seed-{model.seed}" / CARD
         card = scored if scored.is_file() else model.folder / CARD
-        write_text(folder / CARD, card_for_hub(card.read_text(encoding="utf-8"), results, model, provenance, licence))
+        write_text(folder / CARD, _card_for_hub(card.read_text(encoding="utf-8"), model, scores, provenance, licence))
         if (results / "report/index.html").is_file():
-            shutil.copyfile(results / "report/index.html", folder / REPORT)
-        scores, _ = scores_of(results, provenance, (model.name, model.seed))
+            shutil.copyfile(results / "report/index.html", folder / "report.html")
         if len(scores):
-            write_mteb(scores, provenance, folder / MTEB, licence=licence)
+            write_mteb(scores, provenance, folder / "mteb", licence=licence)
         if with_vectors:
-            _write_vectors(model, folder / VECTORS)
-        return check_vectors(results, model, folder)
+            _write_vectors(model, folder / "vectors")
+        return _check_vectors(results, model, folder)
 
 
 def _write_vectors(model: Model, folder: Path) -> None:
@@ -58,5 +73,101 @@ def _write_vectors(model: Model, folder: Path) -> None:
         shutil.copyfile(file, folder / file.name)
     columns = TABLES["paper_embeddings"].columns
     rows = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in columns.items())
-    origin = f"They are those of the model {model.name}, seed {model.seed}, in this folder."
-    write_text(folder / CARD, SCHEMA.format(origin=origin, rows=rows))
+    write_text(folder / CARD, SCHEMA.format(model=model, rows=rows))
+
+
+def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Provenance, licence: str) -> str:
+    """A card with the metadata that the hub reads, in place of those that it has."""
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+    configuration = recorded_configuration(provenance["configuration"])
+    generated = generated_benchmarks(provenance)
+    if model_of(model.name) in oracle_models(configuration):
+        report("Its scores are left out of the metadata: it has learned from the answers of benchmarks.")
+    elif generated:
+        report(f"Left out of the metadata are scores on generated documents ({', '.join(generated)}).")
+    order = list(configuration.benchmarks)
+    ordered = sorted(
+        scores.iter_rows(named=True),
+        key=lambda row: (order.index(row["benchmark"]), row["task"], row["metric"], row["mode"]),
+    )
+    made = ModelCard(card)
+    made.data = ModelCardData(
+        **made.data.to_dict(),
+        license=licence,
+        model_name=model.name,
+        base_model=base_model(model.name, configuration),
+        eval_results=[
+            EvalResult(
+                task_type="feature-extraction",
+                dataset_type=row["benchmark"],
+                dataset_name=f"{row['benchmark']}: {row['task']}",
+                dataset_config=row["task"],
+                dataset_args={"mode": row["mode"]},
+                metric_type=row["metric"],
+                metric_name=f"{row['metric']} × 100",
+                metric_value=round(row["value"], 2),
+            )
+            for row in ordered
+        ]
+        or None,
+    )
+    return str(made)
+
+
+def _check_vectors(results: Path, model: Model, folder: Path) -> int:
+    """Embed some documents of the run by the encoder in a folder; return how many.
+
+    Raises `InputError` where one has another vector than the run has given it.
+    """
+    from cocite.encoder.adapters import adapters_in
+    from cocite.encoder.model import open_encoder
+    from cocite.encoder.papers import embed_texts
+    from cocite.encoder.poolings import is_by_sentence
+
+    encoder = open_encoder(folder)
+    plain = not (is_by_sentence(encoder.pooling) or encoder.tokenizer.reading.sentence_wise or adapters_in(folder))
+    checked = 0
+    configuration = configuration_of(results)
+    for benchmark in configuration.benchmarks if configuration else ():
+        known = _known(results, model, benchmark)
+        texts = [encoder.tokenizer.document(row["document"], row) for row in known.iter_rows(named=True)]
+        if not texts or encoder.tokenizer.reading.fields != ("title", "abstract"):
+            continue
+        documents, expected = known["document"].to_list(), np.stack(known["vector"].to_list())
+        _compare(documents, embed_texts(encoder, texts), expected, "CoCite")
+        if plain:
+            from sentence_transformers import SentenceTransformer
+
+            theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+            found = theirs.encode([each.text for each in texts])
+            _compare(documents, found, expected, "sentence-transformers")
+        checked += len(texts)
+    return checked
+
+
+def _known(results: Path, model: Model, benchmark: str) -> pl.DataFrame:
+    """Some documents of a benchmark with title and abstract, and the vectors that the run has given them."""
+    documents = results / f"evaluation/{benchmark}/documents.parquet"
+    vectors = results / f"encoder/{model.name}/seed-{model.seed}/embeddings/{benchmark}.parquet"
+    if not (documents.is_file() and vectors.is_file()):
+        return pl.DataFrame()
+    read = pl.scan_parquet(verified_files(documents, "documents"))
+    texts = read.filter(pl.col("title").is_not_null(), pl.col("abstract").is_not_null())
+    whole = texts.filter(pl.col("more").list.len() == 0).select("document", "title", "abstract")
+    embedded = pl.scan_parquet(verified_files(vectors, "document_embeddings"))
+    plain = embedded.filter(pl.col("adapter") == "").select("document", "vector")
+    return whole.join(plain, on="document").sort("document").head(DOCUMENTS).collect()
+
+
+def _compare(documents: list[str], found: np.ndarray, expected: np.ndarray, library: str) -> None:
+    """Raise where the vectors of a document differ; those of the run may have been cut."""
+    found = found[:, : expected.shape[1]]
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    cosines = (found * expected).sum(axis=1) / np.maximum(lengths, 1e-12)
+    worst = int(cosines.argmin())
+    if cosines[worst] < LEAST_COSINE:
+        raise InputError(
+            f"Opened by {library}, the encoder gives document {documents[worst]} another vector than in the run "
+            f"(cosine {cosines[worst]:.4f})."
+        )

@@ -6,6 +6,7 @@ one of mteb's has the name that it has there; any other is called `CoCite-<bench
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,18 +14,18 @@ import polars as pl
 
 from cocite import __version__
 from cocite.config.benchmarks import declared
+from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.mteb import META, SPLIT, SUBSET, is_same_test, name_in_mteb
-from cocite.config.runs import model_of, untrained
-from cocite.config.stale import configured_in
+from cocite.config.runs import UNTRAINED, model_of, untrained
+from cocite.config.stale import PROVENANCE, configured_in
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
-from cocite.core.atomic import atomic_path
+from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import read_table, write_json
+from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
-from cocite.tools.publishing.metadata import base_model, provenance_for
 
 OWN = "CoCite"
 """What the names of tasks begin with that are not mteb's."""
@@ -35,18 +36,8 @@ UNKNOWN_REVISION = "no_revision_available"
 """What mteb writes where it knows no revision: the files of a folder have none."""
 LANGUAGES = ["eng-Latn"]
 NOT_SAID = (
-    "loader",
-    "release_date",
-    "n_parameters",
-    "memory_usage_mb",
-    "max_tokens",
-    "embed_dim",
-    "open_weights",
-    "public_training_code",
-    "public_training_data",
-    "reference",
-    "similarity_fn_name",
-    "use_instructions",
+    *("loader", "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "open_weights"),
+    *("public_training_code", "public_training_data", "reference", "similarity_fn_name", "use_instructions"),
     "training_datasets",
 )
 """What mteb asks about a model that a run does not know."""
@@ -67,6 +58,27 @@ class Result(NamedTuple):
     values: Mapping[str, float]
 
 
+def provenance_for(results: Path, output: Path) -> Provenance:
+    """The provenance of a finished run, of which something is written into a new folder.
+
+    Raises `InputError` where the folder exists already, or the run is not at its end.
+    """
+    if output.exists():
+        raise InputError(f"{output} exists already; name another folder.")
+    if not (results / PROVENANCE).is_file():
+        raise InputError(f"{results} has no {PROVENANCE}, which a run writes for its report; finish the run first.")
+    provenance: Provenance = read_json(results / PROVENANCE)
+    return provenance
+
+
+def base_model(name: str, configuration: Configuration) -> str | None:
+    """The model of the hub that a model was trained from; None where it came from elsewhere."""
+    is_trained = model_of(name) in configuration.models
+    encoder = configuration.encoder_under(model_of(name)) if is_trained else name.removeprefix(UNTRAINED)
+    entry = configuration.encoders[encoder]
+    return entry.model if entry.revision is not None else None
+
+
 def scores_of(
     results: Path, provenance: Provenance, run: tuple[str, int] | None = None
 ) -> tuple[pl.DataFrame, dict[str, list[str]]]:
@@ -75,9 +87,9 @@ def scores_of(
     What is left out comes with them, by its reason: models that have learned from the answers of benchmarks, and
     benchmarks of generated documents.
     """
-    configuration = provenance["configuration"]
-    files = files_by_place(results, TABLES["scores"], configured_in(configuration))
-    paths = [path for of_place in files.values() for path in of_place]
+    configuration = recorded_configuration(provenance["configuration"])
+    places = files_by_place(results, TABLES["scores"], configured_in(configuration))
+    paths = [*chain.from_iterable(places.values())]
     if not paths:
         return pl.DataFrame(schema=dict.fromkeys(KEYS, pl.String)), {}
     found = pl.DataFrame(read_table(paths, "scores"))
@@ -91,8 +103,7 @@ def scores_of(
     }
     kept = found.filter(~pl.col("model").is_in(oracles), ~pl.col("benchmark").is_in(generated))
     asked = pl.col("scored") + pl.col("unscored")
-    searched = pl.col("searched") if "searched" in kept.columns else pl.lit(None, pl.Int64)
-    counts = asked.first().alias("queries"), searched.first().alias("searched")
+    counts = asked.first().alias("queries"), pl.first("searched")
     means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), *counts)
     return means.sort(*KEYS, "metric"), {reason: names for reason, names in omitted.items() if names}
 
@@ -117,12 +128,12 @@ def write_mteb(
     scores: pl.DataFrame, provenance: Provenance, folder: Path, *, owner: str = OWNER, licence: str | None = None
 ) -> int:
     """Write the results of each run in these scores below a folder; return the number of tasks, over all runs."""
-    configuration = provenance["configuration"]
+    configuration = recorded_configuration(provenance["configuration"])
     written = 0
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
         write_json(of_model / META, _meta(str(model), seed, owner, licence, configuration))
-        for name, result in _named(_results(of_run, configuration["benchmarks"])):
+        for name, result in _named(_results(of_run, configuration.benchmarks)):
             write_json(of_model / f"{name}.json", _as_json(name, result))
             written += 1
     return written
@@ -136,7 +147,7 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[Re
         values = dict(rows.select("metric", "value").iter_rows())
         entry, in_mteb = benchmarks[name], declared(task).mteb
         is_same = in_mteb is not None and is_same_test(in_mteb, entry, rows["queries"][0], rows["searched"][0])
-        yield Result(name, task, mode, is_same, entry.get("split", SPLIT), values)
+        yield Result(name, task, mode, is_same, getattr(entry, "split", SPLIT), values)
 
 
 def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
@@ -171,9 +182,9 @@ def _as_json(name: str, result: Result) -> dict[str, Any]:
     }
 
 
-def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Configuration) -> dict[str, Any]:
     """What mteb knows of a model; null where nothing is said."""
-    has_encoder = model_of(model) in configuration["models"] or model in untrained(configuration)
+    has_encoder = model_of(model) in configuration.models or model in untrained(configuration)
     return {
         "name": f"{owner}/{model}",
         "revision": f"seed-{seed}",

@@ -34,24 +34,25 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = PORT,
 ) -> None:
     """Search a finished run in a browser: the nearest papers by two models, and what the graph says of them."""
+    import ipaddress
     import signal
 
     from cocite.core.progress import report
     from cocite.tools.inspection.opening import results_of
-    from cocite.tools.serving.cache import default_cache
     from cocite.tools.serving.finished import open_run
-    from cocite.tools.serving.server import Server
+    from cocite.tools.serving.search_indexes import default_cache
+    from cocite.tools.serving.web import listen, server, url_of
 
     folder = results_of(results, configfile)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
-    with open_run(folder, model or [], cache or default_cache(), configfile) as run, Server(run, host, port) as server:
-        if not server.is_loopback:
+    with open_run(folder, model or [], cache or default_cache(), configfile) as run, listen(host, port) as listening:
+        if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
             report(
                 f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
                 "to keep them to this machine."
             )
-        report(f"Serving {folder} at {server.url} until Ctrl+C.")
+        report(f"Serving {folder} at {url_of(listening)} until Ctrl+C.")
         try:
-            server.serve_forever()
+            server(run, host).run(sockets=[listening])
         except KeyboardInterrupt:
             report("Ended.")

@@ -5,7 +5,7 @@ bits. Several threads may ask at once: DuckDB gets a cursor for each answer, and
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,18 +16,16 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from cocite.config.stale import configuration_of
+from cocite.config.stale import configuration_of, configured_in
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.tables.files import checked_files
-from cocite.core.tables.places import path_of
+from cocite.core.tables import TABLES
+from cocite.core.tables.documents import NO_PAPER, papers_of_documents
+from cocite.core.tables.files import checked_files, read_table
+from cocite.core.tables.places import files_by_place, path_of
 from cocite.tools.inspection.nearest import Model, choose_model, models_of, text_embedder
-from cocite.tools.inspection.opening import changed_files, open_results
-from cocite.tools.serving import relations
-from cocite.tools.serving.cache import cache_of, cached
-from cocite.tools.serving.catalogue import Catalogue, make_catalogue
-from cocite.tools.serving.maps import PaperMap, maps_of, points_of
-from cocite.tools.serving.vectors import VectorIndex, make_index
+from cocite.tools.inspection.opening import changed_files, open_results, viewed_tables
+from cocite.tools.serving.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
 
 MEMORY_MB = 400
 """What DuckDB may take to look relations up."""
@@ -35,6 +33,39 @@ ENCODERS = 2
 """Encoders in memory at most: those of the two models side by side."""
 MAPS = 4
 """Maps in memory at most."""
+SUGGESTIONS = 8
+RELATIONS: Mapping[str, str] = {
+    "citations": """
+        SELECT DISTINCT cited AS other, 'cites' AS relation, NULL AS name, NULL AS count
+        FROM citations WHERE citing = $paper AND cited IN $others
+        UNION ALL SELECT DISTINCT citing, 'is cited by', NULL, NULL
+        FROM citations WHERE citing IN $others AND cited = $paper""",
+    "cocitations": """
+        SELECT other, 'co-cited', graph, count FROM cocitations WHERE paper = $paper AND other IN $others
+        UNION ALL SELECT paper, 'co-cited', graph, count FROM cocitations WHERE paper IN $others AND other = $paper""",
+    "triplets": """
+        SELECT positive, 'positive', triplets, NULL FROM triplets WHERE query = $paper AND positive IN $others
+        UNION SELECT negative, 'negative', triplets, NULL FROM triplets WHERE query = $paper AND negative IN $others""",
+    "sampled_examples": """
+        WITH of_query AS (FROM sampled_examples WHERE query = $paper), of_papers AS (
+            SELECT unnest(positives) AS other, 'positive' AS role, triplets FROM of_query
+            UNION SELECT unnest(negatives), 'negative', triplets FROM of_query)
+        SELECT other, role, triplets, NULL FROM of_papers WHERE other IN $others""",
+}
+"""Table → its query for the relations of a paper and others. Tables of citations and pairs are in the order of their
+first column. So each is queried twice, for the paper on either side, and DuckDB skips parts of files without either."""
+ORDER = ("cites", "is cited by", "co-cited", "positive", "negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperMap:
+    """A map of the report as one model places its papers."""
+
+    name: str
+    model: str
+    """Name of the model and its seed, such as cocite/1."""
+    path: Path
+    """Its table `map_points`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +77,17 @@ class Run:
     """By name and seed, such as cocite/1."""
     indexes: dict[str, VectorIndex]
     """The index of each model."""
-    catalogue: Catalogue
+    titles: Titles
     maps: list[PaperMap]
     database: duckdb.DuckDBPyConnection
-    """Views over the tables of `relations.TABLES`."""
+    """Views over the tables of `RELATIONS`."""
     embed: Callable[[str, str], list[float]]
     """The vector that a model, by its name and seed, gives to a text; `MissingError` if the model was made again."""
     points: Callable[[PaperMap], dict[str, Any]]
+
+
+class WrongRequestError(InputError):
+    """A request that cannot be answered as it is."""
 
 
 class MissingError(InputError):
@@ -61,46 +96,39 @@ class MissingError(InputError):
 
 @contextmanager
 def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path | None = None) -> Iterator[Run]:
-    """A run with the models of these names, or model/seed, or all that have vectors; indexes that lack are made first.
+    """A run with the models of these names, or model/seed, or all that have vectors; missing indexes are made first.
 
     Raises `InputError` where there is no such model, or one has no vectors.
     """
-    chosen = _models(results, names, configfile)
-    embed = _embedding(chosen)
+    chosen = [choose_model(results, name, configfile) for name in names]
+    if not names:
+        chosen = [model for model in models_of(results) if model.vectors]
+    # Without any, the error says how to make vectors.
+    models = {f"{model.name}/{model.seed}": model for model in chosen or [choose_model(results, None, configfile)]}
+    embed = _embedding(models)
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
-        catalogue = Catalogue(cached(folder, "papers", papers, lambda made: make_catalogue(database, made)))
-    indexes = {}
-    for name, model in chosen.items():
-        report(f"Opening the papers' vectors of {name}.")
-        indexes[name] = VectorIndex(_index_of(folder, model))
-    with open_results(results, relations.TABLES) as database:
+        titles = Titles(cached(folder, "papers", papers, lambda made: index_titles(database, made)))
+    indexes = {name: _open_index(folder, model) for name, model in models.items()}
+    with open_results(results, RELATIONS) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
             results=results,
-            models=chosen,
+            models=models,
             indexes=indexes,
-            catalogue=catalogue,
-            maps=maps_of(results),
+            titles=titles,
+            maps=_maps(results),
             database=database,
             embed=embed,
-            points=lru_cache(MAPS)(lambda chosen: points_of(results, chosen)),
+            points=lru_cache(MAPS)(lambda chosen: _points(results, chosen)),
         )
 
 
-def _models(results: Path, names: Sequence[str], configfile: Path | None) -> dict[str, Model]:
-    if names:
-        chosen = [choose_model(results, name, configfile) for name in names]
-    else:
-        chosen = [model for model in models_of(results) if model.vectors]
-    chosen = chosen or [choose_model(results, None, configfile)]  # which says how to make vectors
-    return {f"{model.name}/{model.seed}": model for model in chosen}
-
-
-def _index_of(folder: Path, model: Model) -> Path:
+def _open_index(folder: Path, model: Model) -> VectorIndex:
+    report(f"Opening the papers' vectors of {model.name}/{model.seed}.")
     files = checked_files(model.vectors, "paper_embeddings")
-    return cached(folder, f"{model.name}-{model.seed}", files, lambda made: make_index(files, made))
+    return VectorIndex(cached(folder, f"{model.name}-{model.seed}", files, lambda made: index_vectors(files, made)))
 
 
 def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
@@ -126,18 +154,37 @@ def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
 
 def _state_of(folder: Path) -> list[tuple[str, int, int, int]]:
     """The files of a folder, with what changes when they are written again."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    states = [(path, path.stat()) for path in files]
+    states = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
     return [(str(path), state.st_ino, state.st_size, state.st_mtime_ns) for path, state in states]
+
+
+def _maps(results: Path) -> list[PaperMap]:
+    """The maps of the configuration that a run has made, in the order of their names."""
+    places = files_by_place(results, TABLES["map_points"], configured_in(configuration_of(results)))
+    named = ((dict(place), path) for place, (path,) in places.items())
+    return [PaperMap(name=of["map"], model=f"{of['model']}/{of['seed']}", path=path) for of, path in named]
+
+
+def _points(results: Path, chosen: PaperMap) -> dict[str, Any]:
+    """The points of a map: corpus ids, x and y of its documents that are papers of the corpus."""
+    config = configuration_of(results)
+    listed = config and path_of(results, "document_papers", benchmark=config.maps[chosen.name].benchmark)
+    table = read_table(chosen.path, "map_points")
+    ids = papers_of_documents(listed if listed and listed.is_file() else None)(table["document"].combine_chunks())
+    is_paper = ids != NO_PAPER
+    return {
+        "papers": [str(paper) for paper in ids[is_paper].tolist()],
+        "x": table["x"].to_numpy()[is_paper].tolist(),
+        "y": table["y"].to_numpy()[is_paper].tolist(),
+    }
 
 
 def described(run: Run) -> dict[str, Any]:
     """What the run is, its models with how they are searched, and its maps."""
-    config = configuration_of(run.results) or {}
     return {
         "run": run.results.resolve().name,
-        "release": config.get("release"),
-        "papers": run.catalogue.size,
+        "release": configuration.release if (configuration := configuration_of(run.results)) else None,
+        "papers": run.titles.size,
         "models": [
             {"name": name, "papers": len(index.ids), "lists": index.lists} for name, index in run.indexes.items()
         ],
@@ -145,25 +192,39 @@ def described(run: Run) -> dict[str, Any]:
     }
 
 
-def suggested(run: Run, words: str, limit: int) -> list[dict[str, Any]]:
+def suggested(run: Run, words: str) -> list[dict[str, Any]]:
     """Papers whose titles have these words."""
     return [
         {"paper": str(found.corpusid), "title": found.title, "year": found.year}
-        for found in run.catalogue.with_words(words, limit)
+        for found in run.titles.with_words(words, SUGGESTIONS)
     ]
 
 
-def nearest(run: Run, name: str, k: int, *, paper: int | None = None, text: str = "") -> list[dict[str, Any]]:
+def record(run: Run, paper: int) -> dict[str, Any]:
+    """Title and year of a paper. Raises `MissingError` where the corpus has no record of it."""
+    found = run.titles.papers([paper])
+    if paper not in found:
+        raise MissingError(f"The corpus has no record of paper {paper}.")
+    return {"paper": str(paper), "title": found[paper].title, "year": found[paper].year}
+
+
+def nearest(
+    run: Run, model: str, *, paper: int | None = None, text: str | None = None, k: int = 10
+) -> list[dict[str, Any]]:
     """The k papers that a model places nearest to a paper, without itself, or to a text.
 
     Raises `MissingError` where the run has no such model, or the model no vector of the paper.
     """
-    index = _index(run, name)
-    vector = np.array(run.embed(name, text), np.float32) if paper is None else index.vector_of(paper)
+    if (paper is None) == (text is None):
+        raise WrongRequestError("A search is for a paper or for a text: give one of the two.")
+    if model not in run.indexes:
+        raise MissingError(f"This run has no model {model!r:.80} with vectors; there is {' or '.join(run.indexes)}.")
+    index = run.indexes[model]
+    vector = index.vector_of(paper) if paper is not None else np.array(run.embed(model, str(text)), np.float32)
     if vector is None:
-        raise MissingError(f"Model {name} has no vector of paper {paper}: it is not in the corpus, or has no text.")
+        raise MissingError(f"Model {model} has no vector of paper {paper}: it is not in the corpus, or has no text.")
     ids, distances = index.nearest(vector, k, but=paper)
-    records = run.catalogue.papers(ids.tolist())
+    records = run.titles.papers(ids.tolist())
     return [
         {
             "paper": str(found),
@@ -175,21 +236,24 @@ def nearest(run: Run, name: str, k: int, *, paper: int | None = None, text: str 
     ]
 
 
-def record(run: Run, paper: int) -> dict[str, Any]:
-    """Title and year of a paper. Raises `MissingError` where the corpus has no record of it."""
-    found = run.catalogue.papers([paper])
-    if paper not in found:
-        raise MissingError(f"The corpus has no record of paper {paper}.")
-    return {"paper": str(paper), "title": found[paper].title, "year": found[paper].year}
+def related(run: Run, paper: int, others: Collection[int]) -> dict[str, list[dict[str, Any]]]:
+    """What the graph and the triplets say of a paper and each of the others, in the order of `ORDER` and by name.
 
-
-def related(run: Run, paper: int, others: Collection[int]) -> dict[str, Any]:
-    """What the graph and the triplets say of a paper and each of the others."""
+    A relation says what it is, from the paper to the other one; the graph or the set of triplets that knows it; and how
+    often the two are co-cited.
+    """
+    asked = {"paper": paper, "others": list(others)}
+    found: dict[str, list[dict[str, Any]]] = {}
     try:
-        found = relations.relations(run.database.cursor(), paper, others)
+        database = run.database.cursor()
+        for table in filter(RELATIONS.get, viewed_tables(database)):
+            for other, relation, name, count in database.execute(RELATIONS[table], asked).fetchall():
+                found.setdefault(str(other), []).append({"relation": relation, "name": name, "count": count})
     except duckdb.Error as error:
         raise changed_files(run.results, error) from error
-    return {str(other): of_other for other, of_other in found.items()}
+    for of_other in found.values():
+        of_other.sort(key=lambda each: (ORDER.index(each["relation"]), each["name"] or ""))
+    return found
 
 
 def points(run: Run, name: str, model: str) -> dict[str, Any]:
@@ -198,9 +262,3 @@ def points(run: Run, name: str, model: str) -> dict[str, Any]:
         if (each.name, each.model) == (name, model):
             return run.points(each)
     raise MissingError(f"This run has no map {name!r:.80} by the model {model!r:.80}.")
-
-
-def _index(run: Run, name: str) -> VectorIndex:
-    if name not in run.indexes:
-        raise MissingError(f"This run has no model {name!r:.80} with vectors; there is {' or '.join(run.indexes)}.")
-    return run.indexes[name]

@@ -57,9 +57,9 @@ class AspectOfCitations(Gathering):
 
         Raises `InputError` where none of its citations has an intent.
         """
-        from cocite.triplets.gathering import Negatives, gather
+        from cocite.triplets.links import gather
 
-        negatives = Negatives(
-            linked=self.linked, two_away=self.two_away, any_aspect=self.two_away_by == "any", easy=self.easy
+        any_aspect = self.two_away_by == "any"
+        return gather(
+            block, self, linked=self.linked, two_away=self.two_away, any_aspect=any_aspect, complete=self.complete
         )
-        return gather(block, self, self.aspects, negatives, complete=self.complete)

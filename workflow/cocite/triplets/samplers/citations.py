@@ -35,23 +35,23 @@ class CitedPapers(Mixing):
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `edges` of a directed citation graph."""
-        from cocite.triplets.adjacency import adjacent, look_two_away
+        from cocite.triplets.links import links_of, pick_linked, pick_two_away, seats_of_queries
         from cocite.triplets.pairing import pair
-        from cocite.triplets.picking import draw, offer_each, picks
+        from cocite.triplets.picking import draw
 
-        positives = picks(len(block.queries), self.per_query, block.seed, "positives")
-        hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
         easy = draw(block, self.most_easy, "easy negatives")
-        own = adjacent(block, directed=self.directed)
-        offer_each(positives, block.queries, own.starts, own.papers, block.papers, self.requires_text)
-        look_two_away(block, own, hard, easy, required=self.requires_text, directed=self.directed)
+        links, seats = links_of(block, directed=self.directed, by_intent=False), seats_of_queries(block)
+        asked = {"required": self.requires_text}
+        positives = pick_linked(block, links, seats, self.per_query, "positives", **asked)
+        asked |= {"by_intent": False, "any_way": not self.directed}
+        hard = pick_two_away(block, links, seats, self.hard, "hard negatives", easy, **asked)
         return pair(
             block,
             self,
             positives,
             easy,
             hard,
-            [("no citations", own.starts[1:] == own.starts[:-1])],
+            [("no citations", links.starts[1:] == links.starts[:-1])],
             fill=self.fill,
             no_positive="no citation of a paper with a text",
             no_hard="no paper two citations away",

@@ -57,9 +57,8 @@ class CocitedPapers(Pairing):
         import numpy as np
 
         from cocite.core.id_sets import set_of
-        from cocite.triplets.adjacency import offer_cocited
         from cocite.triplets.pairing import pair
-        from cocite.triplets.picking import draw, picks
+        from cocite.triplets.picking import draw, offer_cocited, picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")

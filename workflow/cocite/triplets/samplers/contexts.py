@@ -1,7 +1,13 @@
-"""The sampler `contexts`."""
+"""The sampler `contexts`: sentences that cite as queries, with what they cite, in one bucket after another.
+
+A sentence is a text by its words alone: where two papers have the same sentence, it is one text. So it is left out if
+it names a paper that is kept out in either of them, and it makes the example of the paper with the smaller id. Memory
+holds the sentences of the query papers of one bucket, and the ids of all examples.
+"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import model_validator
 
@@ -10,7 +16,20 @@ from cocite.config.entries import Count, Natural, Whole, inconsistent
 from cocite.config.sampler import Sampler
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
+
+TABLE = "contexts"
+OF_KEPT_OUT = "sentences of papers that are kept out, or that cite one"
+WITHOUT_TEXT = "sentences that cite no paper with a text"
+TOO_FEW = "sentences that cite a paper with a text, but fewer than min_cited"
+MORE = "sentences of a paper beyond per_query"
+OF_OTHERS = "sentences that a paper with a smaller id has as well"
+ROWS_AT_ONCE = 1 << 16
 
 
 class CitingSentences(Sampler):
@@ -57,17 +76,175 @@ class CitingSentences(Sampler):
         """Sentences that are not ingested."""
         yield from lack_of_contexts(f"{key}.sampler", self.sampler, config)
 
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The sentences that cite."""
+        sentences: list[str] = plan.buckets("<results>/corpus/contexts/{bucket}.parquet")
+        return sentences
+
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `contexts`."""
-        from cocite.triplets.sentences import Asked, sample_sentences
+        from dataclasses import replace
 
-        asked = Asked(
-            per_query=self.per_query,
-            min_cited=self.min_cited,
-            positives=self.positives,
-            elsewhere=self.elsewhere,
-            easy=self.easy,
-            paired=self.paired,
-            oversampled=self.positives if self.oversample else 0,
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.triplets.pairing import Rows, examples_table, paired, unserved
+        from cocite.triplets.sampled import Sampled
+
+        forbidden = _sentences_of_kept_out(block)
+        counts = dict.fromkeys((OF_KEPT_OUT, WITHOUT_TEXT, TOO_FEW, MORE, OF_OTHERS), 0)
+        has_sentence, is_served = np.zeros((2, len(block.queries)), dtype=bool)
+        found = []
+        for path in block.files(TABLE):
+            sentences = _of_queries(block, path)
+            has_sentence[np.searchsorted(block.queries, sentences.citing)] = True
+            found.append(self._examples(block, sentences, forbidden, counts))
+        context, citing, positives, negatives = map(np.concatenate, zip(*found, strict=True))
+        order = np.lexsort((citing, context))
+        order = order[np.diff(context[order], prepend=0) != 0]
+        counts[OF_OTHERS] = len(context) - len(order)
+        places = np.searchsorted(block.queries, citing[order])
+        is_served[places] = True
+        kinds = np.repeat(np.arange(2, dtype=np.int8), [self.elsewhere, self.easy])
+        of_texts = replace(block, queries=context[order], splits=block.splits.take(pa.array(places)))
+        rows = Rows(
+            seats=np.arange(len(order)),
+            positives=positives[order],
+            negatives=negatives[order],
+            kinds=np.broadcast_to(kinds, (len(order), len(kinds))),
         )
-        return sample_sentences(block, asked)
+        if self.paired:
+            oversampled = self.positives if self.oversample else 0
+            rows = paired(of_texts, rows, of_texts.queries, oversampled=oversampled)
+        reasons = [("no sentence that cites", ~has_sentence), ("no sentence that can be used", ~is_served)]
+        return Sampled(
+            rows=examples_table(of_texts, rows, ("elsewhere", "easy")),
+            texts=_texts(block, of_texts.queries),
+            omissions={**unserved("sampled_examples", ~is_served, reasons), **counts},
+        )
+
+    def _examples(
+        self, block: "Block", sentences: "Sentences", forbidden: "Ids", counts: dict[str, int]
+    ) -> tuple["Ids", "Ids", "Ids", "Ids"]:
+        """The examples of some sentences: these, the papers they are of, positives and negatives, examples × places.
+
+        Counts what was left out.
+        """
+        from dataclasses import replace
+
+        import numpy as np
+
+        from cocite.core.id_sets import are_in
+        from cocite.core.randomness import priorities
+        from cocite.core.written_ids import look_up
+        from cocite.triplets.pairing import first_drawn
+        from cocite.triplets.picking import NONE, draw, offer_cited, picks
+
+        is_out = look_up(forbidden, sentences.context)[1]
+        cited = sentences.cited_among(are_in(block.papers, sentences.cited))
+        usable = np.flatnonzero(~is_out & (cited >= self.min_cited))
+        drawn = priorities(block.seed, "sentences", sentences.citing[usable], sentences.context[usable])
+        usable = usable[np.lexsort((drawn, sentences.citing[usable]))]
+        paper = sentences.citing[usable]
+        place = np.arange(len(usable)) - np.searchsorted(paper, paper)
+        chosen = np.sort(usable[place < self.per_query])
+        counts[OF_KEPT_OUT] += int(np.count_nonzero(is_out))
+        counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (cited == 0)))
+        counts[TOO_FEW] += int(np.count_nonzero(~is_out & (cited > 0) & (cited < self.min_cited)))
+        counts[MORE] += len(usable) - len(chosen)
+        context, citing = sentences.context[chosen], sentences.citing[chosen]
+        positives = picks(len(chosen), self.positives, block.seed, "positives")
+        elsewhere = picks(len(chosen), self.elsewhere, block.seed, "papers cited elsewhere")
+        easy = draw(replace(block, queries=context), self.easy, "easy negatives")
+        # Where the papers start and end that each chosen sentence cites, and those that all sentences of its paper do.
+        of_paper = np.searchsorted(sentences.citing, citing), np.searchsorted(sentences.citing, citing, "right")
+        bounds = np.stack([sentences.starts[rows] for rows in (chosen, chosen + 1, *of_paper)], axis=1)
+        offer_cited(positives, elsewhere, easy, (context, citing), sentences.cited, bounds, block.papers)
+        random = np.full((len(chosen), self.easy), NONE, dtype=np.int64)
+        against = first_drawn(easy, np.full(len(chosen), self.easy))
+        random[:, : against.shape[1]] = against
+        return context, citing, positives.papers, np.concatenate([elsewhere.papers, random], axis=1)
+
+
+class Sentences(NamedTuple):
+    """Some sentences, whole papers of them, in the order of their papers."""
+
+    citing: "Ids"
+    context: "Ids"
+    cited: "Ids"
+    """The papers that are cited in them, one sentence after the other, rising in each."""
+    starts: "Ids"
+    """Where those of each sentence start, and at the end how many there are."""
+    rows: "Ids"
+    """The sentence of each cited paper."""
+
+    def cited_among(self, is_one: "NDArray[np.bool_]") -> "Ids":
+        """How many papers each sentence cites that are one, as a flag for each cited paper says."""
+        import numpy as np
+
+        return np.bincount(self.rows[is_one], minlength=len(self.citing))
+
+
+def _sentences(citing: Any, context: Any, cited: Any, lengths: Any) -> Sentences:
+    import numpy as np
+
+    starts = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    return Sentences(citing, context, cited, starts, np.repeat(np.arange(len(citing)), lengths))
+
+
+def _read(path: Path) -> Iterator[Sentences]:
+    import pyarrow.compute as pc
+
+    from cocite.core.id_sets import check_ids
+    from cocite.core.tables.files import open_table
+
+    with open_table(path, TABLE) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["citing", "context", "cited"]):
+            citing, context = batch["citing"].to_numpy(), batch["context"].to_numpy()
+            check_ids(citing, path)
+            lengths = pc.list_value_length(batch["cited"]).to_numpy()
+            yield _sentences(citing, context, batch["cited"].flatten().to_numpy(), lengths)
+
+
+def _sentences_of_kept_out(block: "Block") -> "Ids":
+    """The sentences of papers that are kept out, and those that cite one, by their ids, rising."""
+    import numpy as np
+
+    from cocite.core.id_sets import NO_IDS, are_in, set_of
+
+    kept_out, found = set_of(block.kept_out), [NO_IDS]
+    for path in block.files(TABLE):
+        for sentences in _read(path):
+            is_out = are_in(kept_out, sentences.citing) | (sentences.cited_among(are_in(kept_out, sentences.cited)) > 0)
+            found.append(sentences.context[is_out])
+    return np.unique(np.concatenate(found))
+
+
+def _of_queries(block: "Block", path: Path) -> Sentences:
+    """The sentences of a bucket whose papers are queries."""
+    import numpy as np
+
+    from cocite.core.id_sets import NO_IDS
+    from cocite.core.written_ids import look_up
+
+    found = [(NO_IDS, NO_IDS, NO_IDS, NO_IDS)]
+    for citing, context, cited, starts, rows in _read(path):
+        is_ours = look_up(block.queries, citing)[1]
+        found.append((citing[is_ours], context[is_ours], cited[is_ours[rows]], np.diff(starts)[is_ours]))
+    return _sentences(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _texts(block: "Block", chosen: "Ids") -> Iterator["pa.RecordBatch"]:
+    """The rows of `sampled_texts`: the sentences that were chosen."""
+    import pyarrow as pa
+
+    from cocite.core.tables.files import open_table
+    from cocite.core.written_ids import look_up
+
+    for path in block.files(TABLE):
+        with open_table(path, TABLE) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=["context", "sentence"]):
+                ours = batch.filter(pa.array(look_up(chosen, batch["context"].to_numpy())[1]))
+                nothing, are_queries = pa.nulls(len(ours), pa.string()), pa.array([True] * len(ours), pa.bool_())
+                columns = [ours["context"], ours["sentence"], nothing, are_queries]
+                yield pa.record_batch(columns, ["text", "title", "abstract", "is_query"])

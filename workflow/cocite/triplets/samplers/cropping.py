@@ -1,4 +1,4 @@
-"""The sampler `cropping`."""
+"""The sampler `cropping`: papers whose spans are near to each other, and far from those of random papers."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -46,6 +46,28 @@ class CroppedPapers(Sampler):
 
     def sample(self, block: "Block") -> "Sampled":
         """An example of each query that has a text, from nothing but the papers with a text."""
-        from cocite.triplets.cropping import crop
+        import numpy as np
+        import pyarrow as pa
 
-        return crop(block, shortest=self.shortest, longest=self.longest, negatives=self.negatives)
+        from cocite.core.id_sets import are_in
+        from cocite.triplets.picking import NONE, draw
+        from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
+
+        has_text = are_in(block.papers, block.queries)
+        papers, count = block.queries[has_text], int(np.count_nonzero(has_text))
+        drawn = draw(block, self.negatives, "easy negatives", spare=0).papers[has_text]
+        sizes = np.count_nonzero(drawn != NONE, axis=1)
+        rows = pa.table(
+            {
+                "query": papers,
+                "number": pa.array(np.ones(count), pa.int32()),
+                "split": block.splits.filter(pa.array(has_text)),
+                "positives": as_lists(papers, np.ones(count, int)),
+                "negatives": as_lists(drawn[drawn != NONE], sizes),
+                "negative_kinds": as_lists(pa.array(["easy"] * sizes.sum(), pa.string()), sizes),
+                # These tell a training to draw spans.
+                "shortest_span": pa.array([self.shortest] * count, pa.int32()),
+                "longest_span": pa.array([self.longest] * count, pa.int32()),
+            }
+        )
+        return Sampled(rows=rows, omissions={f"{UNSERVED['sampled_examples']}: no text": len(block.queries) - count})

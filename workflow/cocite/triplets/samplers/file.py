@@ -1,14 +1,26 @@
-"""The sampler `file`."""
+"""The sampler `file`: user-supplied triplets as Parquet, rows of three corpus ids, whatever they are called."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cocite.config.entries import Count, GivenPath, Whole
 from cocite.config.sampler import Sampler
+from cocite.core.errors import InputError, explain_unreadable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
+
+COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))
+ID_NAMES = ("corpus_id", "doc_id")
+NO_NUMBER = "triplets with an id that is no number"
+NO_QUERY = "triplets of papers that are no queries"
+NO_TEXT = "triplets with a paper without text"
+TWICE = "triplets that hold a paper twice"
 
 
 class BroughtTriplets(Sampler):
@@ -40,8 +52,97 @@ class BroughtTriplets(Sampler):
                 "corpus are others, so bring triplets with ids of the corpus."
             )
 
-    def sample(self, block: "Block") -> "Sampled":
-        """Take the triplets of the block's queries from the files, in whatever order they are there."""
-        from cocite.triplets.brought import read_triplets
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The files that the user brings; without a path, the published ones."""
+        if self.path is None:
+            published: str | list[str] = plan.corpus.triplets
+            return published if isinstance(published, list) else [published]
+        path = Path(self.path)
+        return sorted(map(str, path.rglob("*.parquet"))) if path.is_dir() else [self.path]
 
-        return read_triplets(block, per_query=self.per_query)
+    def sample(self, block: "Block") -> "Sampled":
+        """Take the triplets of the block's queries from the files, in whatever order they are there.
+
+        Raises `InputError` for a file that is no Parquet, or has no columns of ids.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.core.id_sets import are_in
+        from cocite.core.randomness import priorities
+        from cocite.triplets.sampled import ROLES, UNSERVED, Sampled, as_triplets
+
+        counts: Counter[str] = Counter({NO_NUMBER: 0, NO_QUERY: 0, NO_TEXT: 0, TWICE: 0})
+        paths = (sorted(path.rglob("*.parquet")) if path.is_dir() else [path] for path in block.sources)
+        files = [_of_queries(block, file, counts) for of_path in paths for file in of_path]
+        rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *(rows for file in files for rows in file)])
+        places = np.searchsorted(block.queries, rows[:, 0])
+        is_known = np.bincount(places, minlength=len(block.queries)) > 0
+        holds_three = (rows != np.roll(rows, 1, axis=1)).all(axis=1)
+        has_text = are_in(block.papers, rows[:, 1:]).all(axis=1)
+        is_usable = holds_three & has_text
+        kinds = np.full(np.count_nonzero(is_usable), "given")
+        triplets = as_triplets(block, places[is_usable], *rows[is_usable, 1:].T, negative_kind=kinds)
+        counts[TWICE] = int(np.count_nonzero(~holds_three))
+        counts[NO_TEXT] = int(np.count_nonzero(holds_three & ~has_text))
+        counts["triplets that come again"] = len(kinds) - len(triplets)
+        taken = triplets
+        if self.per_query is not None:
+            ids = [triplets[role].to_numpy() for role in ROLES]
+            order = np.lexsort((priorities(block.seed, "brought triplets", *ids), ids[0]))
+            rank = np.arange(len(order)) - np.searchsorted(ids[0], ids[0])
+            taken = triplets.take(pa.array(np.sort(order[rank < self.per_query])))
+        counts["triplets beyond per_query"] = len(triplets) - len(taken)
+        is_served = np.isin(block.queries, taken["query"].to_numpy())
+        counts[f"{UNSERVED['triplets']}: none was brought"] = int(np.count_nonzero(~is_known))
+        counts[f"{UNSERVED['triplets']}: theirs hold papers without text, or one twice"] = int(
+            np.count_nonzero(is_known & ~is_served)
+        )
+        return Sampled(rows=taken, omissions=dict(counts))
+
+
+def _of_queries(block: "Block", path: Path, counts: Counter[str]) -> Iterator["Ids"]:
+    """The ids of the triplets of the block's queries, triplets × 3."""
+    import numpy as np
+    import pyarrow as pa
+
+    for ids in read_ids(path):
+        is_whole = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in ids])
+        rows = np.stack([column.filter(pa.array(is_whole)).to_numpy() for column in ids], axis=1)
+        is_ours = np.isin(rows[:, 0], block.queries)
+        # Blocks read the same files: what is in none of them is the first block's rows less all that are some block's.
+        counts[NO_NUMBER] += (len(is_whole) - len(rows)) * block.is_first
+        counts[NO_QUERY] += len(rows) * block.is_first - int(np.count_nonzero(is_ours))
+        yield rows[is_ours]
+
+
+def read_ids(path: Path) -> Iterator[list["pa.Array"]]:
+    """The three ids of each triplet, some at a time; null where one is neither a whole number from 0 nor its digits."""
+    import pyarrow.parquet as pq
+
+    from cocite.core.plain_columns import corpus_ids
+    from cocite.core.rows import PARQUET, whole_batches
+
+    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        columns = [_column(file, path, names) for names in COLUMNS]
+        for batch in whole_batches(file, columns):
+            yield [corpus_ids(_values(batch, column)) for column in columns]
+
+
+def _values(batch: "pa.RecordBatch", column: str) -> "pa.Array":
+    import pyarrow.compute as pc
+
+    name, _, field = column.partition(".")
+    return batch[column] if column in batch.schema.names else pc.struct_field(batch[name], field)
+
+
+def _column(file: Any, path: Path, names: tuple[str, ...]) -> str:
+    """The path of the column of ids that has one of these names, itself or in its fields."""
+    paths = [column.path for column in map(file.schema.column, range(len(file.schema.names)))]
+    wanted = [*names, *(f"{name}.{field}" for name in names for field in ID_NAMES)]
+    found = next((each for each in wanted if each in paths), None)
+    if found is None:
+        raise InputError(
+            f"{path}: has no column {names[0]} of corpus ids, nor a {names[-1]} with a {' or '.join(ID_NAMES)}."
+        )
+    return found

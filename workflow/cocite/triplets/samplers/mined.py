@@ -1,11 +1,56 @@
-"""The sampler `mined`."""
+"""The sampler `mined`: the examples of a set with mined negatives.
 
-from typing import TYPE_CHECKING, Literal
+In come a set, and the candidates and scores of positives that the stage neighbours found for its queries. Candidates
+may be positives that nobody has marked, and are left out for the first of these reasons: they are near-duplicates of
+the query or of a positive, their score is too near that of the positives or out of bounds, or they are linked with the
+query in a graph. Margins are those of sentence-transformers' `mine_hard_negatives`: they count from the lowest score of
+a positive of the query.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cocite.config.mining import Mining
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
+
+QUERIES_AT_ONCE = 50_000
+"""Queries whose candidates are in memory together."""
+EXAMPLES_AT_ONCE = 20_000
+"""Examples that draw from their candidates together."""
+LINKS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
+"""The tables of graphs, and the columns of the papers that they link."""
+DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
+    f"candidates left out: {reason}"
+    for reason in (
+        "near-duplicates of the query or of a positive",
+        "scores within the margin of the positives'",
+        "scores above max_score or below min_score",
+        "linked with the query",
+    )
+)
+FEW = "mined negatives fewer than asked for"
+
+
+class Candidates(NamedTuple):
+    """Candidates of some queries, by query and rank."""
+
+    places: "Ids"
+    """The place of the query of each."""
+    ranks: "NDArray[np.int32]"
+    documents: "Ids"
+    scores: "NDArray[np.float32]"
+    likeness: "NDArray[np.float32]"
+
+    def choose(self, chosen: "NDArray[Any]") -> "Candidates":
+        """Some of them."""
+        return Candidates._make(column[chosen] for column in self)
 
 
 class MinedNegatives(Mining):
@@ -20,6 +65,175 @@ class MinedNegatives(Mining):
 
     def sample(self, block: "Block") -> "Sampled":
         """Take the examples from their set and the candidates from `mined_candidates`; both know their queries."""
-        from cocite.triplets.mining import give_mined
+        import numpy as np
+        import pyarrow as pa
 
-        return give_mined(block, self)
+        from cocite.core.tables.files import read_table, table_in
+        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled
+
+        [path] = [source for source in block.sources if table_in(source) in WORDS]
+        of_rows = read_table(path, table_in(path), ["query"])["query"].to_numpy()
+        counts: Counter[str] = Counter({DUPLICATE: 0, NEAR: 0, OUT_OF_BOUNDS: 0, LINKED: 0, FEW: 0})
+        pieces = []
+        for first in range(0, len(block.queries), QUERIES_AT_ONCE):
+            queries = block.queries[first : first + QUERIES_AT_ONCE]
+            rows = self._examples(path, np.isin(of_rows, queries))
+            candidates = self._left(block, queries, counts)
+            starts = np.searchsorted(candidates.places, np.arange(len(queries) + 1))
+            for at in range(0, max(1, len(rows)), EXAMPLES_AT_ONCE):
+                some = rows.slice(at, EXAMPLES_AT_ONCE)
+                examples, picked = self._picked(some, queries, starts, candidates, block.seed)
+                counts[FEW] += len(some) * self.negatives - len(picked)
+                pieces.append(self._joined(some, examples, candidates.choose(picked)))
+        rows = pa.concat_tables(pieces)
+        is_known, is_served = np.isin(block.queries, of_rows), np.isin(block.queries, rows["query"].to_numpy())
+        unserved = UNSERVED["sampled_examples"]
+        counts[f"{unserved}: not in the set"] = int(np.count_nonzero(~is_known))
+        counts[f"{unserved}: too few candidates are left"] = int(np.count_nonzero(is_known & ~is_served))
+        return Sampled(rows=rows, omissions=dict(counts))
+
+    def _examples(self, path: Any, is_chosen: "NDArray[np.bool_]") -> "pa.Table":
+        """The chosen rows of a set as examples, numbered; without negatives, those of the same positives are one."""
+        import pyarrow as pa
+
+        from cocite.triplets.sampled import as_examples, each_once, read_chosen
+
+        rows = read_chosen(path, is_chosen)
+        if "positive" in rows.column_names:
+            rows = as_examples(rows).append_column("number", pa.nulls(len(rows), pa.int32()))
+        if self.others == "kept":
+            return rows if rows["number"].null_count == 0 and len(rows) else each_once(rows)
+        nothing = pa.array([[]] * len(rows), pa.list_(pa.int64()))
+        rows = rows.set_column(rows.column_names.index("negatives"), "negatives", nothing)
+        return each_once(rows.select([name for name in rows.column_names if not name.startswith("negative_")]))
+
+    def _left(self, block: "Block", queries: "Ids", counts: Counter[str]) -> Candidates:
+        """The candidates of some queries that may be negatives; counts the others by the first reason."""
+        import numpy as np
+
+        first, last = self.ranks
+        candidates = _read_candidates(block, queries)
+        candidates = candidates.choose((candidates.ranks >= first) & (candidates.ranks <= last))
+        lowest = _lowest_positives(block, queries)[candidates.places]
+        scores = candidates.scores.astype(np.float64)
+        is_near, is_out = np.zeros((2, len(scores)), dtype=bool)
+        if self.margin is not None:
+            is_near |= scores > lowest - self.margin
+        if self.relative_margin is not None:
+            is_near |= scores > lowest - np.abs(lowest) * self.relative_margin
+        if self.max_score is not None:
+            is_out |= scores > self.max_score
+        if self.min_score is not None:
+            is_out |= scores < self.min_score
+        is_duplicate = candidates.likeness >= (np.inf if self.duplicates is None else self.duplicates)
+        left = np.ones(len(scores), dtype=bool)
+        for reason, is_reason in ((DUPLICATE, is_duplicate), (NEAR, is_near), (OUT_OF_BOUNDS, is_out)):
+            counts[reason] += int(np.count_nonzero(is_reason & left))
+            left &= ~is_reason
+        candidates = candidates.choose(left)
+        is_linked = _are_linked(block, queries[candidates.places], candidates.documents)
+        counts[LINKED] += int(np.count_nonzero(is_linked))
+        return candidates.choose(~is_linked)
+
+    def _picked(
+        self, rows: "pa.Table", queries: "Ids", starts: "Ids", candidates: Candidates, seed: int
+    ) -> tuple["Ids", "Ids"]:
+        """What examples pick among the candidates of their queries: the example and the candidate of each, by rank."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        from cocite.core.randomness import priorities
+        from cocite.triplets.sampled import among, numbered
+
+        places = np.searchsorted(queries, rows["query"].to_numpy())
+        examples, nth = numbered(starts[places + 1] - starts[places])
+        offered = starts[places][examples] + nth
+        if self.others == "kept":
+            lists = rows["negatives"].combine_chunks()
+            own = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
+            is_new = ~among(examples, candidates.documents[offered], iter([own]))
+            examples, offered = examples[is_new], offered[is_new]
+        order = np.arange(len(examples))
+        if self.pick == "random":
+            numbers = rows["number"].to_numpy().astype(np.int64)
+            ids = rows["query"].to_numpy()[examples], numbers[examples], candidates.documents[offered]
+            order = np.lexsort((priorities(seed, "mined negatives", *ids), examples))
+        rank = np.arange(len(order)) - np.searchsorted(examples, examples)
+        taken = np.sort(order[rank < self.negatives])
+        return examples[taken], offered[taken]
+
+    def _joined(self, rows: "pa.Table", examples: "Ids", picked: Candidates) -> "pa.Table":
+        """The rows with their own negatives in front of those that they picked; those with too few are left out."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from cocite.triplets.sampled import as_lists
+
+        lists = rows["negatives"].combine_chunks()
+        own = pc.list_parent_indices(lists).to_numpy()
+        kinds = np.full(len(own), None, dtype=object)
+        if "negative_kinds" in rows.column_names:
+            given = rows["negative_kinds"].combine_chunks()  # null for an example that came as a triplet
+            is_known = np.repeat(given.is_valid().to_numpy(zero_copy_only=False), lists.value_lengths().to_numpy())
+            kinds[is_known] = given.flatten().to_numpy(zero_copy_only=False)
+        owners = np.concatenate([own, examples])
+        order = pa.array(np.argsort(owners, kind="stable"))
+        sizes = np.bincount(owners, minlength=len(rows))
+
+        def in_lists(of_own: pa.Array, of_picked: Any, kind: pa.DataType) -> pa.ListArray:
+            values = pa.concat_arrays([of_own.cast(kind), pa.array(of_picked, kind)])
+            return as_lists(values.take(order), sizes)
+
+        nothing = pa.nulls(len(own))
+        columns = {
+            **{name: rows[name] for name in rows.column_names if not name.startswith("negative")},
+            "negatives": in_lists(lists.flatten(), picked.documents, pa.int64()),
+            "negative_kinds": in_lists(pa.array(kinds, pa.string()), ["mined"] * len(examples), pa.string()),
+            "negative_ranks": in_lists(nothing, picked.ranks, pa.int32()),
+            "negative_scores": in_lists(nothing, picked.scores.astype(np.float64), pa.float64()),
+        }
+        mined = np.bincount(examples, minlength=len(rows))
+        is_whole = mined >= self.negatives if self.partial == "dropped" else sizes > 0
+        return pa.table(columns).filter(pa.array(is_whole))
+
+
+def _read_candidates(block: "Block", queries: "Ids") -> Candidates:
+    import numpy as np
+
+    from cocite.core.written_ids import look_up
+
+    columns = ("query", "rank", "document", "score", "likeness")
+    read = [[np.empty(0, dtype=kind) for kind in (np.int64, np.int32, np.int64, np.float32, np.float32)]]
+    for batch in block.read("mined_candidates", columns):
+        rows = [batch[name].to_numpy() for name in columns]
+        places, is_ours = look_up(queries, rows[0])
+        read.append([column[is_ours] for column in (places, *rows[1:])])
+    return Candidates._make(np.concatenate(column) for column in zip(*read, strict=True))
+
+
+def _lowest_positives(block: "Block", queries: "Ids") -> "NDArray[np.float64]":
+    """The lowest score of a positive of each query."""
+    import numpy as np
+
+    from cocite.core.written_ids import look_up
+
+    lowest = np.full(len(queries), np.inf)
+    for batch in block.read("mined_positives", ("query", "score")):
+        places, is_ours = look_up(queries, batch["query"].to_numpy())
+        np.minimum.at(lowest, places[is_ours], batch["score"].to_numpy()[is_ours])
+    return lowest
+
+
+def _are_linked(block: "Block", queries: "Ids", documents: "Ids") -> "NDArray[np.bool_]":
+    """Whether the two of each pair are linked in one of the graphs among the sources, in whatever direction."""
+    import numpy as np
+
+    from cocite.core.tables.files import table_in
+    from cocite.triplets.sampled import among
+
+    is_linked = np.zeros(len(queries), dtype=bool)
+    for table in {table_in(source) for source in block.sources} & LINKS.keys():
+        pairs = ([batch[name].to_numpy() for name in LINKS[table]] for batch in block.read(table, LINKS[table]))
+        is_linked |= among(queries, documents, (pair for one, other in pairs for pair in ((one, other), (other, one))))
+    return is_linked

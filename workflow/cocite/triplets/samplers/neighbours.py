@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import model_validator
 
@@ -96,6 +96,11 @@ class RankedNeighbours(Mixing):
             last = given[1] if isinstance(given, tuple) else given or 0
             if last > k:
                 yield f"{key}.k_{kind} ({last}) must not exceed {ranking}.k ({k})."
+
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The neighbours, and the vectors by which easy negatives are chosen."""
+        vectors = f"<results>/embeddings/{self.embedding}/graph_embeddings.parquet"
+        return super().sources(name, plan) + ([] if self.easy_negatives.kind in WITHOUT_VECTORS else [vectors])
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""

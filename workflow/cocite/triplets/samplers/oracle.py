@@ -1,21 +1,44 @@
-"""The sampler `oracle`."""
+"""The sampler `oracle`: triplets that a benchmark's own answers give, an upper bound of what can be reached on it.
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+SciNCL's appendix has such a bound. What comes in are the tables of a prepared benchmark, `documents`, `labels`,
+`judgements` and `collections`. In a classification, papers that share a class are near, and papers that share none are
+far. In a ranking or a search, what is judged relevant to a query is near it, and what is judged not relevant is far; if
+nothing is, documents that are not judged relevant to it stand for that. Tasks of other kinds are counted and left out.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Names, Refers, Whole, all_parts, as_json
+from cocite.config.entries import Count, Names, Refers, Whole, all_parts
 from cocite.config.mining import sets_behind_model
 from cocite.config.sampler import Sampler
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
+
+    TextIds = Callable[[pa.ChunkedArray], Ids]
+    """From names of documents to the ids of their texts; NO_TEXT where there is none."""
 
 CALLED = "oracle"
 """What the names of all that learns from an oracle have in them, so that no table shows it without saying so."""
 ANSWERED = ("binary", "multiclass", "multilabel", "ranking", "clicks", "search", "retrieval")
 """Kinds of tasks whose answers say which documents belong together."""
+TRIES = 64
+"""Documents that are drawn before a query is given up for which none is far."""
+
+Pair = tuple[int, int]
+"""A document that is near a query, and one that is far from it."""
 
 
 class Oracle(Sampler):
@@ -39,12 +62,15 @@ class Oracle(Sampler):
     validation: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the queries that validate."""
 
+    @property
+    def gives_away(self) -> str:
+        """The benchmark whose answers it takes."""
+        return self.benchmark
+
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks without answers; and a name or a group that would hide what it is."""
-        from cocite.config.benchmarks import tasks_of
-
         name = key.removeprefix("triplets.")
-        there = tasks_of(as_json(config.benchmarks[self.benchmark]))
+        there = config.benchmarks[self.benchmark].scored_tasks
         answered = [task.name for task in there if task.kind in ANSWERED]
         if not answered:
             yield f"{key}.benchmark: {self.benchmark} has no task with classes or judgements, and so no answers."
@@ -63,16 +89,38 @@ class Oracle(Sampler):
         learn = [each for each in config.models if name in sets_behind_model(each, config, with_groups=False)]
         yield from _unnamed("models", learn)
 
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The tables of the benchmark that have its documents and answers."""
+        tables = ("documents", "labels", "judgements", "collections")
+        return [f"<results>/evaluation/{self.benchmark}/{table}.parquet" for table in tables]
+
     def sample(self, block: "Block") -> "Sampled":
         """Triplets of the benchmark's documents, by the tables that it was prepared into.
 
         Raises `InputError` where these are missing, or hold no answers.
         """
-        from cocite.triplets.oracle import sample_answers
+        import numpy as np
 
-        return sample_answers(
-            block, self.tasks, per_query=self.per_query, queries=self.queries, validation=self.validation
-        )
+        from cocite.core.randomness import generator, priorities
+        from cocite.triplets.sampled import Sampled
+
+        counts: Counter[str] = Counter()
+        [documents] = block.files("documents")
+        answers = dict(_answers(block, _text_ids(documents, counts), self.tasks, counts))
+        if not answers:
+            raise InputError(f"{documents.parent}: the benchmark has no labels and no judgements.")
+        number = min(len(each.queries) for each in answers.values()) if self.queries is None else self.queries
+        found: list[tuple[int, int, int]] = []
+        for task, each in answers.items():
+            order = np.argsort(priorities(block.seed, f"queries of {task}", each.queries), kind="stable")
+            chosen = np.sort(each.queries[order[:number]]).tolist()
+            counts[f"queries of {task} beyond those of each task"] += len(each.queries) - len(chosen)
+            for query in chosen:
+                pairs = each.drawn(query, generator(block.seed, "oracle", task, query), self.per_query)
+                counts[f"queries of {task} for which no document is far"] += not pairs
+                found += [(query, near, far) for near, far in pairs]
+        rows = _rows(np.array(found, dtype=np.int64).reshape(-1, 3), block.seed, self.validation)
+        return Sampled(rows=rows, omissions=dict(counts), texts=_texts(documents, rows))
 
 
 def _is_oracle(name: str, config: Whole) -> bool:
@@ -88,3 +136,152 @@ def _unnamed(section: str, names: list[str]) -> Iterator[str]:
                 f"{section}.{name} learns from the answers of a benchmark; call it {name}-{CALLED}, or anything with "
                 f"{CALLED} in it, so that no table shows it as something else."
             )
+
+
+def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from cocite.core.tables.documents import NO_TEXT, text_ids_of
+
+    parts = zip(*[(pa.array([], pa.string()), np.empty(0, np.int64)), *text_ids_of(documents)], strict=True)
+    names, ids = pa.concat_arrays(next(parts)), np.append(np.concatenate(next(parts)), NO_TEXT)
+    counts["documents without a text"] += int(np.count_nonzero(ids[:-1] == NO_TEXT))
+    return lambda asked: ids[pc.index_in(asked, value_set=names).fill_null(len(names)).to_numpy()]
+
+
+def _answers(
+    block: "Block", ids_of: "TextIds", tasks: Sequence[str] | None, counts: Counter[str]
+) -> Iterator[tuple[str, "Classes | Judged"]]:
+    """Each task that has answers for at least one query."""
+    import pyarrow.compute as pc
+
+    from cocite.config.benchmarks import declared
+    from cocite.core.tables.files import read_table
+
+    tables = [read_table(block.files(name)[0], name) for name in ("labels", "judgements", "collections")]
+    there = sorted({name for table in tables[:2] for name in table["task"].unique().to_pylist()})
+    for name in there if tasks is None else tasks:
+        task = declared(name)
+        if task.kind not in ANSWERED:
+            counts[f"tasks that say of no two documents that they belong together: {name}"] += 1
+            continue
+        labels, judgements, collection = (table.filter(pc.equal(table["task"], name)) for table in tables)
+        answers = (
+            Classes(labels, ids_of)
+            if task.is_supervised
+            else Judged(judgements, collection, ids_of, task.relevant_from)
+        )
+        if len(answers.queries):
+            yield name, answers
+        else:
+            counts[f"tasks without a query that has answers: {name}"] += 1
+
+
+class Classes:
+    """A classification: documents are near that share a class."""
+
+    def __init__(self, labels: "pa.Table", ids_of: "TextIds") -> None:
+        """Of the rows of `labels` of one task; a document may have several classes."""
+        import numpy as np
+
+        from cocite.core.tables.documents import NO_TEXT
+
+        self.classes: dict[int, set[str]] = {}
+        for document, names in zip(ids_of(labels["document"]).tolist(), labels["labels"].to_pylist(), strict=True):
+            if document != NO_TEXT:
+                self.classes.setdefault(document, set()).update(names)
+        self.documents = np.array(sorted(self.classes), dtype=np.int64)
+        self.members: dict[str, list[int]] = {}
+        for document in self.documents.tolist():
+            for name in self.classes[document]:
+                self.members.setdefault(name, []).append(document)
+        shares = [bool(self._shared(document)) for document in self.documents.tolist()]
+        self.queries = self.documents[np.array(shares, dtype=bool)]
+        """The documents with a class that is not theirs alone."""
+
+    def _shared(self, document: int) -> list[str]:
+        return [name for name in sorted(self.classes[document]) if len(self.members[name]) > 1]
+
+    def drawn(self, query: int, random: "np.random.Generator", count: int) -> list[Pair]:
+        """Pairs of a document of one of its classes, each as likely, and one of none of them."""
+        own, classes = self.classes[query], self._shared(query)
+        pairs = []
+        for _ in range(count):
+            members = self.members[classes[random.integers(len(classes))]]
+            place = int(random.integers(len(members) - 1))
+            near = members[place + (place >= bisect_left(members, query))]
+            drawn = self.documents[random.integers(len(self.documents), size=TRIES)].tolist()
+            far = next((each for each in drawn if own.isdisjoint(self.classes[each])), None)
+            if far is not None:
+                pairs.append((near, far))
+        return pairs
+
+
+class Judged:
+    """A ranking or a search: what is relevant to a query is near it."""
+
+    def __init__(self, judgements: "pa.Table", collection: "pa.Table", ids_of: "TextIds", relevant_from: int) -> None:
+        """Of the rows of `judgements` and `collections` of one task."""
+        import numpy as np
+
+        from cocite.core.tables.documents import NO_TEXT
+
+        queries, candidates = (ids_of(judgements[name]) for name in ("query", "candidate"))
+        usable = (queries != NO_TEXT) & (candidates != NO_TEXT) & (queries != candidates)
+        rows = [queries, candidates, judgements["relevance"].to_numpy() >= relevant_from]
+        lists: tuple[dict[int, list[int]], ...] = {}, {}
+        for query, candidate, is_near in np.unique(np.stack(rows, axis=1)[usable], axis=0).tolist():
+            lists[is_near].setdefault(query, []).append(candidate)
+        self.far, self.near = lists
+        """Of each query, rising."""
+        self.queries = np.array(sorted(self.near), dtype=np.int64)
+        of_all = np.unique(np.concatenate([candidates[usable], ids_of(collection["document"])]))
+        self.others = of_all[of_all != NO_TEXT]
+
+    def drawn(self, query: int, random: "np.random.Generator", count: int) -> list[Pair]:
+        """Pairs of what is relevant and what is not: each document once before any is drawn again."""
+        near = self.near[query]
+        far = [each for each in self.far.get(query, []) if each not in set(near)]
+        if not far:
+            drawn = self.others[random.integers(len(self.others), size=TRIES)].tolist()
+            far = [each for each in dict.fromkeys(drawn) if each not in {query, *near}]
+        if not far:
+            return []
+        in_turn = (cycle(random.permutation(documents).tolist()) for documents in (near, far))
+        return list(islice(zip(*in_turn, strict=False), count))
+
+
+def _rows(triplets: Any, seed: int, validation: float) -> "pa.Table":
+    """Triplets as examples, each once, with the split of their queries."""
+    import numpy as np
+    import pyarrow as pa
+
+    from cocite.triplets.sampled import as_lists, drawn_splits, each_once
+
+    queries, near, far = triplets.T
+    columns = {
+        "query": queries,
+        "number": np.zeros(len(queries), dtype=np.int32),
+        "split": drawn_splits(seed, "validation of an oracle", queries, validation),
+        "positives": as_lists(near, np.ones(len(near), int)),
+        "negatives": as_lists(far, np.ones(len(far), int)),
+    }
+    return each_once(pa.table(columns))
+
+
+def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:
+    """The texts of the documents that rows name."""
+    import pyarrow.compute as pc
+
+    from cocite.core.tables.documents import read_documents
+    from cocite.triplets.sampled import documents_of
+    from cocite.triplets.sampled_texts import texts_table
+
+    named = documents_of(rows)
+    for batch in read_documents(documents):
+        for is_query in (False, True):
+            of_kind = batch.filter(pc.equal(batch["is_query"], is_query))
+            titles, abstracts = (of_kind[name].to_pylist() for name in ("title", "abstract"))
+            yield from texts_table(titles, abstracts, is_query=is_query, among=named).to_batches()

@@ -1,4 +1,4 @@
-"""The sampler `pairs`."""
+"""The sampler `pairs`: queries and documents that the user supplies, in one of several layouts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +17,12 @@ from cocite.config.entries import (
     Whole,
     inconsistent,
 )
+from cocite.config.folders import files_in
 from cocite.config.sampler import Sampler
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cocite.triplets.brought_pairs.reading import Brought
+    from cocite.triplets.pair_texts import UserPairs
     from cocite.triplets.sampled import Block, Sampled
 
 TABLES = ("*.jsonl", "*.jsonl.gz", "*.parquet")
@@ -63,10 +65,10 @@ class TextRows(Scored):
         """The files of each part."""
         return {"pairs": self.files or TABLES}
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
-        from cocite.triplets.brought_pairs.scores import Bounds
-        from cocite.triplets.brought_pairs.text_rows import read_text_rows
+        from cocite.triplets.pair_layouts import read_text_rows
+        from cocite.triplets.pair_texts import Bounds
 
         return read_text_rows(folders["pairs"], self.files, Bounds(margin=self.margin, most=self.max_score))
 
@@ -86,9 +88,9 @@ class BeirFolder(Entry):
         """The files of each part."""
         return {"pairs": (*COLLECTION, "qrels/*.tsv"), "qrels": ("*.tsv", "*.tsv.gz")}
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
-        from cocite.triplets.brought_pairs.beir import read_beir
+        from cocite.triplets.pair_layouts import read_beir
 
         return read_beir(folders["pairs"], folders.get("qrels", folders["pairs"]), self.validate_on)
 
@@ -106,9 +108,9 @@ class SpecterFolder(Entry):
         """The files of each part."""
         return {"pairs": self.files or ("*.json", "*.txt", "cite_prediction_new/*.parquet")}
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
-        from cocite.triplets.brought_pairs.specter import read_specter
+        from cocite.triplets.pair_layouts import read_specter
 
         return read_specter(folders["pairs"], self.files)
 
@@ -146,10 +148,10 @@ class MsMarco(Scored):
             "scores": ("list/*.parquet", "*.tsv", "*.tsv.gz", "*.jsonl", "*.jsonl.gz"),
         }
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
-        from cocite.triplets.brought_pairs.msmarco import read_msmarco
-        from cocite.triplets.brought_pairs.scores import Bounds
+        from cocite.triplets.mined_pairs import read_msmarco
+        from cocite.triplets.pair_texts import Bounds
 
         return read_msmarco(
             folders["pairs"],
@@ -181,9 +183,9 @@ class Inpars(Entry):
         """The files of each part."""
         return {"pairs": self.files or ("*.jsonl", "*.jsonl.gz"), "collection": COLLECTION}
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
-        from cocite.triplets.brought_pairs.inpars import read_inpars
+        from cocite.triplets.pair_layouts import read_inpars
 
         folder = folders["pairs"]
         beside = ("queries.jsonl*",) if any(folder.glob("corpus.jsonl*")) else ()
@@ -260,13 +262,19 @@ class BroughtPairs(Sampler):
             elif revision is None:
                 yield f"{at}.revision is missing; what comes from the Hugging Face hub is pinned by its commit."
 
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The files of queries and documents that the user brings, and the folder of those that are fetched."""
+        fetched = self.fetched
+        brought = [dataset for part, (dataset, _) in self.origins.items() if part not in fetched]
+        files = (file for path in brought for file in (files_in(path) if Path(path).is_dir() else [path]))
+        return [*([f"<results>/triplets/{name}/fetched"] if fetched else []), *files]
+
     def sample(self, block: "Block") -> "Sampled":
         """Read the examples of the layout, and their texts.
 
         Raises `InputError` where files are missing or wrong, or a row has no place in the layout.
         """
-        from cocite.core.errors import InputError
-        from cocite.triplets.brought_pairs.examples import Rules, sample_brought
+        from cocite.triplets.user_pairs import sample_pairs
 
         folders = {part: Path(dataset) for part, (dataset, _) in self.origins.items()}
         if self.fetched:
@@ -276,6 +284,12 @@ class BroughtPairs(Sampler):
                     f"{self.dataset}: one folder that `cocite triplets fetch` wrote must be among the sources."
                 )
             folders |= {part: found[0] / part for part in self.fetched}
-        names = ("validation", "longest_query", "paired", "per_query", "blocks_of")
-        rules: Any = {name: getattr(self, name) for name in names}
-        return sample_brought(block, self.layout.read(folders, block), Rules(**rules))
+        return sample_pairs(
+            block,
+            self.layout.read(folders, block),
+            validation=self.validation,
+            longest_query=self.longest_query,
+            paired=self.paired,
+            per_query=self.per_query,
+            blocks_of=self.blocks_of,
+        )

@@ -56,8 +56,7 @@ class Subset(Sampler):
         from cocite.core.randomness import priorities
         from cocite.core.tables import TABLES
         from cocite.core.tables.files import read_table
-        from cocite.triplets.combining import table_made_of
-        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled, read_chosen
+        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled, read_chosen, table_made_of
 
         [path] = block.sources
         table = table_made_of([path])

@@ -28,6 +28,6 @@ class LinkedPapers(Gathering):
 
     def sample(self, block: "Block") -> "Sampled":
         """Gather examples from the table `edges` of a directed citation graph."""
-        from cocite.triplets.gathering import Negatives, gather
+        from cocite.triplets.links import gather
 
-        return gather(block, self, (), Negatives(two_away=self.hard, easy=self.easy), complete=False)
+        return gather(block, self, two_away=self.hard)

@@ -10,6 +10,9 @@ from cocite.config.sampler import Sampler
 if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
+QUERIES_AT_ONCE = 50_000
+"""Queries whose rows are joined together: memory holds them several times."""
+
 
 class Union(Sampler):
     """Several named sets as one; a triplet, or an example, that more than one of them holds is taken once.
@@ -38,12 +41,33 @@ class Union(Sampler):
         Raises `InputError` where a source is no set.
         """
         import numpy as np
+        import pyarrow as pa
 
-        from cocite.triplets.combining import joined, table_made_of
-        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled
+        from cocite.core.tables.files import read_table, table_in
+        from cocite.triplets.sampled import (
+            UNSERVED,
+            WORDS,
+            Sampled,
+            as_examples,
+            each_once,
+            in_order,
+            read_chosen,
+            table_made_of,
+        )
 
         table = table_made_of(block.sources)
-        rows, found = joined(block, table)
+        sets = [(path, read_table(path, table_in(path), ["query"])["query"].to_numpy()) for path in block.sources]
+        pieces, found = [], 0
+        for first in range(0, len(block.queries), QUERIES_AT_ONCE):
+            queries = block.queries[first : first + QUERIES_AT_ONCE]
+            parts = []
+            for path, of_rows in sets:
+                rows = read_chosen(path, np.isin(of_rows, queries))
+                parts.append(rows if table_in(path) == table else as_examples(rows))
+            rows = pa.concat_tables(parts, promote_options="default")
+            pieces.append(in_order(rows) if table == "triplets" else each_once(rows))
+            found += len(rows)
+        rows = pa.concat_tables(pieces)
         served = len(np.unique(rows["query"].to_numpy()))
         return Sampled(
             rows=rows,

@@ -1,4 +1,4 @@
-"""What the stage encoder writes: the curves of a training, and documents as vectors."""
+"""What the stages encoder and baselines write: the curves of a training, and documents and papers as vectors."""
 
 import pyarrow as pa
 
@@ -55,6 +55,48 @@ TABLES = [
         columns={
             "text": required(ID, "negative id of the text"),
             "vector": required(VECTOR, "the encoder's pooled output"),
+        },
+    ),
+    Table(
+        name="baseline_embeddings",
+        path="baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
+        description=(
+            "The vectors of a benchmark's documents by a baseline, with the columns of `document_embeddings`; a "
+            "document that the baseline has no vector for is left out."
+        ),
+        key=("adapter", "document"),
+        columns={
+            "adapter": required(TEXT, "always empty: baselines have no adapters"),
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "vector": required(VECTOR, "the document's vector"),
+        },
+    ),
+    Table(
+        name="baseline_paper_embeddings",
+        path="baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
+        description=(
+            "The vectors of the papers of the corpus by a baseline that another one stands on, with the columns of "
+            "`paper_embeddings`. Sharded like `papers`."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "vector": required(VECTOR, "the paper's vector"),
+        },
+    ),
+    Table(
+        name="baseline_grid",
+        path="baselines/{baseline}/seed-{seed}/grid.parquet",
+        description="What the points of a baseline's grid reach on the validation queries; the best is scored.",
+        key=("point",),
+        columns={
+            "point": required(COUNT, "number of the point, in the order of the grid"),
+            "settings": required(TEXT, "the settings of the point, as JSON"),
+            "reciprocal_rank": required(
+                pa.float64(), "mean of 1 / the rank of a cited paper among random ones, 0 without a vector"
+            ),
+            "judged": required(COUNT, "cited papers that were ranked"),
+            "chosen": required(pa.bool_(), "whether it is scored"),
         },
     ),
 ]

@@ -25,7 +25,7 @@ _JUDGED = {
 
 
 def _of_searches(meaning: str) -> Column:
-    return Column(type=COUNT, meaning=f"{meaning}; null where candidates are given", nullable=True, optional=True)
+    return optional(COUNT, f"{meaning}; null where candidates are given")
 
 
 TABLES = [
@@ -74,12 +74,7 @@ TABLES = [
             "propensity": optional(
                 pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
             ),
-            "fold": Column(
-                type=pa.int8(),
-                meaning="the test fold of the query, from 1, where the benchmark has folds",
-                nullable=True,
-                optional=True,
-            ),
+            "fold": optional(pa.int8(), "the test fold of the query, from 1, where the benchmark has folds"),
         },
     ),
     Table(
@@ -126,17 +121,11 @@ TABLES = [
         columns={
             "task": required(TEXT, "name of the task"),
             "document": required(TEXT, "document id"),
-            "query": Column(
-                type=TEXT,
-                meaning="document id of the query that this document is, and that does not find it; null where none is",
-                nullable=True,
-                optional=True,
+            "query": optional(
+                TEXT, "document id of the query that this document is, and that does not find it; null where none is"
             ),
-            "copy_of": Column(
-                type=TEXT,
-                meaning="document id of the first document of the task with the same text; null for that one itself",
-                nullable=True,
-                optional=True,
+            "copy_of": optional(
+                TEXT, "document id of the first document of the task with the same text; null for that one itself"
             ),
         },
     ),

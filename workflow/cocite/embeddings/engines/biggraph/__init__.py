@@ -8,7 +8,7 @@ from cocite.config.edges import RepeatedEdges
 from cocite.config.entries import Count, Entry
 
 if TYPE_CHECKING:
-    from cocite.embeddings.vectors import Trained
+    from cocite.embeddings.trained import Trained
 
 
 class BigGraph(EdgeTraining):
@@ -38,6 +38,6 @@ class BigGraph(EdgeTraining):
 
     def train(self, imported: Path, *, seed: int, state: Path) -> "Trained":
         """Train with PyTorch-BigGraph, and resume from the last chunk."""
-        from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+        from cocite.embeddings.engines.biggraph.biggraph_training import train_graph_embedding
 
         return train_graph_embedding(imported, self, seed=seed, state=state)

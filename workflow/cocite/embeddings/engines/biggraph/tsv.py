@@ -2,7 +2,7 @@
 
 The lines are sorted over all buckets: training goes through the edges in their order, and the number of buckets must
 not change what it learns. The importer holds everything in Python's memory and takes about 50 µs an edge; it is here to
-compare with (see `importing.py` for the way that is taken otherwise).
+compare with (see `imported.py` for the way that is taken otherwise).
 """
 
 import random
@@ -21,13 +21,13 @@ from torchbiggraph.edgelist import EdgeList
 from torchbiggraph.graph_storages import EDGE_STORAGES
 
 from cocite.config.edges import EdgeSettings
+from cocite.core.atomic import atomic_path
 from cocite.core.database import connect
 from cocite.core.progress import report
 from cocite.core.randomness import derive_seed
-from cocite.core.tables.files import atomic_path, scan_table
-from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides
+from cocite.core.tables.files import scan_table
+from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides, divide, unit_of
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, edge_file
-from cocite.embeddings.weights import divide, unit_of
 
 BATCH_ROWS = 100_000
 LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])

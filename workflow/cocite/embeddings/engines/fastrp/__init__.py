@@ -10,7 +10,7 @@ from cocite.config.engine import BYTES_OF_NUMBER, Engine
 from cocite.config.entries import Count, Entry, NonNegative, inconsistent
 
 if TYPE_CHECKING:
-    from cocite.embeddings.vectors import Trained
+    from cocite.embeddings.trained import Trained
 
 
 class FastRP(Engine):

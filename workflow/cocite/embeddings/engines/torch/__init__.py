@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from cocite.config.edge_training import EdgeTraining
 from cocite.config.edges import WeightedEdges
 from cocite.config.entries import Count, Entry, GivenPath, Natural, Positive
-from cocite.embeddings.engines.torch.planning import overhead_mb, vectors_mb
 
 if TYPE_CHECKING:
-    from cocite.embeddings.vectors import Trained
+    from cocite.embeddings.trained import Trained
+
+FIXED_MB = 700
+"""torch, Numba, a stretch of edges, and the edges that link prediction is measured on (measured)."""
+BYTES_OF_PAPER = 45
+"""A paper's id while the table is written, its place among the measured ones, and whether an edge trained it."""
+BYTES_OF_SQUARES = 4
+BYTES_OF_BATCH_VALUE = 8
+"""A number of a vector of a batch and of its gradient, in float32."""
 
 
 class Torch(EdgeTraining):
@@ -33,7 +40,7 @@ class Torch(EdgeTraining):
     """Number format of the vectors in training. bfloat16 halves their memory."""
     start: GivenPath | None = None
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
-    checkpoint_minutes: Positive = 5
+    checkpoint_minutes: Positive = 5.0
     """Time between checkpoints, which is what a kill costs at most; with several GPUs it costs a round at most."""
 
     @property
@@ -52,11 +59,6 @@ class Torch(EdgeTraining):
         return () if self.start is None else (Path(self.start),)
 
     @property
-    def bytes_of_number(self) -> int:
-        """Of a number of a vector in training."""
-        return 2 if self.storage == "bfloat16" else 4
-
-    @property
     def edges_in_chunk(self) -> int:
         """Edges of a chunk, as in PyTorch-BigGraph."""
         return self.batch_negatives or min(self.uniform_negatives, self.batch_size)
@@ -71,10 +73,18 @@ class Torch(EdgeTraining):
         """Numbers of the vectors of a batch."""
         return 2 * self.chunks_in_batch * (self.edges_in_chunk + self.uniform_negatives) * self.dimension
 
+    def vectors_mb(self, papers: float) -> float:
+        """Size of all vectors with the state of their optimiser, MB."""
+        return papers * (self.dimension * (2 if self.storage == "bfloat16" else 4) + BYTES_OF_SQUARES) / 1e6
+
+    def overhead_mb(self, papers: float) -> float:
+        """Memory that a training takes on the machine beside its vectors, MB."""
+        return FIXED_MB + (papers * BYTES_OF_PAPER + self.values_of_batch * BYTES_OF_BATCH_VALUE) / 1e6
+
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """The vectors with the state of their optimiser, or no more than the bound."""
-        overhead = overhead_mb(papers, self.values_of_batch)
-        whole = overhead + vectors_mb(papers, self.dimension, self.bytes_of_number)
+        overhead = self.overhead_mb(papers)
+        whole = overhead + self.vectors_mb(papers)
         return whole if self.memory_mb is None else min(whole, max(self.memory_mb, overhead))
 
     def training_minutes(self, edges_mb: float) -> float:
@@ -83,7 +93,6 @@ class Torch(EdgeTraining):
 
     def train(self, imported: Path, *, seed: int, state: Path) -> "Trained":
         """Train on the GPUs there are, or on the CPU; a killed training is resumed."""
-        from cocite.embeddings.engines.torch.devices import available_devices
-        from cocite.embeddings.engines.torch.training import train_graph_embedding
+        from cocite.embeddings.engines.torch.torch_training import available_devices, train_graph_embedding
 
         return train_graph_embedding(imported, self, seed=seed, state=state, devices=available_devices(self))

@@ -1,11 +1,15 @@
-"""The edges to train on, in a file for each pair of partitions: from the papers of one to those of the other.
+"""The edges to train on, in a file for each pair of partitions, and in which order an epoch trains these buckets.
+
+Two partitions are on each device at a time. With one device, the next two share one with the last two, so that one is
+swapped at a time. With several, all devices train at once on partitions of their own, a round of a tournament in which
+everybody meets everybody.
 
 The import has put the edges into a random order, and a bucket keeps it. So a bucket is read a stretch at a time, one
 piece of its file, and each epoch puts the edges of a stretch into another order.
 """
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +17,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.core.atomic import atomic_path, read_json, write_json
-from cocite.core.checksums import add_mark
+from cocite.core.atomic import add_mark, atomic_path, read_json, write_json
 from cocite.core.errors import InputError
+from cocite.core.randomness import generator
 from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
 
 COUNTS = "counts.json"
 ENDS = [("source", np.int32), ("target", np.int32)]
 WEIGHT = [("weight", np.float32)]
+
+Bucket = tuple[int, int]
+Pair = tuple[int, ...]
+"""Partitions that are on a device at one time: two, or the only one there is."""
 
 
 class Buckets:
@@ -39,7 +47,7 @@ class Buckets:
         """Number of all edges."""
         return sum(map(sum, self.counts))
 
-    def read(self, bucket: tuple[int, int], first: int, most: int) -> tuple[Tensor, Tensor]:
+    def read(self, bucket: Bucket, first: int, most: int) -> tuple[Tensor, Tensor]:
         """So many edges at most from one on: rows, 2 × edges, and weights. Raises `InputError` if some are missing."""
         path = bucket_file(self.folder, bucket)
         wanted = min(most, self.counts[bucket[0]][bucket[1]] - first)
@@ -51,7 +59,7 @@ class Buckets:
         return ends, weights
 
 
-def bucket_file(folder: Path, bucket: tuple[int, int]) -> Path:
+def bucket_file(folder: Path, bucket: Bucket) -> Path:
     """Where the edges from one partition to another lie."""
     return folder / "{}-{}.edges".format(*bucket)
 
@@ -85,7 +93,7 @@ def _records(sources: Rows, targets: Rows, weights: NDArray[np.float32] | None) 
     return records
 
 
-def _dealt(edges: NDArray[np.void], starts: Rows) -> Iterator[tuple[tuple[int, int], NDArray[np.void]]]:
+def _dealt(edges: NDArray[np.void], starts: Rows) -> Iterator[tuple[Bucket, NDArray[np.void]]]:
     """The edges of each bucket that has any, in their order, with rows counted within the partitions."""
     partitions = len(starts) - 1
     number = np.zeros(len(edges), dtype=np.int64)
@@ -97,3 +105,43 @@ def _dealt(edges: NDArray[np.void], starts: Rows) -> Iterator[tuple[tuple[int, i
     for bucket, dealt in enumerate(np.split(edges[np.argsort(number, kind="stable")], ends[:-1])):
         if len(dealt):
             yield divmod(bucket, partitions), dealt
+
+
+def rounds_of_epoch(partitions: int, devices: int, *, seed: int, epoch: int) -> list[list[Pair]]:
+    """Rounds of at most `devices` pairs without a partition in common; each two partitions meet in one of them."""
+    if partitions == 1:
+        return [[(0,)]]
+    names = generator(seed, "torch", "order of partitions", epoch).permutation(partitions).tolist()
+    rounds = _tournament(partitions, devices) if devices > 1 else [[pair] for pair in _walk(partitions)]
+    return [[tuple(names[part] for part in pair) for pair in pairs] for pairs in rounds]
+
+
+def buckets_of_round(rounds: list[list[Pair]], number: int) -> list[list[Bucket]]:
+    """The buckets of each pair of a round: one partition to the other and back, and once an epoch each to itself."""
+    met = {part for pairs in rounds[:number] for pair in pairs for part in pair}
+    return [
+        [(first, second) for first in pair for second in pair if first != second or first not in met]
+        for pair in rounds[number]
+    ]
+
+
+def _walk(partitions: int) -> list[Pair]:
+    """All pairs, each of which shares a partition with the one before."""
+    walk: list[Pair] = []
+    for first in range(partitions - 1):
+        others = range(first + 1, partitions)
+        walk += [(first, other) for other in (others if first % 2 == 0 else reversed(others))]
+    return walk
+
+
+def _tournament(partitions: int, devices: int) -> list[list[Pair]]:
+    """The circle method: one stays, the others move on by one seat a round; with an odd number one rests."""
+    seats = list(range(partitions + partitions % 2))
+    rounds = []
+    for _ in seats[1:]:
+        facing = zip(seats[: len(seats) // 2], reversed(seats[len(seats) // 2 :]), strict=True)
+        pairs: list[Pair] = [pair for pair in facing if max(pair) < partitions]
+        cuts = [*range(0, len(pairs), devices), len(pairs)]
+        rounds += [pairs[start:stop] for start, stop in pairwise(cuts)]
+        seats = [seats[0], seats[-1], *seats[1:-1]]
+    return rounds

@@ -1,0 +1,137 @@
+"""Graphs as tables `edges`, or as an import leaves them, each made by a process of its own, whose memory is not
+that of what is measured.
+
+Communities have 10 to 500 papers, small ones more often. Four edges of five lead to a paper of the same community, the
+others to any, so that link prediction can be learned but not perfectly. Targets within a community are drawn unevenly:
+some papers are cited far more often than others.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.core.tables.files import write_table
+from cocite.embeddings.edges import HOLDOUT, TRAINING, ImportedBlock
+from cocite.embeddings.imported import partition_starts, write_edges, write_papers
+
+EDGES_A_PAPER = 8
+LARGEST_ID = 280_000_000
+SOURCES_AT_ONCE = 50_000
+SMALLEST, LARGEST = 10, 500
+WITHIN = 0.8
+NEW = 0.1
+GAP = 7
+"""Corpus ids are multiples of it, since those of real papers have gaps as well."""
+BUCKETS = 10
+SPREAD = 2_654_435_761
+"""A prime that spreads the most cited papers over all communities."""
+HELD_OUT = 5000
+BLOCK = 4_000_000
+
+
+def write_random(path: Path, edges: int) -> None:
+    """Write a directed graph of so many edges, less those drawn twice."""
+    write_table(path, "edges", _random_edges(edges))
+
+
+def _random_edges(edges: int) -> Iterator[pa.RecordBatch]:
+    drawn = np.random.default_rng(1)
+    papers = np.unique(drawn.integers(1, LARGEST_ID, edges // EDGES_A_PAPER))
+    left = edges
+    for start in range(0, len(papers), SOURCES_AT_ONCE):
+        sources = papers[start : start + SOURCES_AT_ONCE]
+        count = min(left, -(-edges * len(sources) // len(papers)))
+        pairs = np.unique(drawn.choice(sources, count) << 32 | drawn.choice(papers, count))
+        left -= count
+        yield pa.record_batch(
+            {"source": pairs >> 32, "target": pairs & 0xFFFFFFFF, "weight": np.ones(len(pairs), dtype=np.float32)}
+        )
+
+
+def write_communities(path: Path, papers: int, edges: int, older: bool = False) -> None:
+    """Write about so many edges between the papers of communities: those drawn twice, and those from a paper to itself,
+    are not there.
+
+    With `older` it is the release before: a tenth of the papers, drawn from all, is not there yet, and neither are
+    their edges.
+    """
+    drawn = np.random.default_rng(1)
+    pairs = draw_edges(drawn, papers, edges)
+    if older:
+        there = drawn.random(papers) >= NEW
+        pairs = pairs[there[pairs].all(axis=1)]
+    write_pairs(path, GAP * (pairs + 1))
+
+
+def write_cited(folder: Path, papers: int, edges: int, queries: int) -> None:
+    """Write about so many edges in buckets, a bucket at a time, with papers that very many cite, and random queries.
+
+    Edges to any paper lead to the r-th most cited one in proportion to r^(−2/3), so that the numbers of citations have
+    a heavy tail (their density falls with the power 2.5).
+    """
+    drawn = np.random.default_rng(1)
+    firsts = first_papers(drawn, papers)
+    asked = np.sort(drawn.choice(papers, queries, replace=False))
+    table = pa.table({"corpusid": GAP * (asked + 1), "split": ["train"] * queries})
+    write_table(folder / "queries.parquet", "queries", table)
+    for bucket in range(BUCKETS):
+        pairs = draw_bucket(drawn, firsts, papers, edges // BUCKETS, bucket)
+        write_pairs(folder / "edges" / f"{bucket}.parquet", GAP * (pairs + 1))
+
+
+def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
+    """Write edges of weight 1."""
+    weight = np.ones(len(pairs), dtype=np.float32)
+    write_table(path, "edges", pa.table({"source": pairs[:, 0], "target": pairs[:, 1], "weight": weight}))
+
+
+def draw_edges(drawn: np.random.Generator, papers: int, edges: int) -> NDArray[np.int64]:
+    """Distinct edges between different papers 0, 1, …, in order; edges × 2."""
+    firsts = first_papers(drawn, papers)
+    community = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+    source = drawn.integers(papers, size=edges)
+    start, size = firsts[community[source]], np.diff(firsts)[community[source]]
+    near = start + (size * drawn.random(edges) ** 2).astype(np.int64)
+    target = np.where(drawn.random(edges) < WITHIN, near, drawn.integers(papers, size=edges))
+    pairs = np.unique(source * papers + target)
+    found = np.stack([pairs // papers, pairs % papers], axis=1)
+    return found[found[:, 0] != found[:, 1]]
+
+
+def first_papers(drawn: np.random.Generator, papers: int) -> NDArray[np.int64]:
+    """Number of the first paper of each community, and of papers; sizes are spread evenly over their logarithm."""
+    sizes = np.exp(drawn.uniform(np.log(SMALLEST), np.log(LARGEST), papers // SMALLEST + 1)).astype(np.int64)
+    firsts = np.cumsum(sizes)
+    return np.concatenate([[0], firsts[firsts < papers], [papers]])
+
+
+def draw_bucket(
+    drawn: np.random.Generator, firsts: NDArray[np.int64], papers: int, edges: int, bucket: int
+) -> NDArray[np.int64]:
+    """Distinct edges from the papers of a bucket to others, in order; edges × 2."""
+    source = bucket + BUCKETS * drawn.integers(papers // BUCKETS, size=edges)
+    community = np.searchsorted(firsts, source, side="right") - 1
+    size = firsts[community + 1] - firsts[community]
+    near = firsts[community] + (size * drawn.random(edges) ** 2).astype(np.int64)
+    far = (papers * drawn.random(edges) ** 3).astype(np.int64) * SPREAD % papers
+    pairs = np.unique(source * papers + np.where(drawn.random(edges) < WITHIN, near, far))
+    found = np.stack([pairs // papers, pairs % papers], axis=1)
+    return found[found[:, 0] != found[:, 1]]
+
+
+def write_imported(folder: Path, papers: int, edges: int, partitions: int) -> None:
+    """Write a graph of random edges as an import leaves it, in random order: so many to train on, and
+    `HELD_OUT` more."""
+    starts = partition_starts(papers, partitions)
+    write_papers(folder, np.arange(papers), starts)
+    for seed, (side, count) in enumerate({TRAINING: edges, HOLDOUT: HELD_OUT}.items()):
+        write_edges(folder, side, starts, _blocks(np.random.default_rng(seed), papers, count))
+
+
+def _blocks(drawn: np.random.Generator, papers: int, edges: int) -> Iterator[ImportedBlock]:
+    for start in range(0, edges, BLOCK):
+        lhs, rhs = drawn.integers(papers, size=(2, min(BLOCK, edges - start)), dtype=np.int32)
+        yield lhs, rhs, None

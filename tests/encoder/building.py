@@ -1,0 +1,118 @@
+"""What tests of the encoder build: small tables, trainings of a few steps, and what they leave."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.papers import papers_table
+
+from cocite.config.encoders import EncoderSettings
+from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import read_table, vectors_of, write_table
+from cocite.encoder.build import build_encoder
+from cocite.encoder.embedding import embed_tables
+from cocite.encoder.processes import Stopping, Unfinished
+from cocite.encoder.results import Outputs
+from cocite.encoder.trainer import Inputs, train_encoder
+
+TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
+WEIGHTS, CURVES = "model/model.safetensors", "curves.parquet"
+
+
+def paper_texts(count: int = 24) -> dict[int, tuple[str, str]]:
+    """Title and abstract of papers 0, 1, …: words of the topic that the number's parity names, in some order."""
+    random = np.random.default_rng(5)
+    texts = {}
+    for paper in range(count):
+        words = TOPICS[paper % 2].split()
+        texts[paper] = tuple(" ".join(random.choice(words, size)) for size in (3, 12))
+    return texts
+
+
+def write_papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
+    write_table(path, "papers", papers_table(texts))
+    return path
+
+
+def write_queries(path: Path, splits: dict[int, str]) -> Path:
+    write_table(path, "queries", pa.table({"corpusid": sorted(splits), "split": [splits[i] for i in sorted(splits)]}))
+    return path
+
+
+def write_documents(path: Path, texts: dict[str, tuple[str | None, ...]]) -> Path:
+    names = sorted(texts)
+    table = {
+        "document": names,
+        "title": pa.array([texts[name][0] for name in names], pa.string()),
+        "abstract": pa.array([texts[name][1] for name in names], pa.string()),
+        "more": pa.array([texts[name][2:] for name in names], pa.list_(pa.string())),
+        "field": pa.nulls(len(names), pa.string()),
+    }
+    write_table(path, "documents", pa.table(table))
+    return path
+
+
+def built(corpus: Path, folder: Path, settings: EncoderSettings, *, seed: int = 1) -> Path:
+    """An untrained encoder from a corpus, in a folder."""
+    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=settings, seed=seed)
+    return folder
+
+
+def embedded(model: Path, source: Path, folder: Path, table: str = "documents", **how: Any) -> np.ndarray:
+    """The vectors of a table of texts by an encoder, which are written into a folder."""
+    settings = {"threads": 1, "state": folder / "state", "precision": "float32", **how}
+    embed_tables(model, [source], folder, table, **settings)
+    declared = {"documents": "document_embeddings", "papers": "paper_embeddings"}[table]
+    return vectors_of(read_table(folder / source.name, declared))
+
+
+def outputs_in(folder: Path) -> Outputs:
+    """The files that a training writes into a folder."""
+    return Outputs(
+        model=folder / "model",
+        curves=folder / "curves.parquet",
+        settings=folder / "settings.json",
+        events=folder / "tensorboard",
+    )
+
+
+def trained(
+    folder: Path, inputs: Inputs, stopping: Stopping | None = None, *, training_seed: int = 1, **settings: Any
+) -> Path:
+    """Train in batches of four into a folder, in float32 if no precision is given."""
+    how = {"precision": settings.pop("precision", "float32"), "stopping": stopping, "state": folder / "state"}
+    given = TrainingSettings(**{"batch_size": 4, "lr": 3e-3, **settings})
+    train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=training_seed, threads=1, **how)
+    return folder
+
+
+class AfterSteps(Stopping):
+    """Stops a training once, after so many steps of a process."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.left = steps
+
+    def reason(self) -> str | None:
+        """Why to stop, after that step."""
+        self.left -= 1
+        return None if self.left else "a test"
+
+
+def assert_same_files(folder: Path, other: Path, files: Iterable[str] = (WEIGHTS, CURVES)) -> None:
+    for file in files:
+        assert (folder / file).read_bytes() == (other / file).read_bytes(), file
+
+
+def assert_goes_on(
+    folder: Path, inputs: Inputs, *steps: int, files: Iterable[str] = (WEIGHTS, CURVES), **settings: Any
+) -> None:
+    """Assert that a training that is stopped after so many steps, each time, leaves what one leaves that is not."""
+    whole = trained(folder / "whole", inputs, **settings)
+    for number in steps:
+        with pytest.raises(Unfinished):
+            trained(folder / "stopped", inputs, AfterSteps(number), **settings)
+    assert_same_files(trained(folder / "stopped", inputs, **settings), whole, files)

@@ -1,0 +1,280 @@
+"""Packed documents have the vectors and gradients of padded ones; dropout on a CPU drops as often as it is asked to."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.encoder.building import assert_goes_on
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AutoConfig, AutoModel
+
+from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
+from cocite.encoder import attention, data, trainer
+from cocite.encoder.attention import Dropout, _attention_dropping, attention_of_each, let_drop_fast, let_pack
+from cocite.encoder.batch import Collator
+from cocite.encoder.data import Documents, open_examples
+from cocite.encoder.model import Encoder, open_encoder
+from cocite.encoder.objective import Learner, Objective
+
+TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
+
+
+def documents_of(*texts: list[int]) -> Documents:
+    return data.documents_of([np.array(text, dtype=np.int32) for text in texts])
+
+
+FIVE, ONE, THREE = [7, 8, 9, 10, 11], [12], [13, 14, 15]
+
+
+@pytest.fixture
+def model(encoder):
+    opened = open_encoder(encoder)
+    opened.eval()
+    return opened
+
+
+def vectors_of(model, features):
+    with torch.inference_mode():
+        return model(features)
+
+
+def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_the_first():
+    row = documents_of(FIVE, ONE, THREE).packed(np.array([2, 0]), first_position=2)
+    assert row["input_ids"].tolist() == [THREE + FIVE + 120 * [0]]
+    assert row["position_ids"].tolist() == [[2, 3, 4, 2, 3, 4, 5, 6] + 120 * [2]]
+    assert row["cu_seq_lens_q"].tolist() == [0, 3, 8, 128]
+    assert row["max_length_q"] == 120
+
+
+def test_a_row_that_is_full_gets_another_of_filling():
+    row = documents_of(128 * [7]).packed(np.array([0]))
+    assert row["input_ids"].shape == (1, 256)
+    assert row["cu_seq_lens_q"].tolist() == [0, 128, 256]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling):
+    model.pooling = pooling
+    documents, rows = documents_of(FIVE, ONE, THREE), np.arange(3)
+    padded = vectors_of(model, documents.padded(rows, 0))
+    assert let_pack(model)
+    torch.testing.assert_close(vectors_of(model, documents.packed(rows)), padded, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(vectors_of(model, documents.padded(rows, 0)), padded)
+
+
+def test_a_packed_document_knows_nothing_of_its_neighbours(model):
+    let_pack(model)
+    some, others = (
+        vectors_of(model, documents_of(neighbour, THREE).packed(np.arange(2)))[1] for neighbour in (FIVE, ONE)
+    )
+    torch.testing.assert_close(some, others, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [None, 40])
+def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
+    examples = open_examples(inputs.training[0])
+    objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=bool(size))
+    gradients = []
+    for packs in (False, True):
+        assert not packs or let_pack(model)
+        batch = Collator(
+            examples=examples, padding=0, start=10**6, mini_batch_tokens=size, packs=packs, comparisons=TERMS
+        )(np.arange(8))
+        model.zero_grad()
+        loss, _ = objective(batch)
+        loss.backward()
+        learned = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+        gradients.append({"loss": loss.detach(), **{name: gradient.clone() for name, gradient in learned.items()}})
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_dropout_reaches_the_attention_of_packed_documents(model):
+    let_pack(model)
+    for layer in model.transformer.encoder.layer:
+        layer.attention.self.dropout.p = 0.5
+    row = documents_of(FIVE, THREE).packed(np.arange(2))
+    whole = vectors_of(model, row)
+    model.train()
+    assert not torch.allclose(vectors_of(model, row), whole)
+
+
+OF_THEIR_OWN = {
+    "bert": {},
+    "roberta": {"pad_token_id": 1, "max_position_embeddings": 40},
+    "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0},
+}
+"""What some architectures need beside the sizes; ModernBERT's first layer sees everything, its second a window."""
+
+
+@pytest.mark.parametrize("architecture", OF_THEIR_OWN)
+def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(model, architecture):
+    sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = AutoConfig.for_model(architecture, intermediate_size=32, **sizes, **OF_THEIR_OWN[architecture])
+    torch.manual_seed(1)
+    tokenizer = replace(model.tokenizer, padding=config.pad_token_id)
+    other = Encoder(AutoModel.from_config(config), "mean", tokenizer).eval()
+    documents, rows = documents_of(list(range(5, 35)), ONE, THREE), np.arange(3)
+    padded = vectors_of(other, documents.padded(rows, config.pad_token_id))
+    assert let_pack(other)
+    row = documents.packed(rows, first_position=other.first_position)
+    torch.testing.assert_close(vectors_of(other, row), padded, rtol=1e-5, atol=1e-6)
+    again = vectors_of(other, documents.padded(rows, config.pad_token_id))
+    torch.testing.assert_close(again, padded, rtol=1e-5, atol=1e-6)
+
+
+def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
+    model.transformer.config.model_type, model.transformer.config.pad_token_id = "roberta", 1
+    assert not let_pack(model)
+
+
+@pytest.mark.parametrize("window", [attention.ALL, 2])
+def test_attention_of_each_is_that_of_the_definition(window):
+    query, key, value = torch.randn(3, 8, 2, 4, generator=torch.Generator().manual_seed(1))
+    starts = torch.tensor([0, 5, 8], dtype=torch.int32)
+    attended = attention_of_each(query, key, value, starts, 5, dropout=0.0, scale=0.5, window=window)
+    document = np.repeat([0, 1], [5, 3])
+    for head in range(2):
+        for one in range(8):
+            seen = [other for other in range(8) if document[other] == document[one]]
+            seen = [other for other in seen if window == attention.ALL or abs(other - one) <= window]
+            weights = torch.softmax(0.5 * key[seen, head] @ query[one, head], dim=0)
+            torch.testing.assert_close(attended[one, head], weights @ value[seen, head])
+
+
+def no_kernel(*_, **__):
+    raise RuntimeError("FlashAttention only supports float16 and bfloat16.")
+
+
+def heedless_kernel(query, key, value, starts, longest, **keywords):
+    """Attention that sees the neighbours of packed documents."""
+    ends = torch.tensor([0, len(query)])
+    return attention_of_each(query, key, value, ends, len(query), **keywords)
+
+
+def kernel_without_window(*arguments, window, **keywords):
+    """Attention that sees all of a document, whatever is asked for."""
+    return attention_of_each(*arguments, window=attention.ALL, **keywords)
+
+
+@pytest.mark.parametrize("kernel", [no_kernel, heedless_kernel, kernel_without_window])
+def test_without_a_kernel_that_does_it_right_documents_stay_padded(model, monkeypatch, kernel):
+    monkeypatch.setitem(attention.KERNELS, "cpu", kernel)
+    assert not let_pack(model)
+    assert model.transformer.config._attn_implementation == "sdpa"
+
+
+def test_other_architectures_stay_padded(model, monkeypatch):
+    monkeypatch.setattr(attention, "ARCHITECTURES", ("another",))
+    assert not let_pack(model)
+    assert model.transformer.config._attn_implementation == "sdpa"
+
+
+def test_a_training_as_on_a_gpu_that_was_stopped_ends_as_one_that_was_not(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "ON_GPU", "cpu")
+    assert_goes_on(tmp_path, inputs, 4, epochs=2, lr=1e-3)
+    assert attention.PACKED not in str(read_json(tmp_path / "whole/model/config.json"))
+
+
+NUMBERS = torch.ones(400, 501)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.013])
+def test_it_drops_as_often_as_asked_and_keeps_the_expected_sum(p):
+    torch.manual_seed(1)
+    kept = Dropout(p)(NUMBERS)
+    deviation = np.sqrt(p * (1 - p) / NUMBERS.numel())
+    assert (kept == 0).double().mean().item() == pytest.approx(p, abs=5 * deviation)
+    assert kept.double().mean().item() == pytest.approx(1, abs=5 * deviation / (1 - p))
+    assert len(kept.unique()) == 2
+
+
+def test_what_is_dropped_does_not_hang_on_its_place():
+    torch.manual_seed(1)
+    dropped = (Dropout(0.5)(NUMBERS) == 0).double() - 0.5
+    for lag in (1, 2, 3, 4, 8):
+        assert abs(float((dropped[:, lag:] * dropped[:, :-lag]).mean())) < 0.005
+
+
+def test_it_follows_from_the_seed_and_its_gradients_pass_where_numbers_do():
+    numbers = NUMBERS.clone().requires_grad_()
+    torch.manual_seed(5)
+    first = Dropout(0.3)(numbers)
+    first.sum().backward()
+    torch.manual_seed(5)
+    assert torch.equal(Dropout(0.3)(NUMBERS), first)
+    assert torch.equal(numbers.grad, first.detach())
+    assert not torch.equal(Dropout(0.3)(NUMBERS), first)
+
+
+def test_outside_of_a_training_and_without_probability_nothing_changes():
+    assert Dropout(0.3).eval()(NUMBERS) is NUMBERS
+    assert Dropout(0.0)(NUMBERS) is NUMBERS
+
+
+def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
+    generator = torch.Generator().manual_seed(1)
+    query, key, value = torch.randn(3, 2, 2, 6, 4, generator=generator)
+    mask = torch.ones(2, 1, 6, 6, dtype=torch.bool)
+    mask[1, :, :, 4:] = False
+    exact = scaled_dot_product_attention(query, key, value, mask).transpose(1, 2)
+    torch.manual_seed(2)
+    drawn = torch.stack(
+        [_attention_dropping(nn.Module(), query, key, value, mask, dropout=0.2)[0] for _ in range(4000)]
+    )
+    assert drawn.std(dim=0).min() > 0.01
+    torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
+
+
+@pytest.mark.parametrize("kind", ["causal", "a mask that adds", "shared keys"])
+def test_attention_that_is_not_of_all_tokens_to_all_is_that_of_torch(kind):
+    query, key, value = torch.randn(3, 2, 2, 6, 4, generator=torch.Generator().manual_seed(1))
+    mask = torch.randn(2, 1, 6, 6) if kind == "a mask that adds" else None
+    module = nn.Module()
+    module.is_causal = kind == "causal"
+    if kind == "shared keys":
+        key, value, module.num_key_value_groups = key[:, :1], value[:, :1], 2
+    exact = scaled_dot_product_attention(query, key, value, mask, is_causal=module.is_causal, enable_gqa=True)
+    drawn, _ = _attention_dropping(module, query, key, value, mask, dropout=1e-9)
+    torch.testing.assert_close(drawn, exact.transpose(1, 2))
+
+
+@pytest.fixture
+def models(encoder):
+    """An encoder with torch's dropout, and the same with ours."""
+    opened = open_encoder(encoder)
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(
+        "bert", vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    with_torch = Encoder(AutoModel.from_config(config), "mean", opened.tokenizer)
+    fast = copy.deepcopy(with_torch)
+    let_drop_fast(fast)
+    return with_torch, fast
+
+
+@pytest.fixture(scope="module")
+def features():
+    return documents_of(FIVE, ONE, THREE).padded(np.arange(3), 0)
+
+
+def test_an_encoder_drops_by_ours_in_training_and_embeds_as_before(models, features):
+    with_torch, fast = models
+    assert not any(type(module) is nn.Dropout for module in fast.transformer.modules())
+    assert {module.p for module in fast.transformer.modules() if isinstance(module, Dropout)} == {0.1}
+    assert not torch.equal(fast(features), fast(features))
+    assert torch.equal(fast.eval()(features), with_torch.eval()(features))
+    assert fast.state_dict().keys() == with_torch.state_dict().keys()
+
+
+def test_without_dropout_in_layers_that_of_attention_alone_is_at_work(models, features):
+    _, fast = models
+    for name, module in fast.transformer.named_modules():
+        if isinstance(module, Dropout) and not name.endswith("attention.self.dropout"):
+            module.p = 0.0
+    assert not torch.equal(fast(features), fast(features))

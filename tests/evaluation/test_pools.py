@@ -1,0 +1,410 @@
+"""Benchmarks that rank pools: CSFCube's facets, DORIS-MAE's aspects and MDCR's fields, their metrics, and bad input."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.evaluation.folders import RUN, BenchmarkFolder, scored_by, scores_of, write_vectors
+
+from cocite.config.benchmarks import declared
+from cocite.config.benchmarks.csfcube import RELEASED, CsfCube
+from cocite.config.benchmarks.mdcr import Mdcr
+from cocite.core.errors import InputError
+from cocite.evaluation.metrics import measure_rankings
+from cocite.evaluation.over_tasks import averages
+from cocite.evaluation.scored import UnscorableError
+from cocite.evaluation.scoring import embedded
+
+LABELS = ["background_label", "method_label"]
+FACETS = ("background", "method", "result")
+JUDGED, DORIS = "test-pid2anns-csfcube-{}.json", "DORIS-MAE_dataset_v1.json"
+
+
+def measured(grades, metrics, relevant_from=1):
+    """The metrics of candidates with these grades, the nearest first."""
+    run = {"q": {str(place): -float(place) for place in range(len(grades))}}
+    judgements = {"q": {str(place): grade for place, grade in enumerate(grades)}}
+    return {name: of["q"] for name, of in measure_rankings(judgements, run, metrics, relevant_from).items()}
+
+
+@pytest.fixture
+def csfcube(tmp_path):
+    folder = BenchmarkFolder(tmp_path, "csfcube")
+    rows = [
+        {"paper_id": str(n), "title": f"t{n}", "abstract": [f"First of {n}.", " Second."], "pred_labels": LABELS}
+        for n in range(7)
+    ]
+    folder.write_lines("abstracts-csfcube-preds.jsonl", *rows)
+    return folder
+
+
+def judge(folder, facet, **queries):
+    judged = {
+        query[1:]: {"cands": list(grades), "relevance_adju": list(grades.values())} for query, grades in queries.items()
+    }
+    folder.write_text(JUDGED.format(facet), json.dumps(judged))
+
+
+def test_a_facet_is_a_task_with_graded_candidates(csfcube):
+    judge(csfcube, "method", q0={"1": 3, "2": 0}, q5={"6": 1})
+    judge(csfcube, "result", q0={"1": 0, "3": 2})
+    assert csfcube.prepare().judgements == {
+        "csfcube_method": {"0": {"1": 3, "2": 0}, "5": {"6": 1}},
+        "csfcube_result": {"0": {"1": 0, "3": 2}},
+    }
+    assert csfcube.documents()["1"] == ("t1", "First of 1. Second.")
+    assert csfcube.omitted()["task csfcube_background absent"] == 1
+
+
+@pytest.mark.parametrize(
+    ("cands", "grades", "expected", "omitted"),
+    [
+        (["1", "2"], [2.0, -1], {"1": 2, "2": 0}, None),
+        (["1", "1", "2"], [3, 0, 1], {"1": 3, "2": 1}, "repeated row (the first counts)"),
+        (["0", "1", "2"], [3, 2, 0], {"1": 2, "2": 0}, "query among its own candidates (left out)"),
+    ],
+)
+def test_grades_below_0_are_0_the_first_of_repeated_ones_counts_and_a_query_is_no_candidate(
+    csfcube, cands, grades, expected, omitted
+):
+    csfcube.write_text(JUDGED.format("method"), json.dumps({"0": {"cands": cands, "relevance_adju": grades}}))
+    assert csfcube.prepare("csfcube_method").judgements == {"csfcube_method": {"0": expected}}
+    counts = {reason: count for reason, count in csfcube.omitted().items() if reason.startswith("task")}
+    assert counts == ({f"task csfcube_method: {omitted}": 1} if omitted else {})
+
+
+def of_csfcube(grades):
+    return measured(grades, declared("csfcube_method").metrics, relevant_from=2)
+
+
+def test_the_metrics_of_csfcube_are_those_of_hand_computed_examples():
+    # Grades 3 0 2 1 2: relevant at ranks 1, 3 and 5.
+    found = of_csfcube([3, 0, 2, 1, 2])
+    assert found["map"] == pytest.approx(100 * (1 + 2 / 3 + 3 / 5) / 3)
+    assert found["Rprec"] == pytest.approx(100 * 2 / 3)
+    assert found["P_20"] == pytest.approx(100 * 3 / 20)
+    assert found["recall_20"] == 100
+    assert found["Rprec_csfcube"] == pytest.approx(100 * 3 / 5)
+    gained = 3 + 0 + 2 / np.log2(3) + 1 / 2 + 2 / np.log2(5)
+    ideal = 3 + 2 + 2 / np.log2(3) + 1 / 2
+    assert found["ndcg_csfcube"] == pytest.approx(100 * gained / ideal)
+    assert found["ndcg_20%_csfcube"] == 100  # the first of five
+    assert of_csfcube([1, 0, 2, 1, 2])["ndcg_20%_csfcube"] == pytest.approx(100 / 2)
+
+
+@given(st.lists(st.integers(0, 3), min_size=5, max_size=40))
+def test_the_metrics_of_csfcubes_released_evaluation_are_what_loops_give(grades):
+    found = of_csfcube(grades)
+    relevant = [rank for rank, grade in enumerate(grades, 1) if grade >= 2]
+    assert found["Rprec_csfcube"] == pytest.approx(100 * len(relevant) / relevant[-1] if relevant else 0)
+
+    def gain(order, depth):
+        return sum(grade / (1 if rank < 3 else np.log2(rank)) for rank, grade in enumerate(order[:depth], 1))
+
+    for name, depth in (("ndcg_csfcube", len(grades)), ("ndcg_20%_csfcube", len(grades) // 5)):
+        best = gain(sorted(grades, reverse=True), depth)
+        assert found[name] == pytest.approx(100 * gain(grades, depth) / best if best else 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"cands": ["1"], "relevance_adju": [1, 2]}, "json, 0: has 1 cands and 2 grades in relevance_adju"),
+        ({"cands": ["1"], "relevance_adju": ["high"]}, "json, 0: relevance_adju must be a list of grades"),
+        ({"cands": ["1"], "relevance_adju": [True]}, "json, 0: relevance_adju must be a list of grades"),
+        ({"cands": ["1"], "relevance_adju": [1.5]}, "json, 0: relevance must be a whole number, not 1.5"),
+        ({"cands": ["1"]}, "json, 0: the key 'relevance_adju' is missing or null"),
+        ({"cands": [True], "relevance_adju": [1]}, "json, 0: cands must be a list of ids, not "),
+        ({"cands": ["99"], "relevance_adju": [1]}, "json, 0: no text for the document '99'"),
+    ],
+)
+def test_what_is_wrong_with_a_facet_is_reported_with_its_place(csfcube, written, message):
+    csfcube.write_text(JUDGED.format("method"), json.dumps({"0": written}))
+    csfcube.refuses(f"test-pid2anns-csfcube-method.{message}", "csfcube_method")
+
+
+@pytest.mark.parametrize(
+    ("abstract", "said"),
+    [
+        ("One text.", "must be a list of sentences, not 'One text.'"),
+        (0, "must be a list of sentences, not 0"),
+        (["\ud83d"], "holds half of a surrogate pair"),
+    ],
+)
+def test_an_abstract_that_is_no_list_of_sentences_is_reported(csfcube, abstract, said):
+    csfcube.refuses("holds no facet; there must be files such as test-pid2anns-csfcube-background")
+    csfcube.write_lines("abstracts-csfcube-preds.jsonl", {"paper_id": "1", "title": "t", "abstract": abstract})
+    judge(csfcube, "result", q0={"1": 2})
+    csfcube.refuses(f"line 1: abstract {said}")
+
+
+FOLDED = {"0": {"1": 3, "2": 0}, "1": {"2": 3, "3": 0}, "2": {"3": 0, "4": 2}, "3": {"4": 0, "5": 2}, "4": {"5": 2}}
+"""Judgements of one facet; the vectors below rank the candidate with the smaller number first."""
+OVER_FOLDS = [f"{metric}_folds" for metric in RELEASED]
+
+
+def fold(folder, first, second, facet="method", **more):
+    named = [[f"{each}_{facet}" for each in ids] for ids in (first, second)]
+    of_facet = dict(zip(("fold1_test", "fold2_test"), named, strict=True))
+    of_facet |= {"fold1_dev": of_facet["fold2_test"], "fold2_dev": of_facet["fold1_test"]}
+    folder.write_text("evaluation_splits.json", json.dumps({facet: of_facet, **more}))
+
+
+def scored(folder, tmp_path, benchmark, *, folds, name="csfcube_method"):
+    """The scores of a task by vectors that grow with the number of a paper, and what each query counted for."""
+    [task] = CsfCube(kind="csfcube", folder=str(folder.root), tasks=(name,), folds=folds).scored_tasks
+    return scored_by(tmp_path, {each: [float(each[0])] for each in folder.documents()}, task, benchmark)
+
+
+def test_the_mean_of_two_test_folds_is_what_the_released_evaluation_prints(csfcube, tmp_path):
+    judge(csfcube, "method", **{f"q{query}": grades for query, grades in FOLDED.items()})
+    fold(csfcube, "012", "34")
+    benchmark = csfcube.prepare(metrics=OVER_FOLDS)
+    assert benchmark.folds == {"csfcube_method": {"0": 1, "1": 1, "2": 1, "3": 2, "4": 2}}
+    # Average precision of the queries: 1, 1, ½ in the first fold and ½, 1 in the second.
+    alike, folded = (scored(csfcube, tmp_path, benchmark, folds=folds) for folds in (False, True))
+    assert scores_of(alike)["map"] == pytest.approx(100 * (1 + 1 + 0.5 + 0.5 + 1) / 5)
+    assert scores_of(folded)["map_folds"] == pytest.approx(100 * ((1 + 1 + 0.5) / 3 + (0.5 + 1) / 2) / 2)
+    assert set(scores_of(folded)) == {f"{metric}_folds" for metric in RELEASED}
+    weights = {row[7]: row[9] for row in folded.outcomes if row[4] == "map_folds"}
+    assert weights == {"0": 1 / 3, "1": 1 / 3, "2": 1 / 3, "3": 1 / 2, "4": 1 / 2}
+
+
+def test_all_facets_together_are_a_task_where_it_is_asked_for(csfcube, tmp_path):
+    for facet in FACETS:
+        judge(csfcube, facet, q0={"1": 3, "2": 0} if facet == "method" else {"1": 0, "2": 3}, q3={"4": 2})
+    assert csfcube.prepare().judgements.keys() == {f"csfcube_{facet}" for facet in FACETS}
+    names = [f"{query}_{facet}" for facet in FACETS for query in "03"]
+    fold(csfcube, "0", "3", all={"fold1_test": names[:2], "fold2_test": names[2:]})
+    benchmark = csfcube.prepare("csfcube_all", metrics=OVER_FOLDS)
+    judged = benchmark.judgements["csfcube_all"]
+    assert (judged["0_method"], judged["0_result"]) == ({"1": 3, "2": 0}, {"1": 0, "2": 3})
+    assert csfcube.documents()["0_method"] == csfcube.documents()["0"]
+    found = scores_of(scored(csfcube, tmp_path, benchmark, folds=True, name="csfcube_all"))
+    # Query 0 has an average precision of ½ but for its method; query 3 always has 1.
+    assert found["map_folds"] == pytest.approx(100 * ((0.5 + 1) / 2 + (1 + 1 + 0.5 + 1) / 4) / 2)
+
+
+def test_a_query_is_in_one_fold_and_folds_that_are_asked_for_must_be_there(csfcube, tmp_path):
+    judge(csfcube, "method", q0={"1": 3}, q3={"4": 2})
+    for splits, message in (
+        ({"method": {"fold1_test": ["0_method"], "fold2_test": []}}, "method: no test fold has the query '3_method'"),
+        ({"method": {"fold1_test": ["3_method"], "fold2_test": ["3_method"]}}, "method: the query '3_method' is in a "),
+        ({}, "the key 'method', of the folds of this facet, is"),
+    ):
+        csfcube.write_text("evaluation_splits.json", json.dumps(splits))
+        with pytest.raises(InputError, match=rf"evaluation_splits\.json[,:] {message}"):
+            csfcube.prepare(metrics=OVER_FOLDS)
+    assert csfcube.prepare().folds == {}  # no metric needs them
+    (csfcube.root / "evaluation_splits.json").unlink()
+    benchmark = csfcube.prepare(metrics=OVER_FOLDS)
+    with pytest.raises(UnscorableError, match="csfcube_method have no test folds, over which map_folds is a mean"):
+        scored(csfcube, tmp_path, benchmark, folds=True)
+
+
+def test_a_folder_is_checked_for_its_files_before_anything_runs(csfcube):
+    def faults(**more):
+        entry = CsfCube.model_validate({"kind": "csfcube", "folder": str(csfcube.root), **more})
+        return [fault.partition("has no file ")[2] for fault in entry.faults("benchmarks.facets", None)]
+
+    background, method = (f"{JUDGED.format(facet)}." for facet in ("background", "method"))
+    assert faults() == [background]
+    judge(csfcube, "result", q0={"1": 3})
+    assert faults() == []
+    assert faults(tasks=["csfcube_method"], folds=True) == ["evaluation_splits.json.", method]
+    assert faults(tasks=["csfcube_all"]) == [background, method]
+    (csfcube.root / "abstracts-csfcube-preds.jsonl").unlink()
+    assert faults() == ["abstracts-csfcube-preds.jsonl."]
+
+
+def query(aspects, pool, text="I want. I need."):
+    """A query of DORIS-MAE as it is released; what is not read is there as well."""
+    sentences = {"I want.": list(aspects), "I need.": []}
+    given = {"query_text": text, "query_type": "NLP", "aspects": aspects, "candidate_pool": list(pool)}
+    return {**given, "sent2aspect_id": sentences, "aspect_id2sent": {aspect: ["I want."] for aspect in aspects}}
+
+
+def abstract(number, **more):
+    given = {"abstract_id": number, "title": f"t{number}", "original_abstract": f"On {number}\nwe say more."}
+    return {**given, "url": f"http://arxiv.org/abs/{number}", "masked_abstract": "", **more}
+
+
+def scores(**of_aspects):
+    """Annotations: of each aspect, a score for the abstracts 0, 1, 2, …; none where it is None."""
+    return [
+        {"aspect_id": aspect[1:], "abstract_id": number, "score": score, "reasoning": "…"}
+        for aspect, found in of_aspects.items()
+        for number, score in enumerate(found)
+        if score is not None
+    ]
+
+
+def fill(folder, queries, annotations, corpus=range(5), **more):
+    names = {"aspect2aspect_id": {"on kernels": "1"}, "aspect_id2aspect": {"1": "on kernels"}}
+    lists = {"Query": queries, "Corpus": [abstract(number) for number in corpus], "Annotation": annotations}
+    folder.write_text(DORIS, json.dumps({**names, **lists, **more}))
+
+
+@pytest.fixture
+def doris(tmp_path):
+    """Query 0 has an aspect, 1, with a sub-aspect, 7, and another aspect, 2; the second query has the aspect 2."""
+    folder = BenchmarkFolder(tmp_path, "doris_mae")
+    annotations = scores(a1=[2, 1, 0, 0], a7=[1, 1, 1, None], a2=[2, 1, 1, 0, 1])
+    fill(folder, [query({"1": ["7"], "2": []}, range(4)), query({"2": []}, [3, 4], "Other.")], annotations)
+    return folder
+
+
+def test_scores_over_aspects_and_sub_aspects_add_up_and_a_mean_of_1_is_relevant(doris):
+    benchmark = doris.prepare()
+    assert benchmark.judgements == {
+        # 0: 2 + 1 + 2 of three aspects; 1: 1 + 1 + 1; 2: 0 + 1 + 1; 3: nothing.
+        "doris_mae_graded": {"query-0": {"0": 5, "1": 3, "2": 2, "3": 0}, "query-1": {"3": 0, "4": 1}},
+        "doris_mae": {"query-0": {"0": 1, "1": 1, "2": 0, "3": 0}, "query-1": {"3": 0, "4": 1}},
+    }
+    assert doris.documents()["1"] == ("t1", "On 1 we say more.")
+    assert doris.documents()["query-1"] == ("Other.", None)
+    assert doris.omitted() == {"aspect of a candidate without a score (counts 0)": 1}
+
+
+def test_aspects_and_scores_that_are_named_twice_count_once_and_abstracts_of_no_pool_are_left_out(doris):
+    fill(doris, [query({"1": ["2", "2"], "2": []}, [0])], scores(a1=[1], a2=[2]))
+    assert doris.prepare("doris_mae_graded").judgements["doris_mae_graded"] == {"query-0": {"0": 3}}
+    fill(doris, [query({"1": []}, [0])], [*scores(a1=[2]), *scores(a1=[1, 1])], corpus=range(50))
+    assert doris.prepare("doris_mae_graded").judgements == {"doris_mae_graded": {"query-0": {"0": 2}}}
+    assert doris.documents().keys() == {"0", "query-0"}
+    assert doris.omitted() == {"score that is repeated (the first counts)": 1, "document that no task asks for": 49}
+
+
+def test_a_query_without_a_relevant_candidate_is_graded_and_left_out_of_recall(doris):
+    fill(doris, [query({"1": [], "2": []}, [0, 1]), query({"1": []}, [1])], scores(a1=[1, 1], a2=[0, 0]))
+    benchmark = doris.prepare()
+    assert benchmark.judgements["doris_mae"] == {"query-1": {"1": 1}}
+    assert benchmark.judgements["doris_mae_graded"].keys() == {"query-0", "query-1"}
+    assert doris.omitted()["task doris_mae: query without a relevant candidate (left out)"] == 1
+
+
+def test_pools_are_ranked_by_the_cosine(tmp_path):
+    """Twenty abstracts on a quarter circle, the first of them the nearest in direction and the farthest in distance."""
+    folder = BenchmarkFolder(tmp_path, "doris_mae")
+    # By rank: 2 0 2 0 0 1, and nothing after that.
+    fill(folder, [query({"1": []}, range(20))], scores(a1=[2, 0, 2, 0, 0, 1, *[0] * 14]), corpus=range(20))
+    benchmark = folder.prepare()
+    angles = {str(number): np.pi * (number + 1) / 50 for number in range(20)}
+    vectors = {name: [(30 - int(name)) * np.cos(at), (30 - int(name)) * np.sin(at)] for name, at in angles.items()}
+    score = embedded(write_vectors(tmp_path, {**vectors, "query-0": [1.0, 0.0]}), RUN)
+    found = scores_of(score(declared("doris_mae"), benchmark))
+    assert found["recall_5"] == pytest.approx(100 * 2 / 3)
+    assert found["recall_20"] == 100
+    assert found["Rprec"] == pytest.approx(100 * 2 / 3)
+    assert found["map"] == pytest.approx(100 * (1 + 2 / 3 + 3 / 6) / 3)
+    graded = scores_of(score(declared("doris_mae_graded"), benchmark))
+    second = 1 / np.log2(3)
+    assert graded["ndcg_10%"] == pytest.approx(100 * 2 / (2 + 2 * second))  # the first two of twenty
+    assert graded["ndcg_10%_exp"] == pytest.approx(100 * (4 + second) / (4 + 4 * second))
+    assert graded["recip_rank_10_best"] == 100
+
+
+@pytest.mark.parametrize(("grades", "expected"), [([1, 4, 5, 5], 100 / 3), ([1] * 10 + [2], 0)])
+def test_the_reciprocal_rank_is_that_of_the_highest_grade_among_ten(grades, expected):
+    assert measured(grades, ["recip_rank_10_best"])["recip_rank_10_best"] == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(0, 12), min_size=10, max_size=45))
+def test_the_metrics_of_grades_are_what_loops_give(grades):
+    found = measured(grades, ["ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best"])
+    depth = int(0.1 * len(grades))
+    for metric, gain in (("ndcg_10%", lambda grade: grade), ("ndcg_10%_exp", lambda grade: 2**grade)):
+
+        def total(order, gain=gain):
+            return sum(gain(grade) / np.log2(2 + place) for place, grade in enumerate(order[:depth]))
+
+        best = total(sorted(grades, reverse=True))
+        assert found[metric] == pytest.approx(100 * total(grades) / best if best else 0)
+    firsts = [place for place, grade in enumerate(grades[:10], 1) if grade == max(grades)]
+    assert found["recip_rank_10_best"] == pytest.approx(100 / firsts[0] if firsts else 0)
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ({"Query": []}, "the list Query is missing or empty"),
+        ({"Query": [3]}, "Query[0]: must be an object, not 3"),
+        ({"Query": [query({}, [0])]}, "Query[0]: aspects is empty, so that no candidate can be graded"),
+        ({"Query": [query({"1": "7"}, [0])]}, "Query[0], aspects: 1 must be a list of ids, not '7'"),
+        ({"Query": [query({"1": []}, [0], None)]}, "Query[0]: the key 'query_text' is missing or null"),
+        ({"Query": [query({"1": []}, [[0]])]}, "Query[0]: candidate_pool must be a list of ids, not [[0]]"),
+        ({"Query": [query({"1": []}, [99])]}, "Query[0]: no text for the document '99'; 1 of 2 mentions"),
+        ({"Annotation": scores(a1=[3])}, "Annotation[0]: score must be 0, 1 or 2, not 3"),
+        ({"Annotation": scores(a1=["2"])}, "Annotation[0]: score must be 0, 1 or 2, not '2'"),
+        ({"Annotation": [{"aspect_id": "1", "score": 1}]}, "Annotation[0]: the key 'abstract_id' is missing or null"),
+        ({"Corpus": [{"title": "t"}]}, "Corpus[0]: the key 'abstract_id' is missing or null"),
+        ({"Corpus": [abstract(0, title=1)]}, "Corpus[0]: title must be a text, not 1"),
+        (
+            {"Corpus": [abstract(0, title="", original_abstract=None)]},
+            "none of the 1 documents of the task doris_mae has a title or an abstract",
+        ),
+    ],
+)
+def test_what_is_wrong_with_doris_mae_is_reported_with_its_place(doris, lists, message):
+    fill(doris, [query({"1": []}, [0])], scores(a1=[2]), **lists)
+    doris.refuses(message, "doris_mae")
+
+
+@pytest.fixture
+def mdcr(tmp_path):
+    folder = BenchmarkFolder(tmp_path, "mdcr")
+    folder.write_lines("mdcr_test_data.jsonl", *({"paper_id": n, "title": f"t{n}", "abstract": None} for n in range(9)))
+    return folder
+
+
+def candidates(true, **negative):
+    kinds = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
+    return {**{kind: [] for kind in kinds}, **negative, "true": true}
+
+
+def test_a_field_is_a_task_whose_cited_papers_are_relevant_and_a_candidate_of_two_kinds_counts_once(mdcr):
+    fields = {"Computer Science": {"0": candidates([1, "2"], bm25=["3"], random=[4])}}
+    fields["Art"] = {"5": candidates(["6"], bm25=["6", "0"], graph=["0"])}
+    mdcr.write_text("mdcr_test.json", json.dumps(fields))
+    assert mdcr.prepare().judgements == {
+        "mdcr_computer_science": {"0": {"1": 1, "2": 1, "3": 0, "4": 0}},
+        "mdcr_art": {"5": {"6": 1, "0": 0}},
+    }
+    assert mdcr.documents()["4"] == ("t4", None)
+    omitted = mdcr.omitted()
+    assert omitted["document that no task asks for"] == 2
+    assert omitted["task mdcr_physics absent"] == 1
+    assert omitted["task mdcr_art: repeated candidate (once is enough)"] == 2
+
+
+def test_the_average_of_a_metric_is_the_plain_mean_over_the_19_fields_as_published():
+    # SciNCL's MAP by field and its average, as the authors of MDCR give them beside their evaluation.
+    by_field = [34.7136, 36.8358, 28.4669, 36.5293, 37.2056, 28.3171, 34.1759, 31.4845, 29.4518, 25.72]
+    by_field += [30.9442, 35.7855, 34.9152, 42.6579, 29.8966, 34.499, 26.3834, 34.1724, 26.6838]
+    rows = [
+        {"task": task.name, "metric": "map", "value": value, "seed": 1, "evaluation_seed": 1, "mode": "both"}
+        | {"format": "proximity"}
+        for task, value in zip(Mdcr.declared, by_field, strict=True)
+    ]
+    found = {average: mean for _, average, (mean, *_) in averages(rows)}
+    assert found["metric", "map"] == pytest.approx(32.5704, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("judged", "message"),
+    [
+        ('{"Art": {"0": {"bm25": []}}}', "mdcr_test.json, Art, 0: the key 'true', of the papers that the query cites"),
+        ('{"Art": {"0": {"true": "1"}}}', "true must be a list of ids, not '1'"),
+        ('{"Art": {"0": {"true": ["lost"]}}}', "no text for the document 'lost'"),
+        ('{"Art": 3}', "mdcr_test.json, Art: must be an object, not 3"),
+        ('{"Arts": {}}', "has no field 'Art'"),
+        ('{"Art": {"0": {"true": ["1"]}}', "mdcr_test.json: not JSON (parse error: premature EOF"),
+    ],
+)
+def test_what_is_wrong_with_mdcr_is_reported_with_its_place(mdcr, judged, message):
+    mdcr.write_text("mdcr_test.json", judged)
+    mdcr.refuses(message, "mdcr_art")
+    mdcr.write_lines("mdcr_test_data.jsonl", {"paper_id": 1}, {"title": "t"})
+    mdcr.refuses("line 2: the key 'paper_id' is missing or null")

@@ -1,0 +1,124 @@
+"""The memory that a training asks for is what it takes, and somewhat more."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.benchmarks.made_triplets import write_encoder, write_triplets
+from tests.examples import files_in
+
+from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import vector_column, write_table
+from cocite.plan.memory import training_memory
+
+MEASURED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1.024)
+"""
+"""Print the most memory, kB, that a command takes. A process starts with the peak of the one that starts it; so this
+stands between the command and the tests."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An encoder of two layers, and texts as long as those of papers."""
+    folder = tmp_path_factory.mktemp("memory")
+    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4)
+    for seed, (name, queries) in enumerate({"training": 13, "validation": 3}.items()):
+        write_triplets(folder / name, queries, seed, folder / "encoder")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked(folder):
+    """A function that gives the memory that a training with some settings asks for, MB."""
+    files = files_in(folder / "training")
+
+    def memory(*, processes=1, on_gpu=False, **settings):
+        given = TrainingSettings(**settings)
+        sets = [(files.table, files.tokens)]
+        return training_memory(folder / "encoder", sets, given, processes=processes, on_gpu=on_gpu)
+
+    return memory
+
+
+def peak_of_training(folder: Path, output: Path, **settings) -> float:
+    """The most memory that a training of two steps takes, MB, in the precision that takes more."""
+    written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
+    written |= {"events": "tensorboard", "state": "state"}
+    options = {name: output / file for name, file in written.items()} | {"encoder": folder / "encoder"}
+    sets = [path for name in ("training", "validation") for path in vars(files_in(folder / name)).values()]
+    options |= {"settings": json.dumps({**settings, "max_steps": 2}), "seed": 1, "training-seed": 1, "threads": 1}
+    options["precision"] = "float32"
+    command = [sys.executable, "-c", MEASURED, str(Path(sys.executable).with_name("cocite")), "encoder", "train"]
+    command += map(str, sets)
+    command += [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1000
+
+
+MASKED = {"objectives": [{"loss": "triplet"}, {"loss": "mlm"}]}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"batch_size": 32},
+        pytest.param({"batch_size": 64, "mini_batch_tokens": 2048}, marks=pytest.mark.long),
+        pytest.param({"batch_size": 32, **MASKED}, marks=pytest.mark.long),
+        pytest.param({"batch_size": 64, "mini_batch_tokens": 2048, **MASKED}, marks=pytest.mark.long),
+    ],
+)
+def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, asked, tmp_path, settings):
+    peak = peak_of_training(folder, tmp_path, **settings)
+    assert peak < asked(**settings) < 2 * peak
+
+
+def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(asked):
+    assert asked(batch_size=64) > asked(batch_size=32) + 500
+    assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """4,100 triplets of short texts, and an encoder that takes no more of them."""
+    folder = tmp_path_factory.mktemp("many")
+    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4, length=32)
+    for seed, (name, queries) in enumerate({"training": 820, "validation": 3}.items()):
+        write_triplets(folder / name, queries, seed, folder / "encoder")
+    return folder
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loss", ["mnrl", "infonce"])
+def test_a_batch_of_4096_triplets_takes_the_memory_of_64(many, tmp_path, loss):
+    settings = {"loss": loss, "mini_batch_tokens": 2048}
+    few = peak_of_training(many, tmp_path / "few", batch_size=64, **settings)
+    # With the same settings, the peak of infonce varies by a tenth from run to run, with how soon memory goes back.
+    most = min(peak_of_training(many, tmp_path / f"most-{run}", batch_size=4096, **settings) for run in range(2))
+    assert most < 1.15 * few
+
+
+def test_the_vectors_of_a_teacher_count_by_documents_and_dimensions(folder, tmp_path):
+    files = files_in(folder / "training")
+    vectors = vector_column(np.zeros((2, 4096), np.float32))
+    write_table(tmp_path / "t.parquet", "graph_embeddings", pa.table({"corpusid": [0, 1], "vector": vectors}))
+    sets, settings = [(files.table, files.tokens)], TrainingSettings()
+    teachers = [tmp_path / "t.parquet"]
+    with_one = training_memory(folder / "encoder", sets, settings, teachers=teachers)
+    documents = len(np.load(files.tokens / "lengths.npy"))
+    more = with_one - training_memory(folder / "encoder", sets, settings)
+    assert more == pytest.approx(1.25 * documents * 4096 * 4 / 1e6, abs=1)
+
+
+def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):
+    several, one = asked(processes=4), asked()
+    assert 3 * 700 < several - one < 4 * one
+
+
+def test_a_gpu_has_the_batch_in_its_own_memory(asked):
+    assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)

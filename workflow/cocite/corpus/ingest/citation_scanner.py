@@ -1,0 +1,303 @@
+"""Scan lines of JSON for citations, eight bytes at a time, in machine code that Numba compiles and keeps.
+
+More than half of a shard is sentences that are not needed, and a parser spends its time on what is thrown away:
+DuckDB alone takes twice as long for a shard as all of ingesting does (docs/speed.md). The scanner takes the lines that
+look as releases have them and leaves any other, as *odd*, to Python's parser (`citations.py`): speed costs no
+correctness. What is not needed is skipped, and whether it is valid is not judged: a line with a broken context still
+holds a citation.
+"""
+
+import numpy as np
+from numba import njit
+
+from cocite.core.id_words import kernel
+from cocite.core.written_ids import LARGEST_ID
+from cocite.corpus.ingest.navigating import (
+    BACKSLASH,
+    BYTE,
+    CLOSE,
+    CLOSE_LIST,
+    COLON,
+    COMMA,
+    EIGHT,
+    FOUR,
+    NEWLINE,
+    NULL,
+    ONE,
+    OPEN,
+    OPEN_LIST,
+    QUOTE,
+    SPACE,
+    ZERO,
+    U,
+    address_of,
+    after_blanks,
+    after_value,
+    copy,
+    end_of_string,
+    find,
+    next_member,
+)
+from cocite.corpus.ingest.release_records import INFLUENTIAL, UNKNOWN_INTENT
+
+NONE, MISSING, ODD = -1, -2, -3
+"""What stands for an id that is null, one that no key gave, and one that is no plain whole number."""
+NO_CITING, NO_CITED, SELF, NO_TEXTS = 0, 1, 2, 3
+"""Places in the counts: of citations that are left out, and of those whose contexts are no list of texts."""
+_TWO, _THREE, _FIVE = U(0xFFFF), U(0xFFFFFF), U(0xFFFFFFFFFF)
+_MOST_DIGITS = U(19)
+"""Digits of the largest id; any number with as many fits in 64 bits."""
+_LARGEST_ID = U(LARGEST_ID)
+
+
+def _word(text: str) -> np.uint64:
+    return U(int.from_bytes(text.encode(), "little"))
+
+
+_TRUE, _FALSE, _E = map(_word, ("true", "fals", "e"))
+_ID = (_word('"citatio'), _word('nid":'))
+_CITING = (_word('"citingc'), _word('orpusid"'))
+_CITED = (_word('"citedco'), _word('rpusid":'))
+_INFLUENTIAL = (_word('"isinflu'), _word('ential":'))
+_INTENTS = (_word('"intents'), _word('":'))
+_CONTEXTS = (_word('"context'), _word('s":'))
+_BACKGROUND = (_word("backgrou"), _word('nd"'))
+_METHODOLOGY = (_word("methodol"), _word('ogy"'))
+_RESULT = _word('result"')
+
+
+@kernel
+def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  # type: ignore[no-untyped-def]
+    """Read whole lines from byte `start` to `end` until they end, or `rows` or `odd` are full.
+
+    `rows` are arrays of the citation ids, citing ids, cited ids and traits; `odd` takes the start and the end of each
+    line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
+    citation id gives a row of that id alone, and the others are odd. `contexts` takes the start and the end of the
+    contexts of each row, twice 0 where it has none; if it is empty, contexts are not looked for. Returns where it
+    stopped, and how many rows and odd lines there are. The bytes after `end` must be readable for a word.
+    """
+    citationid, citing, cited, traits = rows
+    most = min(len(citing), len(contexts)) if len(contexts) else len(citing)
+    position, written, skipped = start, 0, 0
+    while position < end and written < most and skipped < len(odd):
+        line = position
+        position = find(words, NEWLINE, line, end) + ONE
+        number, source, target, trait, first, after = _read_citation(words, line, position - ONE, len(contexts) > 0)
+        if source == ODD or (ids_only and number == NONE):
+            odd[skipped, 0], odd[skipped, 1] = line, position
+            skipped += 1
+        elif ids_only:
+            citationid[written] = number
+            written += 1
+        elif source == NONE:
+            counts[NO_CITING] += 1
+        elif target == NONE:
+            counts[NO_CITED] += 1
+        elif source == target:
+            counts[SELF] += 1
+        else:
+            citationid[written], citing[written], cited[written], traits[written] = number, source, target, trait
+            if len(contexts):
+                counts[NO_TEXTS] += after == ONE
+                contexts[written, 0], contexts[written, 1] = first, after if after > ONE else ZERO
+            written += 1
+    return position, written, skipped
+
+
+@njit(nogil=True, cache=True)
+def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-def]
+    """Copy rows into arrays of the same length, bucket after bucket (citing id modulo `buckets`).
+
+    Returns where each bucket starts, and the end.
+    """
+    starts = np.zeros(buckets + 1, dtype=np.int64)
+    for citing in rows[1]:
+        starts[citing % buckets + 1] += 1
+    starts = np.cumsum(starts)
+    places = starts.copy()
+    for row in range(len(rows[1])):
+        bucket = rows[1][row] % buckets
+        place = places[bucket]
+        places[bucket] += 1
+        sorted_rows[0][place] = rows[0][row]
+        sorted_rows[1][place] = rows[1][row]
+        sorted_rows[2][place] = rows[2][row]
+        sorted_rows[3][place] = rows[3][row]
+    return starts
+
+
+@kernel
+def copy_contexts(words, contexts, count, rows, into):  # type: ignore[no-untyped-def]
+    """Append the contexts of `count` rows to those that are there; return how many rows and bytes there are now.
+
+    `into` has arrays of the citing ids, the cited ids and the ends of what is there, its bytes, which must have room,
+    and how many rows it has.
+    """
+    _, citing, cited, _ = rows
+    to_citing, to_cited, ends, text, written = into
+    at = ends[written - 1] if written else 0
+    source, target = address_of(words), U(text.ctypes.data)
+    for row in range(count):
+        length = contexts[row, 1] - contexts[row, 0]
+        if length:
+            copy(target + U(at), source + contexts[row, 0], length)
+            at += np.int64(length)
+            to_citing[written], to_cited[written], ends[written] = citing[row], cited[row], at
+            written += 1
+    return written, at
+
+
+@kernel
+def cut_contexts(text, ends, rows, offsets, cut):  # type: ignore[no-untyped-def]
+    """Copy the contexts of some rows to `cut`, one after the other, and where each begins to `offsets`."""
+    source, target = U(text.ctypes.data), U(cut.ctypes.data)
+    at = 0
+    for number in range(len(rows)):
+        row = rows[number]
+        first = ends[row - 1] if row else 0
+        offsets[number] = at
+        copy(target + U(at), source + U(first), U(ends[row] - first))
+        at += ends[row] - first
+    offsets[len(rows)] = at
+
+
+@kernel
+def _read_citation(words, position, end, with_contexts):  # type: ignore[no-untyped-def]
+    """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts.
+
+    The citing id is ODD where the line is not one object of the expected kind. Contexts are given by their start and
+    end, 0 and 0 where there are none, 0 and 1 where they are no list of texts.
+    """
+    first, after = ZERO, ZERO
+    number, source, target = NONE, MISSING, MISSING
+    influential, intents = np.uint8(0), np.uint8(0)
+    position = after_blanks(words, position)
+    more = words[position] & BYTE == OPEN
+    position += ONE
+    while more:
+        position = after_blanks(words, position)
+        key, rest = words[position], words[position + EIGHT]
+        if key == _CITING[0] and rest == _CITING[1] and words[position + U(16)] & BYTE == COLON:
+            source, position = _read_id(words, after_blanks(words, position + U(17)))
+        elif key == _CITED[0] and rest == _CITED[1]:
+            target, position = _read_id(words, after_blanks(words, position + U(16)))
+        elif key == _ID[0] and rest & _FIVE == _ID[1]:
+            number, position = _read_id(words, after_blanks(words, position + U(13)))
+        elif key == _INFLUENTIAL[0] and rest == _INFLUENTIAL[1]:
+            influential, position = _read_influential(words, after_blanks(words, position + U(16)))
+        elif key == _INTENTS[0] and rest & _TWO == _INTENTS[1]:
+            intents, position = _read_intents(words, after_blanks(words, position + U(10)), end)
+        elif with_contexts and key == _CONTEXTS[0] and rest & _THREE == _CONTEXTS[1]:
+            first, after, position = _read_contexts(words, after_blanks(words, position + U(11)), end)
+        else:
+            name, name_end, value, after_it, position = next_member(words, position, end)
+            if after_it == value or find(words, BACKSLASH, name, name_end) < name_end:
+                position = end
+        position = after_blanks(words, position)
+        more = words[position] & BYTE == COMMA and position < end
+        position += ONE
+    closed = words[position - ONE] & BYTE == CLOSE
+    if not closed or after_blanks(words, position) != end or min(number, source, target) < NONE:
+        source = ODD
+    return number, source, target, influential | intents, first, after
+
+
+@kernel
+def _read_id(words, position):  # type: ignore[no-untyped-def]
+    """A whole number, plain or as a string, or null; and the position after it. Of anything else, ODD."""
+    if words[position] & FOUR == NULL:
+        return NONE, position + U(4)
+    quoted = words[position] & BYTE == QUOTE
+    first = position + U(quoted)
+    position = first
+    value = U(0)
+    digit = (words[position] & BYTE) - U(48)
+    while digit < U(10):
+        value = value * U(10) + digit
+        position += ONE
+        digit = (words[position] & BYTE) - U(48)
+    digits = position - first
+    if digits == U(0) or digits > _MOST_DIGITS or value > _LARGEST_ID:
+        return ODD, position
+    if quoted:
+        return (np.int64(value) if words[position] & BYTE == QUOTE else ODD), position + ONE
+    return (ODD if words[first] & BYTE == U(48) and digits > ONE else np.int64(value)), position
+
+
+@kernel
+def _read_influential(words, position):  # type: ignore[no-untyped-def]
+    value = words[position] & FOUR
+    if value == _TRUE:
+        return np.uint8(INFLUENTIAL), position + U(4)
+    if value == NULL:
+        return np.uint8(0), position + U(4)
+    if value == _FALSE and words[position + U(4)] & BYTE == _E:
+        return np.uint8(0), position + U(5)
+    return np.uint8(0), position
+
+
+@kernel
+def _read_intents(words, position, end):  # type: ignore[no-untyped-def]
+    """The set of the intents that are named in lists, however deep, as bits; and the position after them."""
+    intents, depth = np.uint8(0), 0
+    while position < end:
+        byte = words[position] & BYTE
+        if byte == QUOTE:
+            first, second = words[position + ONE], words[position + U(9)]
+            if first == _BACKGROUND[0] and second & U(0xFFFFFF) == _BACKGROUND[1]:
+                intents |= np.uint8(1)
+            elif first == _METHODOLOGY[0] and second & FOUR == _METHODOLOGY[1]:
+                intents |= np.uint8(2)
+            elif first & U(0xFFFFFFFFFFFFFF) == _RESULT:
+                intents |= np.uint8(4)
+            else:
+                intents |= np.uint8(UNKNOWN_INTENT)
+            position = _end_of_plain_string(words, position + ONE, end)
+        elif byte == OPEN_LIST:
+            depth += 1
+        elif byte == CLOSE_LIST:
+            depth -= 1
+        elif words[position] & FOUR == NULL:
+            position += U(3)
+        elif byte != COMMA and byte != SPACE:
+            return intents, end
+        position += ONE
+        if depth == 0:
+            return intents, position
+    return intents, end
+
+
+@kernel
+def _read_contexts(words, start, end):  # type: ignore[no-untyped-def]
+    """The start and the end of a list of texts and nulls, as `_read_citation` gives them; and the position after."""
+    if words[start] & FOUR == NULL:
+        return ZERO, ZERO, start + U(4)
+    if words[start] & BYTE != OPEN_LIST:
+        return ZERO, ONE, after_value(words, start, end)
+    position, texts = after_blanks(words, start + ONE), 0
+    is_closed = words[position] & BYTE == CLOSE_LIST
+    while not is_closed and position < end:
+        if words[position] & BYTE == QUOTE:
+            position = end_of_string(words, position + ONE, end) + ONE
+            texts += 1
+        elif words[position] & FOUR == NULL:
+            position += U(4)
+        else:
+            break
+        position = after_blanks(words, position)
+        is_closed = words[position] & BYTE == CLOSE_LIST
+        if not is_closed:
+            if words[position] & BYTE != COMMA:
+                break
+            position = after_blanks(words, position + ONE)
+    position += ONE
+    if not is_closed or position > end:
+        return ZERO, ONE, after_value(words, start, end)
+    return (start, position, position) if texts else (ZERO, ZERO, position)
+
+
+@kernel
+def _end_of_plain_string(words, start, end):  # type: ignore[no-untyped-def]
+    """The position of the quote that closes a string; `end` where none does, or the string holds an escape."""
+    position = find(words, QUOTE, start, end)
+    return position if find(words, BACKSLASH, start, position) == position else end

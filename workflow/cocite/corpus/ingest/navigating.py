@@ -1,0 +1,275 @@
+"""Find one's way in JSON text: past strings, lists and objects, from member to member, without reading what is skipped.
+
+Text is given as overlapping words: `words[i]` are the eight bytes from byte i on, so that a comparison of words is a
+comparison of bytes anywhere. Positions are unsigned, because Numba would wrap negative ones. Sixty-four bytes are
+compared at a time as well; LLVM finds the instructions, whatever the processor. So 64 bytes from any position on must
+be readable; what lies at `end` or beyond belongs to others. Whether skipped text is valid is not judged, but for its
+quotes and brackets.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from cocite.core.id_words import kernel, ones_in
+
+U = np.uint64
+WIDTH = U(64)
+"""Bytes that are looked at together."""
+BYTE, FOUR = U(0xFF), U(0xFFFFFFFF)
+ZERO, ONE, EIGHT = U(0), U(1), U(8)
+QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
+TAB, NEWLINE, RETURN = U(9), U(10), U(13)
+NULL = U(int.from_bytes(b"null", "little"))
+_QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for each in '"\\{} ')
+"""A bracket of a list is the brace of an object without the bit 0x20."""
+_VECTOR = ir.VectorType(ir.IntType(8), 64)
+_memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
+_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+
+
+def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The eight bytes from each byte of the text on, as a view; its last seven bytes start none."""
+    return np.ndarray(shape=(len(text) - 7,), dtype=np.uint64, buffer=text, strides=(1,))
+
+
+def _compare(predicate: str, *, folded: bool = False) -> Any:
+    """What gives the bits of the bytes that are equal to a byte, or less than it, as unsigned numbers.
+
+    Folded ones have the bit 0x20 in any case.
+    """
+
+    def bits(typingctx, address, byte):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            at, wanted = arguments
+            text = builder.load(builder.inttoptr(at, _VECTOR.as_pointer()))
+            text.align = 1
+            lane = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), wanted, ir.IntType(32)(0))
+            splat = builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
+            if folded:
+                text = builder.or_(text, ir.Constant(_VECTOR, [0x20] * 64))
+            return builder.bitcast(builder.icmp_unsigned(predicate, text, splat), ir.IntType(64))
+
+        return types.uint64(types.uint64, types.uint8), generate
+
+    return intrinsic(bits)
+
+
+_equal, _less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
+
+
+@kernel
+def where(address, byte):  # type: ignore[no-untyped-def]
+    """A bit for each of the 64 bytes from an address on that is this byte."""
+    return _equal(address, byte)
+
+
+@kernel
+def where_less(address, byte):  # type: ignore[no-untyped-def]
+    """A bit for each of the 64 bytes that is less than this byte."""
+    return _less(address, byte)
+
+
+@kernel
+def lowest(bits):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit that is set; 64 where none is."""
+    return U(trailing_zeros(bits)) if bits else WIDTH  # type: ignore[call-arg]
+
+
+@kernel
+def below(place):  # type: ignore[no-untyped-def]
+    """The bits before a place, which is at most 64."""
+    return (ONE << place) - ONE if place < WIDTH else ~ZERO
+
+
+@kernel
+def _between(marks):  # type: ignore[no-untyped-def]
+    """The bits from each odd mark on, up to the even one after it: what lies in strings, if the marks are quotes."""
+    inside = marks
+    inside ^= inside << ONE
+    inside ^= inside << U(2)
+    inside ^= inside << U(4)
+    inside ^= inside << U(8)
+    inside ^= inside << U(16)
+    inside ^= inside << U(32)
+    return inside
+
+
+@kernel
+def address_of(words):  # type: ignore[no-untyped-def]
+    """The address of the first byte."""
+    return U(words.ctypes.data)
+
+
+@kernel
+def copy(target, source, length):  # type: ignore[no-untyped-def]
+    """Copy so many bytes from one address to another."""
+    _memcpy(target, source, length)
+
+
+@kernel
+def find(words, byte, start, stop):  # type: ignore[no-untyped-def]
+    """The position of the first such byte; `stop` where there is none before."""
+    if start >= stop:
+        return stop
+    address = address_of(words)
+    found = U(_memchr(address + start, np.int32(byte), stop - start))
+    return found - address if found else stop
+
+
+@kernel
+def after_blanks(words, position):  # type: ignore[no-untyped-def]
+    """The position of the next byte that is no white space within a line of JSON."""
+    byte = words[position] & BYTE
+    while byte in (SPACE, TAB, RETURN):
+        position += ONE
+        byte = words[position] & BYTE
+    return position
+
+
+@kernel
+def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
+    """The position of the quote that closes the string whose text begins at `start`; `end` where none does."""
+    address, position = address_of(words), start
+    while position < end:
+        quotes = where(address + position, _QUOTES)
+        escapes = where(address + position, _BACKSLASHES)
+        place, escape = lowest(quotes), lowest(escapes)
+        if place < escape:
+            return min(position + place, end)
+        position += escape + U(2) if escape < WIDTH else WIDTH
+    return end
+
+
+@kernel
+def after_nested(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after the list or object that begins here; `end` where it is not closed before."""
+    address, inside, depth, is_escaped = address_of(words), ZERO, 0, ZERO
+    while position < end:
+        at = address + position
+        # All steps are as wide, so that the processor begins with the next one before this one is done.
+        escapes, escaped = where(at, _BACKSLASHES), is_escaped
+        if escapes | is_escaped:
+            escaped, is_escaped = _escaped_by(escapes, is_escaped)
+        strings = _between(where(at, _QUOTES) & ~escaped) ^ inside
+        seen = ~(strings | escaped)
+        opened, closed = _folded(at, _OPENING) & seen, _folded(at, _CLOSING) & seen
+        if depth <= ones_in(closed):
+            count, left = 0, closed
+            while left:
+                bit = left & (ZERO - left)
+                count += 1
+                if depth + ones_in(opened & (bit - ONE)) == count:
+                    return min(position + lowest(bit) + ONE, end)
+                left ^= bit
+        depth += ones_in(opened) - ones_in(closed)
+        inside = ZERO - (strings >> U(63))
+        position += WIDTH
+    return end
+
+
+@kernel
+def _escaped_by(escapes, is_escaped):  # type: ignore[no-untyped-def]
+    """The bits of what backslashes escape, given whether the first bit is; and whether what follows is."""
+    escaped, left = is_escaped, escapes & ~is_escaped
+    while left:
+        bit = left & (ZERO - left)
+        escaped |= bit << ONE
+        left &= ~(bit | bit << ONE)
+    return escaped, (escapes & ~escaped) >> U(63)
+
+
+@kernel
+def after_value(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after a value, whatever it is; `end` or beyond where it does not end before."""
+    byte = words[position] & BYTE
+    if byte == QUOTE:
+        return end_of_string(words, position + ONE, end) + ONE
+    if byte in (OPEN, OPEN_LIST):
+        return after_nested(words, position, end)
+    while byte != COMMA and byte != CLOSE and byte != CLOSE_LIST and byte > SPACE and byte != QUOTE:
+        position += ONE
+        byte = words[position] & BYTE
+    return position
+
+
+@kernel
+def next_member(words, position, end):  # type: ignore[no-untyped-def]
+    """The member of an object that begins here: where its key and its value begin and end, and what follows them.
+
+    What follows is the position of a comma or of the bracket that closes the object; `end` where there is no member.
+    A key with an escape is taken as it is written, so that it is none that is looked for.
+    """
+    key = after_blanks(words, position) + ONE
+    if words[key - ONE] & BYTE != QUOTE:
+        return key, key, key, key, end
+    key_end = end_of_string(words, key, end)
+    value = after_blanks(words, key_end + ONE)
+    if value >= end or words[value] & BYTE != COLON:
+        return key, key_end, value, value, end
+    value = after_blanks(words, value + ONE)
+    after = after_value(words, value, end)
+    return key, key_end, value, after, min(after_blanks(words, after), end)
+
+
+@kernel
+def is_null(words, start, stop):  # type: ignore[no-untyped-def]
+    """Whether a value is null."""
+    return stop - start == U(4) and words[start] & FOUR == NULL
+
+
+@kernel
+def find_member(words, start, stop, key):  # type: ignore[no-untyped-def]
+    """Where the value of a key begins and ends in an object; twice 0 where the key is not there or null.
+
+    `start` and `stop` bound the object. Of anything that is no object, the end is 0 and the beginning 1.
+    """
+    if start == stop or is_null(words, start, stop):
+        return ZERO, ZERO
+    if words[start] & BYTE != OPEN:
+        return ONE, ZERO
+    first, last = ZERO, ZERO
+    position = after_blanks(words, start + ONE)
+    if words[position] & BYTE == CLOSE:
+        return first, last
+    while True:
+        name, name_end, value, after, position = next_member(words, position, stop)
+        if position >= stop or after == value:
+            return ONE, ZERO
+        if _is_key(words, name, name_end, key):
+            first, last = value, after
+            if is_null(words, value, after):
+                first, last = ZERO, ZERO
+        byte = words[position] & BYTE
+        if byte == CLOSE and position == stop - ONE:
+            return first, last
+        if byte != COMMA:
+            return ONE, ZERO
+        position += ONE
+
+
+@kernel
+def _is_key(words, start, stop, key):  # type: ignore[no-untyped-def]
+    """Whether the bytes between two positions are those of a key, an array of bytes."""
+    if stop - start != U(len(key)):
+        return False
+    is_same = True
+    for place in range(len(key)):
+        is_same &= words[start + U(place)] & BYTE == U(key[place])
+    return is_same
+
+
+@kernel
+def has_control(words, start, stop):  # type: ignore[no-untyped-def]
+    """Whether there is a byte below a blank, which no string of JSON holds as it is."""
+    address, position = address_of(words), start
+    while position < stop:
+        if where_less(address + position, _BLANK) & below(min(stop - position, WIDTH)):
+            return True
+        position += WIDTH
+    return False

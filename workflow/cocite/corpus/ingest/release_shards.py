@@ -1,0 +1,168 @@
+"""Turn shards into Parquet in one stream, straight from the file: unpacked, read, cut by bucket, written.
+
+Copies of a record stay, because only `merge` sees them all. Every line of a shard is accounted for in the table
+`ingest_report`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pyarrow as pa
+import typer
+
+from cocite.core.errors import InputError
+from cocite.core.options import Buckets, MemoryMb, Output, Threads
+from cocite.core.progress import progress
+from cocite.core.tables import TABLES
+from cocite.core.tables.declarations.corpus import AUTHORS
+from cocite.core.tables.files import table_writer, write_table
+from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.options import Authors, Dataset, ManifestFile, Part, Parts, Report
+from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
+
+if TYPE_CHECKING:
+    from cocite.corpus.ingest.citations import Gathered
+
+BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
+"""Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestSettings:
+    """How shards of a dataset are ingested."""
+
+    dataset: str
+    buckets: int
+    """Buckets that the rows are cut into, by id modulo this number."""
+    keep_ids: bool
+    """Whether the ids of citations are kept, which updates need."""
+    memory_mb: int
+    threads: int
+    authors: bool = False
+
+
+Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatch]]
+"""A reading of one shard, which was listed and lies at a path: its rows, counted in the tally."""
+
+
+def ingest(
+    dataset: Dataset,
+    *,
+    manifest: ManifestFile,
+    shards: Annotated[Path, typer.Option(help="Folder that holds the shards.")],
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    ids: Annotated[
+        Literal["keep", "drop"], typer.Option(help="What becomes of the ids of citations; updates need them.")
+    ],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    report: Report,
+    contexts: Annotated[
+        Path | None, typer.Option(help="Table ingested_contexts to write beside citations; without it, none is read.")
+    ] = None,
+    authors: Authors = False,
+) -> None:
+    """Convert the shards of one part of a dataset, or what diffs change in it, to Parquet, sorted by bucket."""
+    listed = read_manifest(manifest)
+    chosen = shards_of_part(listed, dataset, part=part, parts=parts)
+    cost = {"memory_mb": memory_mb, "threads": threads}
+    settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=ids == "keep", authors=authors, **cost)
+    if listed.since:
+        from cocite.corpus.ingest.changes import ingest_changes
+
+        ingest_changes(settings, shards, chosen, output=output, report=report)
+    else:
+        ingest_shards(settings, shards, chosen, output=output, report=report, contexts=contexts)
+
+
+def ingest_shards(
+    settings: IngestSettings,
+    folder: Path,
+    shards: list[Shard],
+    *,
+    output: Path,
+    report: Path,
+    contexts: Path | None = None,
+) -> None:
+    """Write the rows of some shards of a dataset, and the table `ingest_report` about them.
+
+    With `contexts`, the contexts of citations are written to that path as well. Raises `InputError` for a shard that is
+    missing, of another size than listed, empty, or not a whole gzip file. Malformed lines are left to `account`, so
+    that allowing more of them later does not mean reading all shards again.
+    """
+
+    def read(settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
+        yield from read_shard(settings, path, tally, spill, gathered)
+        check_filled(path, tally)
+
+    gathered = None
+    with ExitStack() as stack:
+        if contexts:
+            from cocite.corpus.ingest.citations import gather_contexts
+
+            gathered = stack.enter_context(gather_contexts(contexts, settings.buckets))
+        write_ingested(f"ingested_{settings.dataset}", read, settings, folder, shards, output=output, report=report)
+
+
+def write_ingested(
+    table: str, read: Read, settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path
+) -> None:
+    """Write the rows that `read` gives of each shard, and the table `ingest_report` about them."""
+    paths = [find_shard(folder, shard) for shard in shards]
+    tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
+    named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
+    # Each job writes the optional columns that are asked for, even without any row: all files are read together.
+    names = [AUTHORS] if settings.authors and settings.dataset == "papers" else []
+    optional = pa.schema([(name, TABLES[table].columns[name].type) for name in names])
+    with table_writer(output, table, optional) as write:
+        for shard, path, tally in named:
+            for batch in read(settings, shard, path, tally, output.parent):
+                write(batch)
+    write_table(report, "ingest_report", tallies_as_table(tallies))
+
+
+def find_shard(folder: Path, shard: Shard) -> Path:
+    """The path of a shard, which is there and as long as it was listed. Raises `InputError` otherwise."""
+    path = folder / shard.name
+    if not path.is_file():
+        raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
+    size = path.stat().st_size
+    if size != shard.bytes and not shard.estimated:
+        raise InputError(
+            f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
+        )
+    if size == 0:
+        raise InputError(f"{path} is empty; a shard holds at least one record.")
+    return path
+
+
+def check_filled(path: Path, tally: Tally) -> None:
+    """Raise `InputError` for a file that holds no more than blank lines: it may have been cut off."""
+    if tally.lines == tally.outcomes[BLANK]:
+        raise InputError(f"{path} is empty; a shard holds at least one record.")
+
+
+def read_shard(
+    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None" = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a shard, a batch a bucket, some at a time; every line is counted. `contexts` gathers contexts."""
+    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
+    # Each reader needs a library that takes long to import: Numba or DuckDB.
+    if settings.dataset == "citations":
+        from cocite.corpus.ingest.citations import read_citations
+
+        return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids, contexts=contexts)
+    from cocite.corpus.ingest.documents import read_documents
+    from cocite.corpus.ingest.release_records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
+
+    of_papers = PAPERS_WITH_AUTHORS if settings.authors else PAPERS
+    records = of_papers if settings.dataset == "papers" else ABSTRACTS
+    cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
+    return read_documents(blocks, tally, records, buckets=settings.buckets, spill=spill, **cost)

@@ -1,1 +1,0 @@
-"""Tables that people have, read straight into the ingested tables."""

@@ -1,0 +1,286 @@
+"""Open the files of a user's table: text through Arrow, JSON Lines in blocks of lines, Parquet by DuckDB itself.
+
+Text and lines come in batches, so that memory is bounded and each row has its number, which errors name. Rows with too
+few or too many cells are handed over with what is wrong with them.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from glob import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from numba import njit
+
+from cocite.config.explained import shown
+from cocite.config.release_folder import unpacked
+from cocite.config.table_files import CsvFormat, JsonLinesFormat, ParquetFormat, TableFiles, TsvFormat, named_columns
+from cocite.core.errors import FULL_DISK, InputError, is_of_surroundings, reason_of
+from cocite.core.tables.checksums import verify_pages
+from cocite.core.tables.places import as_name, as_text
+from cocite.corpus.ingest.documents import lines_of
+from cocite.corpus.ingest.unpacking import LONGEST_LINE, explained, open_lines, unpack
+
+BYTES_AT_ONCE = 1 << 24
+"""Text that is parsed at once; no row is longer."""
+PLACE, FAULT = "cocite place", "cocite fault"
+"""Columns beside those of a file: the number of a row, from 1, and what is wrong with it as a whole."""
+
+NOT_UTF8 = "is not UTF-8"
+
+_START, _PLAIN, _QUOTED, _CLOSED, _FAULTY = range(5)
+"""Where a byte of text stands: at the start of a cell, in it, in quotes, behind them, or where none may stand."""
+_QUOTE, _NEWLINE, _RETURN = map(ord, '"\n\r')
+
+TextFile = CsvFormat | TsvFormat
+
+# Hive and Impala write texts as bytes, and do not say that they are texts.
+_VIEW_OF_PARQUET = f"""
+    CREATE OR REPLACE TEMP VIEW given AS
+    SELECT *, file_row_number + 1 AS "{PLACE}", NULL::VARCHAR AS "{FAULT}"
+    FROM read_parquet({{file}}, file_row_number = true, binary_as_string = true)
+"""
+RECORDS = 1000
+"""Records at the beginning of a file of JSON Lines that tell which keys there are."""
+MOST_NAMES = 30
+"""Columns that an error lists."""
+
+
+class Ragged(NamedTuple):
+    """A row that has another number of cells than there are columns."""
+
+    number: int
+    cells: int
+    expected: int
+
+
+def read_rows(
+    connection: duckdb.DuckDBPyConnection,
+    table: TableFiles,
+    path: Path,
+    columns: Sequence[str],
+    statement: str,
+    *,
+    batches: int | None = None,
+) -> None:
+    """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time.
+
+    Beside them it shows the numbers of the rows and their faults. Of JSON Lines the columns are keys, and their cells
+    JSON; the fault of a line that is no object is the line itself. With `batches`, it is executed for the first batches
+    of text or lines alone; a Parquet file is one batch. Raises `InputError` where the file is broken.
+    """
+    form = table.format_of(str(path))
+    if isinstance(form, TextFile):
+        for batch in islice(_rows_of_text(form, path, list(dict.fromkeys(columns))), batches):
+            connection.register("given", pa.table(batch))
+            connection.execute(statement)
+    elif isinstance(form, ParquetFormat):
+        with explained_parquet(path):
+            connection.execute(_VIEW_OF_PARQUET.format(file=as_text(escape(str(path)))))
+            verify_pages(path, {*columns, *(name.partition(".")[0] for name in columns)})
+            connection.execute(statement)
+    else:
+        for batch in islice(_lines(path), batches):
+            connection.register("lines", pa.table(batch))
+            connection.execute(_view_of_lines(list(dict.fromkeys(name.partition(".")[0] for name in columns))))
+            connection.execute(statement)
+
+
+@contextmanager
+def open_text(
+    form: TextFile, path: Path, columns: Sequence[str] = ()
+) -> Iterator[tuple[pc.CSVStreamingReader, list[Ragged]]]:
+    """The rows of a file of text, of these columns or of all, and a list that gathers those of another length."""
+    ragged: list[Ragged] = []
+
+    def leave_out(row: pc.InvalidRow) -> str:
+        ragged.append(Ragged(row.number, row.actual_columns, row.expected_columns))
+        return "skip"
+
+    try:
+        with explained(path), unpacked(path) as file:
+            yield (
+                pc.open_csv(
+                    io.BufferedReader(_Quoted(file, path, form.delimiter)) if form.quotes else file,
+                    pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None),
+                    pc.ParseOptions(
+                        delimiter=form.delimiter,
+                        quote_char='"' if form.quotes else False,
+                        newlines_in_values=form.quotes,
+                        invalid_row_handler=leave_out,
+                    ),
+                    pc.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string())),
+                ),
+                ragged,
+            )
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        reason = str(error).removeprefix("CSV parse error: ").rstrip(".")
+        raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); see corpus.*.format.") from None
+
+
+class _Quoted(io.RawIOBase):
+    """A file of text in which each quote that opens a cell is closed at its end: Arrow would read on, over rows."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path, delimiter: str) -> None:
+        self._file, self._path, self._delimiter = file, path, delimiter.encode()[0]
+        self._state = np.array([_START, 1, 1])
+        """Where the next byte stands, its line, and the line of the last quote that opened a cell."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        length = self._file.readinto(room)
+        _follow(np.frombuffer(room, dtype=np.uint8)[:length], self._delimiter, self._state)
+        where, _, line = self._state
+        if where == _FAULTY or (where == _QUOTED and not length):
+            raise InputError(
+                f"{self._path}, line {line}: a cell begins with a double quote that none closes at its end; a quote in "
+                "such a cell is written twice, and with quotes: false in corpus.*.format all are plain characters."
+            )
+        return length
+
+
+@njit(nogil=True, cache=True)
+def _follow(text, delimiter, state):  # type: ignore[no-untyped-def]
+    """Move the state over a piece of text."""
+    where, line, opened = state
+    for byte in text:
+        line += byte == _NEWLINE
+        if where == _QUOTED:
+            where = _CLOSED if byte == _QUOTE else _QUOTED
+        elif byte in (delimiter, _NEWLINE, _RETURN):
+            where = _START
+        elif byte == _QUOTE and where == _CLOSED:
+            where = _QUOTED
+        elif byte == _QUOTE and where == _START:
+            where, opened = _QUOTED, line
+        elif where == _CLOSED:
+            where = _FAULTY
+            break
+        else:
+            where = _PLAIN
+    state[:] = where, line, opened
+
+
+def _rows_of_text(form: TextFile, path: Path, columns: list[str]) -> Iterator[dict[str, pa.Array]]:
+    with open_text(form, path, columns) as (reader, ragged):
+        upcoming, told = 1 if form.header else 2, 0
+        for batch in reader:
+            numbers = np.arange(upcoming, upcoming + len(batch) + len(ragged))
+            if ragged:
+                numbers = np.setdiff1d(numbers, [row.number for row in ragged])[: len(batch)]
+            upcoming = int(numbers[-1]) + 1 if len(numbers) else upcoming
+            cells = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield {**cells, PLACE: pa.array(numbers), FAULT: pa.nulls(len(batch), pa.string())}
+            if len(ragged) > told:
+                yield _faulty(ragged[told:], columns)
+                told = len(ragged)
+        if len(ragged) > told:
+            yield _faulty(ragged[told:], columns)
+
+
+def _faulty(rows: Sequence[Ragged], columns: list[str]) -> dict[str, pa.Array]:
+    return {
+        **{name: pa.nulls(len(rows), pa.string()) for name in columns},
+        PLACE: pa.array([row.number for row in rows]),
+        FAULT: pa.array([f"has {row.cells} cells, not {row.expected}" for row in rows]),
+    }
+
+
+def _lines(path: Path) -> Iterator[dict[str, pa.Array]]:
+    number = 1
+    for block in unpack(path):
+        lines = lines_of(block)
+        places = np.arange(number, number + len(lines))
+        number += len(lines)
+        yield {"line": lines, PLACE: pa.array(places)}
+
+
+def _view_of_lines(keys: Sequence[str]) -> str:
+    """What makes the view of lines, each of which is parsed once."""
+    paths = ", ".join(as_text(f'$."{key}"') for key in keys)
+    cells = "".join(f", cells[{place}] AS {as_name(key)}" for place, key in enumerate(keys, start=1))
+    return f"""
+        CREATE OR REPLACE TEMP VIEW given AS
+        SELECT "{PLACE}", CASE WHEN NOT is_object THEN coalesce(line, '{NOT_UTF8}') END AS "{FAULT}"{cells}
+        FROM (SELECT *, CASE WHEN is_object THEN json_extract(line, [{paths}]) END AS cells
+            FROM (SELECT *, CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END AS is_object
+                FROM lines))
+    """
+
+
+@contextmanager
+def explained_parquet(path: Path) -> Iterator[None]:
+    """Turn the error of a file that is no Parquet, or only a part of one, into an `InputError`."""
+    try:
+        yield
+    except Exception as error:
+        is_of_file = not isinstance(error, InputError | MemoryError | duckdb.OutOfMemoryException)
+        if not is_of_file or is_of_surroundings(error) or FULL_DISK in str(error):
+            raise
+        raise InputError(f"{path} is cut short or not a Parquet file ({reason_of(error)}); fetch it again.") from None
+
+
+def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None:
+    """Raise `InputError` where a file lacks a column that the table, an entry under `key`, names.
+
+    A key of JSON Lines may be missing in some files, but not in the first records of all.
+    """
+    if not paths:
+        raise InputError(f"Configuration key {key}.files: there is no file {table.files}.")
+    found = {path: columns_in(table, path) for path in paths}
+    if all(isinstance(table.format_of(str(path)), JsonLinesFormat) for path in paths):
+        found = {paths[0]: list(dict.fromkeys(name for names in found.values() for name in names))}
+    for path, names in found.items():
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{path} has two columns {shown(twice)}; name all in {key}.format.header, or rename one.")
+        for column, name in named_columns(table):
+            if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
+                raise InputError(
+                    f"{path} has no column {shown(name)}, which {key}.columns.{column} names; it has {_listed(names)}."
+                )
+
+
+def columns_in(table: TableFiles, path: Path) -> list[str]:
+    """The columns of a file, or the keys of the first records. Raises `InputError` where it is broken."""
+    form = table.format_of(str(path))
+    if isinstance(form, TextFile):
+        with open_text(form, path) as (reader, _):
+            return list(reader.schema.names)
+    if isinstance(form, JsonLinesFormat):
+        with explained(path), open_lines(path) as file:
+            lines = islice(iter(lambda: file.readline(LONGEST_LINE), b""), RECORDS)
+            return list(dict.fromkeys(key for line in lines for key in _keys(line)))
+    with explained_parquet(path):
+        return list(pq.read_schema(path).names)
+
+
+def first_key(name: str, columns: Iterable[str]) -> str:
+    """The column that a name begins with: itself, if there is one of that name, or what stands before the first dot."""
+    return name if name in columns else name.partition(".")[0]
+
+
+def _keys(line: bytes) -> list[str]:
+    """The keys of an object; none of what is no object, which is counted where it is read."""
+    try:
+        record = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return []
+    return list(record) if isinstance(record, dict) else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none: no line of it, or item of a list, is an object with keys"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(shown, names[:MOST_NAMES])) + more

@@ -1,0 +1,295 @@
+"""From the files of a user's table to the ingested tables: every row is counted as the lines of a release are.
+
+The cells of a file become the record of a release, which the same expressions turn into columns. They are gathered by
+DuckDB, which spills, are given the numbers of their ids, and leave cut by bucket.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+import pyarrow as pa
+import typer
+
+from cocite.config.settings import GivenAsJson
+from cocite.config.table_files import AnyTable, CitationTable, JsonLinesFormat, PaperTable, TableFiles, named_columns
+from cocite.core.database import connect
+from cocite.core.options import Buckets, MemoryMb, Output, Threads
+from cocite.core.tables.places import as_text
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.cells import (
+    Cells,
+    Expression,
+    begins_as_list,
+    cells_of,
+    cited_in,
+    citing_in,
+    holds_list,
+    is_rounded,
+    paper_in,
+    text_in,
+)
+from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
+from cocite.corpus.ingest.citations import LEFT_OUT
+from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, gather
+from cocite.corpus.ingest.merge import ROWS_IN_BATCH
+from cocite.corpus.ingest.names import look_up_numbers
+from cocite.corpus.ingest.release_records import ABSTRACTS, BUCKET_KEYS, PAPERS, PAPERS_WITH_AUTHORS, Records, sql_of_id
+from cocite.corpus.ingest.release_shards import IngestSettings, check_filled, write_ingested
+from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
+from cocite.corpus.options import Dataset, ManifestFile, Names, Part, Parts, Report
+from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
+
+YEAR = r"^\s*([0-9]{1,5})(?:\.0*)?\s*$|^\s*([0-9]{4})[-/.]"
+"""A year, perhaps as a number with decimals, or a date that begins with one."""
+NOT_AN_ID = "not a whole number from 0 to 2⁶³ − 1; with corpus.ids: string, ids may be any text"
+A_LIST = "a list that cannot be read here; write it as a JSON list, or one id a row"
+A_DECIMAL = "a decimal, to which ids have been rounded; write them as whole numbers"
+_COMMON = {"place": "BIGINT", "fault": "VARCHAR", "why": "VARCHAR"}
+Numbering = tuple[Path, Path]
+"""The tables `listed_names` of the files at hand, and `names` of all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """How the rows of a dataset are made of the cells of a file."""
+
+    columns: tuple[str, ...]
+    """Keys of the table's columns that are read."""
+    schema: str
+    """The columns that the cells are gathered in."""
+    cells: str
+    """Query for these, over `given`."""
+    query: str
+    """Query for the rows, over `cells` and `numbers`, with place, fault, why and the number of an outcome."""
+    outcomes: tuple[str, ...]
+    """What may become of a row: kept, blank, malformed, or left out for a reason."""
+
+
+def rows_of(table: PaperTable | CitationTable, path: Path, dataset: str, *, with_names: bool) -> Rows:
+    """How a file of a table becomes rows of papers, abstracts or citations."""
+    cells = cells_of(table, path)
+    if isinstance(table, CitationTable):
+        return _citations(table, cells, with_names=with_names)
+    if dataset == "abstracts":
+        return _documents(table, cells, ABSTRACTS, ("abstract",), with_names=with_names)
+    authors = table.columns.authors is not None
+    columns = ("title", "year", "venue", "doi", "fields", *(["authors"] if authors else []))
+    return _documents(table, cells, PAPERS_WITH_AUTHORS if authors else PAPERS, columns, with_names=with_names)
+
+
+def _documents(
+    table: PaperTable, cells: Cells, records: Records, columns: tuple[str, ...], *, with_names: bool
+) -> Rows:
+    texts = {key: _text(table, cells, key) for key in columns if key not in ("fields", "authors")}
+    lists = {key: _texts(table, cells, key) for key in columns if key in ("fields", "authors")}
+    nested = "".join(
+        f" WHEN {cells.is_nested(name)} THEN '{key} is a list or an object, not text'"
+        for key in records.texts
+        if (name := getattr(table.columns, key))
+    ) + "".join(
+        f" WHEN len(list_filter({items}, lambda item: {holds_list('item')})) > 0"
+        f" THEN '{key} is a list that cannot be read; write it as a JSON list, or with a separator'"
+        for key, items in lists.items()
+        if items != "NULL"
+    )
+    gathered = {**dict.fromkeys(texts, "VARCHAR"), **dict.fromkeys(lists, "VARCHAR[]")}
+    number = {"corpusid": "numbers.corpusid"} if with_names else {}
+    taken = ", ".join(f"{expression} AS {name}" for name, expression in (records.columns | number).items())
+    unknown = f"'{as_text(table.columns.id)[1:-1]} ' || {_unlike_an_id('written')}"
+    return Rows(
+        columns=("id", *columns),
+        schema=", ".join(f"{name} {kind}" for name, kind in {**_COMMON, "written": "VARCHAR", **gathered}.items()),
+        cells=f"""
+            SELECT "{PLACE}", "{FAULT}", {f"CASE {nested} END" if nested else "NULL"}, {paper_in(table, cells)}
+                {"".join(f", {expression}" for expression in (texts | lists).values())}
+            FROM given
+        """,
+        query=f"""
+            SELECT {", ".join(records.columns)}, place, fault,
+                coalesce(why, {unknown}) AS why,
+                {_outcome("why IS NOT NULL OR corpusid IS NULL", records.omissions)} AS outcome
+            FROM (
+                SELECT place, fault, why, written, {taken}
+                FROM (SELECT *, {_record(columns)} AS record FROM cells)
+                {"LEFT JOIN numbers ON numbers.name = written" if with_names else ""}
+            )
+        """,
+        outcomes=(KEPT, BLANK, MALFORMED, *records.omissions),
+    )
+
+
+def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
+    numbers = {
+        key: f"{key}_number.corpusid" if with_names else sql_of_id(f"cells.{key}") for key in ("citing", "cited")
+    }
+    joins = "".join(
+        f" LEFT JOIN numbers AS {key}_number ON {key}_number.name = cells.{key}" for key in numbers if with_names
+    )
+    names = {"citing": table.columns.citing, "cited": table.columns.cited.column}
+    wrong = "".join(
+        f" WHEN written_{key} IS NOT NULL AND {key} IS NULL"
+        f" THEN '{as_text(names[key])[1:-1]} ' || {_unlike_an_id(f'written_{key}')}"
+        for key in numbers
+    )
+    omissions = {
+        LEFT_OUT[NO_CITING]: "citing IS NULL",
+        LEFT_OUT[NO_CITED]: "cited IS NULL",
+        LEFT_OUT[SELF]: "citing = cited",
+    }
+    return Rows(
+        columns=("citing", "cited"),
+        schema=", ".join(
+            f"{name} {kind}" for name, kind in {**_COMMON, "citing": "VARCHAR", "cited": "VARCHAR"}.items()
+        ),
+        cells=f"""
+            SELECT place, fault, NULL, citing, unnest(CASE WHEN len(cited) > 0 THEN cited ELSE [NULL] END)
+            FROM (
+                SELECT "{PLACE}" AS place, "{FAULT}" AS fault, {citing_in(table, cells)} AS citing,
+                    {cited_in(table, cells)} AS cited
+                FROM given
+            )
+        """,
+        query=f"""
+            SELECT NULL::BIGINT AS citationid, citing, cited, 0::UTINYINT AS traits, place, fault, why,
+                {_outcome("why IS NOT NULL", omissions)} AS outcome
+            FROM (
+                SELECT *, CASE {wrong} END AS why FROM (
+                    SELECT place, fault, cells.citing AS written_citing, cells.cited AS written_cited,
+                        {numbers["citing"]} AS citing, {numbers["cited"]} AS cited
+                    FROM cells {joins}
+                )
+            )
+        """,
+        outcomes=(KEPT, BLANK, MALFORMED, *omissions),
+    )
+
+
+def _text(table: PaperTable, cells: Cells, key: str) -> Expression:
+    name = getattr(table.columns, key)
+    return text_in(cells.value(name), table) if name else "NULL"
+
+
+def _texts(table: PaperTable, cells: Cells, key: str) -> Expression:
+    named = getattr(table.columns, key)
+    return (
+        f"list_transform({cells.items(named, False)}, lambda item: trim({text_in('item', table)}))" if named else "NULL"
+    )
+
+
+def _record(columns: tuple[str, ...]) -> Expression:
+    """The cells as the record of a release, of which columns are made; what it lacks is null."""
+    if columns == ("abstract",):
+        return "{'corpusid': written, 'abstract': abstract}"
+    year = f"coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))"
+    authors = ", 'authors': list_transform(authors, lambda name: {'name': name})" if "authors" in columns else ""
+    return f"""{{
+        'corpusid': written, 'title': title, 'year': TRY_CAST({year} AS SMALLINT), 'venue': venue,
+        's2fieldsofstudy': list_transform(fields, lambda name: {{'category': name}}), 'externalids': {{'DOI': doi}},
+        'citationcount': NULL::INTEGER, 'referencecount': NULL::INTEGER{authors}
+    }}"""
+
+
+def _outcome(malformed: Expression, omissions: Mapping[str, Expression]) -> Expression:
+    """The outcome of a row: 0 where it is kept, 1 blank, 2 malformed, and from 3 on the omissions."""
+    conditions = [r"regexp_full_match(fault, '\s*')", f"fault IS NOT NULL OR {malformed}", *omissions.values()]
+    outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
+    return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
+
+
+def _unlike_an_id(text: Expression) -> Expression:
+    """The end of a sentence on a text that is no id."""
+    kind = f"""CASE WHEN {begins_as_list(text)} THEN '{A_LIST}'
+        WHEN {is_rounded(text)} OR regexp_full_match({text}, '-?[0-9]*\\.[0-9]+') THEN '{A_DECIMAL}'
+        ELSE '{NOT_AN_ID}' END"""
+    return f"CASE WHEN {text} IS NULL THEN 'holds no id' ELSE concat('is ', to_json({text}[:60]), ', ', {kind}) END"
+
+
+def ingest_tables(
+    dataset: Dataset,
+    settings: GivenAsJson[AnyTable],
+    *,
+    manifest: ManifestFile,
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    report: Report,
+    listed: Annotated[Path | None, typer.Option(help="Table listed_names of these files, where ids are texts.")] = None,
+    names: Names = None,
+) -> None:
+    """Convert the files of one part of a table, whose columns the settings name, to Parquet, sorted by bucket.
+
+    Raises `InputError` for a file that is missing, of another size than listed, empty or broken. Malformed rows are
+    left to `account`.
+    """
+    how = IngestSettings(
+        dataset=dataset,
+        buckets=buckets,
+        keep_ids=False,
+        memory_mb=memory_mb,
+        threads=threads,
+        authors=isinstance(settings, PaperTable) and settings.columns.authors is not None,
+    )
+    read = partial(_read_file, settings, (listed, names) if listed and names else None)
+    shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
+    write_ingested(f"ingested_{dataset}", read, how, Path(), shards, output=output, report=report)
+
+
+def _read_file(
+    table: AnyTable,
+    numbering: Numbering | None,
+    settings: IngestSettings,
+    shard: Shard,
+    path: Path,
+    tally: Tally,
+    spill: Path,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, a batch a bucket, some at a time; every row is counted."""
+    rows = rows_of(table, path, settings.dataset, with_names=numbering is not None)
+    columns = [name for key, name in named_columns(table) if key in rows.columns]
+    # The rest is for the rows that are parsed, and for those that are written.
+    with connect(memory_mb=settings.memory_mb // 3, threads=settings.threads, spill_to=spill) as connection:
+        connection.execute(f"CREATE TEMP TABLE cells ({rows.schema})")
+        read_rows(connection, table, path, columns, f"INSERT INTO cells {rows.cells}")
+        if numbering:
+            look_up_numbers(connection, *numbering)
+        connection.execute(f"CREATE TEMP TABLE found AS {rows.query}")
+        connection.execute("DROP TABLE cells")
+        _count(connection, rows, table, path, tally)
+        kept = connection.sql("SELECT * EXCLUDE (place, fault, why, outcome) FROM found WHERE outcome = 0")
+        batches = kept.to_arrow_reader(ROWS_IN_BATCH[settings.dataset])
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        for gathered in gather(tables, SHARE_IN_MEMORY * settings.memory_mb * 1e6 / 2):
+            yield from cut_by_bucket(BUCKET_KEYS[settings.dataset], settings.buckets, gathered)
+    check_filled(path, tally)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, rows: Rows, table: TableFiles, path: Path, tally: Tally) -> None:
+    """Count the rows that were found by what becomes of them, and note the first that is malformed."""
+    counts = dict(connection.execute("SELECT outcome, count(*) FROM found GROUP BY outcome").fetchall())
+    first = connection.execute(
+        f"SELECT place, fault, why FROM found WHERE outcome = {rows.outcomes.index(MALFORMED)} ORDER BY place LIMIT 1"
+    ).fetchall()
+    for place, fault, why in first:
+        tally.note_malformed(place, _in_words(fault, why, table, path))
+        counts[rows.outcomes.index(MALFORMED)] -= 1
+    tally.outcomes.update({name: counts.get(number, 0) for number, name in enumerate(rows.outcomes)})
+
+
+def _in_words(fault: str | None, why: str | None, table: TableFiles, path: Path) -> str:
+    """What is wrong with a row; the fault of a row of JSON Lines is the line."""
+    if fault is None:
+        return str(why)
+    if not isinstance(table.format_of(str(path)), JsonLinesFormat) or fault == NOT_UTF8:
+        return fault
+    try:
+        parse_record(fault.encode(), (), null_ids=True)
+    except MalformedError as error:
+        return str(error)
+    return "is not JSON that can be read"

@@ -1,0 +1,128 @@
+"""The queries of SPECTER2's published training triplets (Singh et al., 2023), from the Hugging Face hub or a folder.
+
+In `cite_prediction_new` of the dataset, each row has query, pos and neg, each with an id, a title and an abstract; only
+the ids of the queries are read. The validation triplets keep their purpose: a query that they share with the training
+triplets is left out. What comes from the hub is pinned by its commit, and only Parquet files are taken.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import typer
+
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.hub import fetch_files
+from cocite.core.options import Omissions, Output, State
+from cocite.core.plain_columns import corpus_ids
+from cocite.core.progress import progress
+from cocite.core.rows import PARQUET
+from cocite.core.tables.files import open_table, write_omissions, write_table
+from cocite.corpus.selection import Ids
+
+TRIPLETS = "cite_prediction_new"
+TAKEN = (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet")
+TRAINING = ("train",)
+VALIDATION = ("validation", "evaluation")
+ID_NAMES = ("corpus_id", "doc_id")
+ROWS_IN_MEMORY = 100_000
+NOT_MATCHED = "published queries that no paper of the corpus is matched with"
+
+
+def fetch_triplets(
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset of the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Its commit.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch published triplets from the Hugging Face hub; a killed fetch resumes where it stopped.
+
+    Raises `InputError` if they cannot be had at the revision.
+    """
+    fetched = state / revision
+    fetch_files(dataset, revision, TAKEN, fetched, kind="dataset")
+    if not (fetched / TRIPLETS).is_dir():
+        raise InputError(f"{dataset} at {revision} holds no Parquet files in {TRIPLETS}.")
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        shutil.move(fetched / TRIPLETS, folder / TRIPLETS)
+    shutil.rmtree(state)
+
+
+def read_triplets(
+    folder: Annotated[Path, typer.Argument(help="Folder of the triplets: the fetched one, or a copy.")],
+    *,
+    output: Output,
+    omissions: Omissions,
+    matches: Annotated[
+        Path | None, typer.Option(help="Table matches, where the corpus has other ids than theirs.")
+    ] = None,
+) -> None:
+    """Read the queries of published triplets.
+
+    Raises `InputError` where the folder holds no training or no validation triplets, or a file has no ids of queries.
+    """
+    training, without_id = _distinct_queries(_files(folder, TRAINING), "Training triplets")
+    if not len(training):
+        raise InputError(f"{folder}: holds no training triplets ({TRIPLETS}/train-*.parquet) whose queries have ids.")
+    files = _files(folder, VALIDATION)
+    if not files:
+        raise InputError(
+            f"{folder}: holds no validation triplets ({TRIPLETS}/validation-*.parquet or evaluation-*.parquet), whose "
+            "queries must be left out."
+        )
+    validation, _ = _distinct_queries(files, "Validation triplets")
+    queries = np.setdiff1d(training, validation, assume_unique=True)
+    known = queries if matches is None else _matched(queries, matches)
+    write_table(output, "published_queries", pa.table({"corpusid": known}))
+    of_others = {} if matches is None else {NOT_MATCHED: len(queries) - len(known)}
+    counts = {
+        **of_others,
+        "published triplets whose query's id is no number": without_id,
+        "published training queries that are validation queries as well": len(training) - len(queries),
+    }
+    write_omissions(omissions, counts)
+
+
+def _matched(queries: Ids, matches: Path) -> Ids:
+    found = [np.empty(0, dtype=np.int64)]
+    for batch in open_table(matches, "matches").iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "s2_corpusid"]):
+        ours, theirs = (batch[name].to_numpy() for name in ("corpusid", "s2_corpusid"))
+        found.append(ours[np.isin(theirs, queries)])
+    return np.sort(np.concatenate(found))
+
+
+def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
+    """The files of a split, in the two layouts of the hub: `train-00000-of-00048.parquet` and `train/0000.parquet`."""
+    inside = folder / TRIPLETS if (folder / TRIPLETS).is_dir() else folder
+    patterns = [pattern for split in splits for pattern in (f"{split}*.parquet", f"{split}/*.parquet")]
+    return sorted(path for pattern in patterns for path in inside.glob(pattern))
+
+
+def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
+    """The distinct corpus ids of the queries, plain or as digits, rising; and how many rows have none."""
+    distinct, without = np.empty(0, dtype=np.int64), 0
+    for path in progress(files, of=of, unit="file"):
+        for ids in _query_ids(path):
+            numbers = corpus_ids(ids).drop_null().to_numpy()
+            without += len(ids) - len(numbers)
+            distinct = np.union1d(distinct, numbers)
+    return distinct, without
+
+
+def _query_ids(path: Path) -> Iterator[pa.Array]:
+    """The ids of the queries as they stand, batch by batch; of the nested columns no other is read."""
+    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        names = [file.schema.column(place).path for place in range(len(file.schema))]
+        name = next((name for name in ID_NAMES if f"query.{name}" in names), None)
+        if name is None:
+            raise InputError(f"{path}: has no column query with a {' or '.join(ID_NAMES)}, as published triplets have.")
+        for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
+            yield pc.struct_field(batch["query"], name)

@@ -1,1 +1,0 @@
-"""The papers that anchor triplets, those that are kept out of everything, and the proof that they are."""

@@ -1,0 +1,154 @@
+"""What a copy of OpenAlex says of its works, in the manifest of its format, as a manifest of ours.
+
+A manifest of the newer formats, Parquet and JSON Lines, has the date of the copy and the files of all entities. The
+older one is of works alone and has no date; the copy is then taken to be of the newest day on which one of its works
+changed. Files are partitioned by that day, and a work that changes moves to another file: so a file that has the same
+path, length and number of works in two copies is the same in both.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from cocite.config.release_folder import WORKS
+from cocite.config.source import LATEST
+from cocite.core.errors import InputError
+from cocite.corpus.release.client import TEXT, list_with, object_with
+from cocite.corpus.release.copies import Copy, MissingError
+from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.needed_columns import share_needed
+
+LEGACY = "legacy"
+ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}
+"""Format → what the names of its files end in."""
+_NEW_PLACES = ("manifest.json", f"{WORKS}/manifest.json")
+PLACES: Mapping[str, tuple[str, ...]] = {"parquet": _NEW_PLACES, "jsonl": _NEW_PLACES, LEGACY: (f"{WORKS}/manifest",)}
+"""Format → where its manifest may lie: that of all entities, or that of the works."""
+PATH = re.compile(rf"(?:.*/)?(?P<path>{WORKS}/(?P<folder>[\w=-][\w=.-]*)/(?P<file>\w[\w.-]*))", re.ASCII)
+DAY = re.compile(r"updated_date=(\d{4}-\d\d-\d\d)")
+README = "Works of OpenAlex, a catalogue of the world's research (https://openalex.org). The data are CC0."
+
+_NUMBER = {"type": "integer", "minimum": 0}
+_FILES = list_with(url=TEXT, meta=object_with(content_length=_NUMBER, record_count=_NUMBER))
+_NEWER = object_with(
+    "date, and entities, each with entity and files",
+    date=TEXT | {"pattern": r"^\d{4}-\d\d-\d\d$"},
+    entities=list_with(entity={}, files=_FILES),
+)
+_OLDER = object_with("entries", entries=_FILES)
+
+
+def list_works(copy: Copy, format: str, release: str) -> Manifest:
+    """The manifest of the works of a copy in this format; `latest` is pinned to the day of the copy.
+
+    Raises `InputError` where the copy has no such manifest, is of another day, or has no works.
+    """
+    place, content = _read(copy, format)
+    where = f"{place} of the copy at {copy.origin}"
+    entries = content["entries"] if format == LEGACY else _files_of_works(content, where)
+    shards = sorted(_shard(entry, format, where) for entry in entries)
+    for earlier, later in pairwise(shards):
+        if earlier.name == later.name:
+            raise InputError(f"{where} lists {later.path} twice; ask whoever keeps the copy.")
+    if not shards:
+        raise InputError(f"{where} lists no file of works, and a corpus is made of these; name another copy.")
+    pinned = _pin_undated(shards, release, where) if format == LEGACY else _pin(content["date"], release, where)
+    return Manifest(release=pinned, datasets={WORKS: Dataset(shards=tuple(shards), readme=README)})
+
+
+def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Manifest:
+    """The manifest of a copy in Parquet, with an estimate of the bytes that these columns take of each file."""
+    share = share_needed(copy, _works(manifest), columns)
+    return _with_works(manifest, (replace(shard, needed=round(share * shard.bytes)) for shard in _works(manifest)))
+
+
+def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
+    """The manifest, in which the files that the base has as well are marked, so that they are not fetched.
+
+    Raises `InputError` where the base is of no earlier day, or of no copy.
+    """
+    if WORKS not in base.datasets:
+        raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
+    if manifest.release <= base.release:
+        raise InputError(
+            f"The copy of {manifest.release} is not later than that in corpus.base, which is of {base.release}."
+        )
+    known = {_identity(shard) for shard in _works(base)}
+    return _with_works(manifest, (replace(shard, in_base=_identity(shard) in known) for shard in _works(manifest)))
+
+
+def _works(manifest: Manifest) -> list[CopiedShard]:
+    return [shard for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard)]
+
+
+def _with_works(manifest: Manifest, shards: Iterable[CopiedShard]) -> Manifest:
+    return replace(manifest, datasets={WORKS: replace(manifest.datasets[WORKS], shards=tuple(shards))})
+
+
+def _identity(shard: CopiedShard) -> tuple[str, int, int]:
+    return shard.path, shard.bytes, shard.records
+
+
+def _read(copy: Copy, format: str) -> tuple[str, Any]:
+    """The first manifest that is there, with its path."""
+    schema = _OLDER if format == LEGACY else _NEWER
+    for place in PLACES[format]:
+        try:
+            content = json.loads(copy.read(place))
+        except MissingError:
+            continue
+        except ValueError:
+            raise InputError(f"{place} of the copy at {copy.origin} is not JSON; fetch it again.") from None
+        if not Draft202012Validator(schema).is_valid(content):
+            raise InputError(
+                f"{place} of the copy at {copy.origin} is not the manifest of a copy of OpenAlex in the format "
+                f"{format} (it lacks {schema['description']}, or has others there)."
+            )
+        return place, content
+    raise InputError(
+        f"The copy at {copy.origin} has no {' and no '.join(PLACES[format])}; check corpus.url or corpus.path, and "
+        f"corpus.format, which is {format}."
+    )
+
+
+def _files_of_works(content: Mapping[str, Any], where: str) -> Iterable[Mapping[str, Any]]:
+    entities = {entity["entity"]: entity["files"] for entity in content["entities"]}
+    if WORKS not in entities:
+        found = ", ".join(map(str, entities)) or "nothing"
+        raise InputError(f"{where} lists {found} and no works, of which a corpus is made; name a copy that has them.")
+    return list(entities[WORKS])
+
+
+def _shard(entry: Mapping[str, Any], format: str, where: str) -> CopiedShard:
+    found = PATH.fullmatch(entry["url"])
+    if found is None or not entry["url"].endswith(ENDINGS[format]):
+        raise InputError(
+            f"{where} lists {entry['url']}, which is no file of works in the format {format} "
+            f"({WORKS}/updated_date=…/part_…{ENDINGS[format]}); check corpus.format."
+        )
+    length, records = entry["meta"]["content_length"], entry["meta"]["record_count"]
+    name = f"{found['folder']}_{found['file']}"
+    return CopiedShard(name=name, path=found["path"], bytes=length, records=records, needed=length)
+
+
+def _pin(date: str, release: str, where: str) -> str:
+    if release not in (LATEST, date):
+        raise InputError(f"{where} is of {date}, and release is {release}; set release to {date}, or to {LATEST}.")
+    return date
+
+
+def _pin_undated(shards: Iterable[CopiedShard], release: str, where: str) -> str:
+    """The day that the configuration says the copy is of, or the newest on which one of its works changed."""
+    newest = max((day[1] for shard in shards if (day := DAY.search(shard.path))), default="")
+    if release == LATEST:
+        if not newest:
+            raise InputError(f"{where} does not say of which day it is; name it in release instead of {LATEST}.")
+        return newest
+    if release < newest:
+        raise InputError(f"{where} has works that changed on {newest}, after the release {release}; correct release.")
+    return release

@@ -1,0 +1,243 @@
+"""Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
+
+The sample has the papers that it starts from, what they cite, what cites them, and so on to a depth, with all that the
+tables keep of them, and every citation of the corpus between two of them. A paper without a record stands in citations
+alone. Of each paper at most so many references and citing papers are followed, those of the smallest priorities (a
+seeded hash of both ids): the sample depends neither on threads nor on buckets, and a larger number of neighbours, a
+larger depth or more papers to start from only add to it.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import typer
+from duckdb import DuckDBPyConnection
+from duckdb.func import PythonUDFType
+from duckdb.sqltypes import BIGINT, UBIGINT
+
+from cocite.config.folders import FOLDERS
+from cocite.config.release_folder import DATASETS
+from cocite.core.atomic import atomic_path, write_text
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Seed, Threads
+from cocite.core.progress import progress
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import verified_files, write_table
+from cocite.core.tables.places import as_text, path_of
+from cocite.core.tables.splits import read_queries
+from cocite.corpus.ingest.merge import number
+from cocite.corpus.release.manifest import read_manifest
+from cocite.corpus.selection import Ids, ids_of_names, read_ids
+
+NAME = "corpus sample"
+NAMES_AT_ONCE = 100_000
+_SENTENCES = """
+    LEFT JOIN (
+        SELECT citing, each AS cited, list(sentence ORDER BY context) AS contexts
+        FROM (SELECT citing, unnest(cited) AS each, context, sentence FROM contexts WHERE citing IN (FROM members))
+        GROUP BY citing, each
+    ) USING (citing, cited)
+"""
+
+
+def queries_to_start_from(queries: Path, count: int, seed: int) -> Ids:
+    """So many of the papers that anchor triplets, or all if there are fewer."""
+    ids = read_queries(queries)["corpusid"].to_numpy()
+    return ids[np.argsort(priorities(seed, NAME, ids))[:count]]
+
+
+def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
+    """The papers in a text file of ids, or of names where the corpus has a table of them.
+
+    Raises `InputError` where one is no paper with a record.
+    """
+    ids, unnamed = ids_of_names(connection, path, names) if names.is_file() else (read_ids(path), [])
+    connection.register("listed", pa.table({"corpusid": ids}))
+    unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()
+    unknown = [*unnamed, *(str(paper) for (paper,) in unrecorded)]
+    if unknown:
+        raise InputError(
+            f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record in the corpus; name others."
+        )
+    if not len(ids):
+        raise InputError(f"{path}: holds no id; a line has the id of a paper.")
+    return ids
+
+
+def gather_members(connection: DuckDBPyConnection, start: Ids, *, depth: int, neighbours: int, seed: int) -> None:
+    """Make the table `members` (corpusid) of the papers of the sample, given the view `citations` (citing, cited)."""
+
+    def priority(papers: pa.Array, others: pa.Array) -> pa.Array:
+        return pa.array(priorities(seed, NAME, papers.to_numpy(), others.to_numpy()))
+
+    connection.create_function("priority", priority, [BIGINT, BIGINT], UBIGINT, type=PythonUDFType.ARROW)
+    connection.register("start", pa.table({"corpusid": start}))
+    connection.execute("CREATE TEMP TABLE members AS SELECT DISTINCT corpusid FROM start")
+    connection.execute("CREATE TEMP TABLE latest AS FROM members")
+    for _ in progress(range(depth), of="neighbourhood", unit="steps"):
+        connection.execute(_FOLLOW, {"neighbours": neighbours})
+        connection.execute("INSERT INTO members FROM followed")
+        connection.execute("CREATE OR REPLACE TEMP TABLE latest AS FROM followed")
+
+
+_FOLLOW = """
+    CREATE OR REPLACE TEMP TABLE followed AS
+    WITH links AS (
+        SELECT citing AS paper, cited AS other, true AS is_reference FROM citations WHERE citing IN (FROM latest)
+        UNION ALL
+        SELECT cited, citing, false FROM citations WHERE cited IN (FROM latest)
+    ), ranked AS (
+        SELECT other, row_number() OVER (
+            PARTITION BY paper, is_reference ORDER BY priority(paper, other), other
+        ) AS place
+        FROM links
+    )
+    SELECT DISTINCT other AS corpusid FROM ranked
+    WHERE place <= $neighbours AND other NOT IN (FROM members)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What a sample has."""
+
+    release: str
+    papers: int
+    """Those with a record."""
+    abstracts: int
+    unrecorded: int
+    citations: int
+    keys: tuple[str, ...]
+    """Keys of `corpus` that read all of it, but for the source and its path."""
+
+
+def write_sample(
+    *,
+    results: Annotated[Path, typer.Option(help="Folder of the results of a run whose corpus is made.")],
+    output: Annotated[Path, typer.Option(help="Folder to write, in the layout of a release; it must not exist.")],
+    count: Annotated[int, typer.Option(min=1, help="Queries that the sample starts from.")] = 100,
+    ids: Annotated[
+        Path | None, typer.Option(help="Text file of the papers that it starts from instead, an id or a name a line.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=0, help="Steps along citations from there, in both directions.")] = 2,
+    neighbours: Annotated[
+        int, typer.Option(min=1, help="References, and as many citing papers, that are followed of each paper at most.")
+    ] = 10,
+    seed: Seed = 1,
+    memory_mb: MemoryMb = 2000,
+    threads: Threads = 2,
+) -> Sample:
+    """Cut a small corpus from that of a run, to try a configuration on: some queries and their neighbourhood.
+
+    Prints what it has, and the lines of a configuration that use it. Raises `InputError` where the corpus is not whole,
+    the folder is there already, or the sample would lack a dataset.
+    """
+    if output.exists():
+        raise InputError(f"{output} exists already; name a folder that is to be made.")
+    manifest = read_manifest(results / "corpus/manifest.json")
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        connection.execute("SET preserve_insertion_order = true")  # of the files, which are sorted
+        for table in ("papers", "citations"):
+            connection.read_parquet(verified_files(path_of(results, table), table)).create_view(table)
+        if ids:
+            start = listed_to_start_from(connection, ids, path_of(results, "names"))
+        else:
+            start = queries_to_start_from(path_of(results, "queries"), count, seed)
+        gather_members(connection, start, depth=depth, neighbours=neighbours, seed=seed)
+        sample = _described(connection, results, f"{manifest.release}-sample")
+        with atomic_path(output) as folder:
+            for dataset in DATASETS:
+                (folder / dataset).mkdir(parents=True)
+                shard = as_text(str(folder / dataset / "0.gz"))
+                query = _QUERIES[dataset].format(**_optional(sample.keys))
+                connection.execute(f"COPY ({query}) TO {shard} (FORMAT json, COMPRESSION gzip)")
+                if readme := manifest.datasets[dataset].readme:
+                    write_text(folder / dataset / "README.txt", readme)
+            _write_names(connection, results, folder)
+            stated = {"release_id": sample.release, **{name: getattr(sample, name) for name in DATASETS}}
+            write_text(folder / "release.json", json.dumps(stated) + "\n")
+    typer.echo(_in_words(sample, output))
+    return sample
+
+
+def _in_words(sample: Sample, folder: Path) -> str:
+    beyond = f", and {sample.unrecorded:,} papers without a record" if sample.unrecorded else ""
+    keys = "".join(f", {key}: {'true' if key == 'authors' else '{}'}" for key in sample.keys)
+    places = ", ".join(f"{name}: {name}/{folder.name}" for name in FOLDERS)
+    return "\n".join(
+        [
+            f"{folder}: {sample.papers:,} papers, {sample.abstracts:,} of them with an abstract{beyond}; "
+            f"{sample.citations:,} citations, all that the corpus has among them.",
+            "A configuration uses it with",
+            f'    release: "{sample.release}"',
+            f"    corpus: {{source: directory, path: {folder}{keys}}}",
+            f"    pathvars: {{{places}}}",
+        ]
+    )
+
+
+def _described(connection: DuckDBPyConnection, results: Path, release: str) -> Sample:
+    """The sample of the papers in `members`; makes the tables and views that its files are copied from."""
+    connection.execute("""
+        CREATE TEMP TABLE kept AS FROM citations WHERE citing IN (FROM members) AND cited IN (FROM members)
+    """)
+    connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
+    keys: tuple[str, ...] = ("authors",) if "authors" in connection.view("papers").columns else ()
+    contexts = sorted(path_of(results, "contexts").glob("*.parquet"))
+    if contexts:
+        connection.read_parquet(verified_files(contexts, "contexts")).create_view("contexts")
+        keys += ("contexts",)
+    papers = number(connection, "SELECT count(*) FROM described")
+    sample = Sample(
+        release=release,
+        papers=papers,
+        abstracts=number(connection, "SELECT count(abstract) FROM described"),
+        unrecorded=number(connection, "SELECT count(*) FROM members") - papers,
+        citations=number(connection, "SELECT count(*) FROM kept"),
+        keys=keys,
+    )
+    for name in DATASETS:
+        if getattr(sample, name) == 0:
+            raise InputError(
+                f"The sample would have no {name}; let it start from more papers (--count), go further (--depth), or "
+                "follow more of their neighbours (--neighbours)."
+            )
+    return sample
+
+
+def _optional(keys: tuple[str, ...]) -> dict[str, str]:
+    return {
+        "authors": ", list_transform(authors, lambda name: {'name': name}) AS authors" if "authors" in keys else "",
+        "contexts": ", contexts" if "contexts" in keys else "",
+        "sentences": _SENTENCES if "contexts" in keys else "",
+    }
+
+
+def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) -> None:
+    """Write the names of the papers beside the release, where the corpus was brought with names for ids."""
+    names = path_of(results, "names")
+    if names.is_file():
+        connection.read_parquet(verified_files(names, "names")).create_view("names")
+        chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")
+        write_table(folder / "names.parquet", "names", chosen.to_arrow_reader(NAMES_AT_ONCE))
+
+
+_QUERIES = {
+    "papers": """
+        SELECT corpusid, title, year, venue,
+            list_transform(fields, lambda name: {{'category': name}}) AS s2fieldsofstudy,
+            {{'DOI': doi}} AS externalids, citation_count AS citationcount, reference_count AS referencecount{authors}
+        FROM described ORDER BY corpusid
+    """,
+    "abstracts": "SELECT corpusid, abstract FROM described WHERE abstract IS NOT NULL ORDER BY corpusid",
+    "citations": """
+        SELECT citing AS citingcorpusid, cited AS citedcorpusid, influential AS isinfluential,
+            CASE WHEN len(intents) > 0 THEN [intents] END AS intents{contexts}
+        FROM kept {sentences} ORDER BY citing, cited
+    """,
+}

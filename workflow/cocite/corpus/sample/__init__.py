@@ -1,1 +1,0 @@
-"""A small corpus cut from a big one, for trying a configuration."""

@@ -1,0 +1,306 @@
+"""Choose the queries: papers that anchor triplets, and papers kept out of every graph, index and triplet.
+
+A candidate has a text, a year and a field as asked for, is cited often enough, and cites enough papers with text.
+Excluded papers come from lists, and are kept out whether the release has them or not. Held-out papers are drawn among
+the candidates, then queries among the rest of them, or of published queries. Each draw takes the smallest priorities (a
+seeded hash of the id), so the choice depends on the papers alone, not on buckets, threads or the order of rows. The ids
+of a file are all queries, and nothing is drawn but the held-out papers beside them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import typer
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
+
+from cocite.config.queries import QuerySettings
+from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import write_text
+from cocite.core.database import connect
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
+from cocite.core.randomness import priorities
+from cocite.core.tables.documents import corpus_ids_of, with_papers
+from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
+from cocite.core.tables.splits import EXCLUDED, HELD_OUT
+from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
+from cocite.corpus.ingest.accounting import quoted
+
+IDS_IN_BATCH = 1_000_000
+
+Ids = NDArray[np.int64]
+UNKNOWN_NAMES = "names of papers that the tables do not have"
+MOST_OUTSIDE = 0.95
+"""Share of the citations to ids that are no paper above which misread ids are the likeliest cause that no paper can be
+a query. It is 0.57 in hci and 0.92 in synergy."""
+ASKED_AND_EXCLUDED = "queries asked for that are excluded"
+UNKNOWN = "queries asked for that are no paper with text"
+NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
+READ = {"papers": ["corpusid", "has_text", "year", "fields"], "citations": ["citing", "cited"]}
+"""The columns that are read of each table."""
+SHORT_OF_QUERIES = "queries asked for beyond the papers that fit"
+SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rule"
+
+
+def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
+    """Make the tables `texts` (papers with a text) and `candidates`, with their references with text.
+
+    Takes the tables papers, citations and `excluded` (corpusid). Raises `InputError` for a field that no paper has.
+    """
+    _check_fields(connection, settings.fields)
+    connection.execute("CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text")
+    connection.execute(
+        """
+        CREATE TABLE candidates AS
+        WITH cited AS (
+            SELECT cited AS corpusid, count(*) AS citations FROM citations GROUP BY cited
+        ), citing AS (
+            SELECT citing AS corpusid, count(*) AS "references" FROM citations
+            WHERE cited IN (FROM texts) GROUP BY citing
+        ), described AS (
+            SELECT corpusid FROM papers
+            WHERE ($min_year IS NULL OR year >= $min_year) AND ($max_year IS NULL OR year <= $max_year)
+            AND (len($fields) = 0 OR list_has_any(fields, $fields))
+        )
+        SELECT corpusid, coalesce("references", 0) AS "references"
+        FROM texts SEMI JOIN described USING (corpusid)
+        LEFT JOIN cited USING (corpusid) LEFT JOIN citing USING (corpusid)
+        WHERE coalesce(citations, 0) >= $min_citations AND coalesce("references", 0) >= $min_references
+        AND corpusid NOT IN (FROM excluded)
+        """,
+        {
+            "min_citations": settings.min_citations,
+            "min_references": settings.min_references,
+            "min_year": settings.min_year,
+            "max_year": settings.max_year,
+            "fields": list(settings.fields),
+        },
+    )
+
+
+def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]:
+    """Ids of the candidates with at least this many references with text, in batches."""
+    query = 'SELECT corpusid FROM candidates WHERE "references" >= $references'
+    for batch in connection.sql(query, params={"references": references}).to_arrow_reader(IDS_IN_BATCH):
+        yield batch.column("corpusid").to_numpy()
+
+
+def _check_fields(connection: DuckDBPyConnection, fields: tuple[str, ...]) -> None:
+    if not fields:
+        return
+    named = connection.sql("SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field")
+    known = [field for (field,) in named.fetchall()]
+    for field in fields:
+        if field not in known:
+            raise InputError(
+                f"Configuration key queries.fields names {field!r}, which no paper of the release has; they have "
+                f"{', '.join(known) or 'none'}."
+            )
+
+
+def number_ids(
+    file: Annotated[Path, typer.Argument(help="Text file with the name of a paper a line.")],
+    *,
+    names: Annotated[Path, typer.Option(help="Table names.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Replace the names of papers in a file by their corpus ids.
+
+    Raises `InputError` where the file is not UTF-8.
+    """
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        found, unknown = ids_of_names(connection, file, names)
+    write_text(output, "".join(f"{corpusid}\n" for corpusid in found.tolist()))
+    write_omissions(omissions, {UNKNOWN_NAMES: len(unknown)})
+
+
+def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tuple[Ids, list[str]]:
+    """The corpus ids of the papers that a text file names, rising, and the names that are not known."""
+    with explain_unreadable(file, "list of names"):
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
+    asked = pa.array(sorted({without_decimals(name) for line in lines if (name := line.strip())}), pa.string())
+    connection.register("asked", pa.table({"name": asked}))
+    known = connection.read_parquet(verified_files(names, "names"))
+    found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()
+    return found["corpusid"].to_numpy(), [
+        name for name in asked.to_pylist() if name not in {*found["name"].to_pylist()}
+    ]
+
+
+def select(
+    exclude: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="What to exclude: text files of ids, tables documents of benchmarks (.parquet), and with them the "
+            "tables document_papers of those whose ids alone do not say which papers they are."
+        ),
+    ] = (),
+    *,
+    papers: Papers,
+    citations: Citations,
+    settings: GivenAsJson[QuerySettings],
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from.
+
+    Raises `InputError` if not one query is found, if a benchmark has no paper of the corpus, and for a file of ids that
+    cannot be read.
+    """
+    counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT), 0)
+    of_lists, of_benchmarks = read_excluded(exclude)
+    excluded = np.unique(np.concatenate([of_lists, *(ids for ids, _ in of_benchmarks.values())]))
+    counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        for name, folder in (("papers", papers), ("citations", citations)):
+            connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
+        for documents, (ids, without) in of_benchmarks.items():
+            _check_matched(connection, documents, ids, without)
+        connection.register("excluded", pa.table({"corpusid": excluded}))
+        find_candidates(connection, settings)
+        named = _asked_for(settings)
+        asked = _usable(connection, named, excluded, counts)
+        given = asked if settings.from_ == "file" else asked[:0]
+        usable = _without(candidates(connection, settings.holdout_references), given)
+        holdout = _draw(usable, settings.holdout, seed, "holdout")
+        counts[SHORT_OF_HOLDOUT] = settings.holdout - len(holdout)
+        queries = given
+        if settings.from_ != "file":
+            pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
+            queries = _draw(_without(pool, holdout), settings.count or 0, seed, "queries")
+            counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
+        if len(queries) == 0:
+            raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
+    validating = _validating(queries, settings.validation, seed)
+    splits = {"train": np.setdiff1d(queries, validating), "validation": validating, HELD_OUT: holdout}
+    write_table(output, "queries", _as_table(splits | {EXCLUDED: excluded}))
+    write_omissions(omissions, counts)
+
+
+def read_ids(path: Path) -> Ids:
+    """The distinct ids of a text file, rising. Raises `InputError` for a line that is no id."""
+    ids = set()
+    # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
+    with explain_unreadable(path, "list of ids"), path.open(encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            text = line.strip()
+            if text and not is_id(text):
+                raise InputError(
+                    f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
+                    f"{LARGEST_ID:,}."
+                )
+            if text:
+                ids.add(int(text))
+    return np.array(sorted(ids), dtype=np.int64)
+
+
+def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int]]]:
+    """The ids of lists, and those of each benchmark by its documents, with how many of these have no corpus id.
+
+    A file `.parquet` is the table documents of a benchmark, or the table document_papers of one, any other a text file.
+    """
+    of_benchmarks = [path for path in files if path.suffix == ".parquet"]
+    lists = [read_ids(path) for path in files if path not in of_benchmarks]
+    read = {documents: corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)}
+    return np.concatenate([np.empty(0, dtype=np.int64), *lists]), read
+
+
+def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, without: int) -> None:
+    """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus or an end of a citation."""
+    connection.register("of_benchmark", pa.table({"corpusid": ids}))
+    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"))
+    if not any(
+        connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
+        for table, end in ends
+    ):
+        raise InputError(
+            f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
+            f"is a paper of the corpus ({without:,} have no corpus id), so that nothing is kept out. If they have "
+            "hashes for ids, name Semantic Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list "
+            "of ids, or leave the benchmark out of exclude."
+        )
+
+
+def _asked_for(settings: QuerySettings) -> Ids:
+    """The distinct ids that a file or published triplets name; none where the rule draws."""
+    if settings.from_ == "file":
+        return read_ids(Path(settings.path))
+    if settings.from_ == "triplets":
+        return read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
+    return np.empty(0, dtype=np.int64)
+
+
+def _usable(connection: DuckDBPyConnection, asked: Ids, excluded: Ids, counts: dict[str, int]) -> Ids:
+    """Those of the ids that are papers with text and not excluded; the others are counted."""
+    allowed = np.setdiff1d(asked, excluded, assume_unique=True)
+    connection.register("asked", pa.table({"corpusid": allowed}))
+    found = connection.sql("FROM asked SEMI JOIN texts USING (corpusid)").to_arrow_table()["corpusid"].to_numpy()
+    counts[ASKED_AND_EXCLUDED] = len(asked) - len(allowed)
+    counts[UNKNOWN] = len(allowed) - len(found)
+    return found
+
+
+def _without(batches: Iterable[Ids], others: Ids) -> Iterator[Ids]:
+    return (ids[~np.isin(ids, others)] for ids in batches)
+
+
+def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:
+    drawn = np.empty(0, dtype=np.int64)
+    for ids in batches:
+        drawn = _smallest(np.concatenate([drawn, ids]), count, seed, split)
+    return drawn
+
+
+def _smallest(ids: Ids, count: int, seed: int, split: str) -> Ids:
+    return ids[np.argsort(priorities(seed, f"corpus select {split}", ids))[:count]]
+
+
+def _validating(queries: Ids, validation: float, seed: int) -> Ids:
+    """The share of the queries that validates, but at least one of two queries or more."""
+    share = max(round(validation * len(queries)), min(1, len(queries) - 1))
+    return _smallest(queries, share, seed, "validation")
+
+
+def _as_table(splits: dict[str, Ids]) -> pa.Table:
+    tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
+    return pa.concat_tables(tables).sort_by("corpusid")
+
+
+def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
+    beside = f" beside the {held_out} held-out ones" if held_out else ""
+    if settings.from_ == "file":
+        return f"{settings.path}: none of its {named:,} ids is a paper of the release with a text, and not excluded."
+    if settings.from_ == "triplets":
+        return (
+            f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with a "
+            "text, and not excluded."
+        )
+    papers, texts, citations = (
+        connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("papers", "texts", "citations")
+    )
+    ((outside,),) = connection.sql("SELECT count(*) FROM citations ANTI JOIN papers ON cited = corpusid").fetchall()
+    cause = (
+        f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
+        "citations write ids. In numbers: "
+        if outside > MOST_OUTSIDE * citations
+        else ""
+    )
+    return (
+        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text, "
+        f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the year and field asked "
+        f"for, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} papers "
+        "with text (queries.min_references), and is not excluded; ask for less, or see what was left out (omissions/)."
+    )

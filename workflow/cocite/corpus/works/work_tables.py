@@ -1,0 +1,176 @@
+"""Works as rows of the ingested tables, cut by bucket; which works a corpus takes, and why others are left out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.config.works import WorkFilters
+from cocite.core.tables import ID, TABLES, empty_schema
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG
+from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS, KEPT, Tally
+from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
+from cocite.corpus.ingest.citations import LEFT_OUT
+from cocite.corpus.ingest.release_records import ABSTRACTS
+from cocite.corpus.works.work_columns import dois_in, not_blank, texts_in_order
+from cocite.corpus.works.work_scanner import cut_references
+
+NAMES = ("papers", "abstracts", "citations")
+(EMPTY,) = ABSTRACTS.omissions
+_OF_PAPERS = (
+    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
+    "left_out",
+)
+DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}
+"""Columns of each table in which hardly a value comes again."""
+
+Columns = dict[str, pa.ChunkedArray]
+"""Rows as `rows_of` gives them, a column a name."""
+_JUDGED = ("type", "language", "retracted", "paratext")
+"""Columns that only the filters ask for."""
+Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
+"""Columns of a table, and how many of its rows are of the works before each, where a work has not just one."""
+_TIDY = {"title": not_blank, "venue": not_blank, "doi": dois_in}
+"""How columns of papers are tidied up."""
+RETRACTED = "retracted works"
+PARATEXT = "paratext"
+YEAR = "works of another year than corpus asks for, or without one"
+TYPE = "works of another type than corpus asks for, or without one"
+LANGUAGE = "works in another language than corpus asks for, or without one"
+FIELD = "works of another field than corpus asks for, or without one"
+
+
+def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
+    """The schema of each table."""
+    given = {name: empty_schema(TABLES[f"ingested_{name}"]) for name in NAMES}
+    asked = {AUTHORS: authors, MAG: mag}
+    kept = [name for name in given["papers"].names if asked.get(name, True)]
+    return given | {"papers": pa.schema([given["papers"].field(name) for name in kept])}
+
+
+def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The works as they leave, what is left out with its id alone."""
+    kept = works if taken.all() else works.filter(pa.array(taken))
+    rows = pa.record_batch(
+        {name: column for name, column in zip(kept.schema.names, kept.columns, strict=True) if name not in _JUDGED}
+        | {"left_out": pa.repeat(pa.scalar(False), len(kept))}
+    )
+    if taken.all():
+        return rows
+    ids = works.column("corpusid").filter(pa.array(~taken))
+    stand_ins = {"corpusid": ids, "left_out": pa.repeat(pa.scalar(True), len(ids))}
+    lists = pa.array(np.zeros(len(ids) + 1, dtype=np.int32))
+    columns = [
+        stand_ins[field.name]
+        if field.name in stand_ins
+        else pa.ListArray.from_arrays(lists, pa.array([], field.type.value_type))
+        if pa.types.is_list(field.type)
+        else pa.nulls(len(ids), field.type)
+        for field in rows.schema
+    ]
+    return pa.concat_batches([rows, pa.record_batch(columns, schema=rows.schema)])
+
+
+def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:
+    """The name of each table, its rows, sorted by bucket, and where the rows of the buckets begin and end.
+
+    Abstracts and citations are counted. `rows` is emptied on the way, so that no column is in memory for longer than it
+    takes to sort it.
+    """
+    ids = _ids(rows)
+    bucket = (ids % buckets).astype(np.uint16)
+    order = np.argsort(bucket, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+    for name, make in (("abstracts", _abstracts), ("citations", _citations), ("papers", _papers)):
+        columns, ends = make(rows, order, tally)
+        cuts = starts if ends is None else ends[starts]
+        length = int(cuts[-1])
+        given = {
+            "bucket": np.repeat(np.arange(buckets, dtype=np.uint16), np.diff(cuts)),
+            "shard": pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int32), pa.array([tally.shard])),
+        }
+        yield name, pa.record_batch(given | columns), np.unique(cuts).tolist()
+
+
+def _ids(rows: Columns) -> NDArray[np.int64]:
+    return rows["corpusid"].combine_chunks().to_numpy()
+
+
+def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    given = rows.pop("abstract")
+    is_given = given.is_valid().to_numpy()[order]
+    texts = not_blank(texts_in_order(given, order[is_given]))
+    is_kept = is_given.copy()
+    is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
+    kept = int(np.count_nonzero(is_kept))
+    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(texts) - kept})
+    ids = _ids(rows)[order[is_kept]]
+    return {"corpusid": pa.array(ids), "abstract": texts.drop_null() if texts.null_count else texts}, _ends(is_kept)
+
+
+def _ends(counts: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    references = rows["references"].combine_chunks()
+    numbers, offsets = references.values.fill_null(-1).to_numpy(), references.offsets.to_numpy()
+    citing, cited = (np.empty(len(numbers), dtype=np.int64) for _ in range(2))
+    ends = np.zeros(len(order) + 1, dtype=np.int64)
+    unknown, own = cut_references(_ids(rows), offsets, numbers, order, citing, cited, ends)
+    kept = int(ends[-1])
+    tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own})
+    traits = np.zeros(kept, dtype=np.uint8)
+    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept], "traits": traits}
+    return columns, ends
+
+
+def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    places = pa.array(order)
+    counts = pc.list_value_length(rows.pop("references"))
+    rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
+    return {
+        name: _TIDY.get(name, lambda column: column)(rows.pop(name).combine_chunks().take(places))
+        for name in _OF_PAPERS
+        if name in rows
+    }, None
+
+
+def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArray[np.bool_]:
+    """Which works are taken; all of them are counted, those that are not by the reason."""
+    taken = np.ones(len(works), dtype=np.bool_)
+    for reason, left_out in _left_out(works, filters).items():
+        holds = taken & left_out.to_numpy(zero_copy_only=False)
+        tally.outcomes[reason] += int(np.count_nonzero(holds))
+        taken &= ~holds
+    tally.outcomes[KEPT] += int(np.count_nonzero(taken))
+    return taken
+
+
+def _left_out(works: pa.RecordBatch, filters: WorkFilters) -> dict[str, pa.BooleanArray]:
+    """Reason → which works it holds for, of the reasons that this corpus asks about."""
+    reasons = {}
+    if not filters.retracted:
+        reasons[RETRACTED] = works.column("retracted")
+    if not filters.paratext:
+        reasons[PARATEXT] = works.column("paratext")
+    if filters.from_year is not None or filters.to_year is not None:
+        year, first, last = works.column("year"), filters.from_year or 0, filters.to_year or 9999
+        within = pc.and_(pc.greater_equal(year, first), pc.less_equal(year, last))
+        reasons[YEAR] = pc.invert(pc.fill_null(within, False))
+    for reason, column, wanted in ((TYPE, "type", filters.types), (LANGUAGE, "language", filters.languages)):
+        if wanted:
+            reasons[reason] = pc.invert(pc.is_in(works.column(column), pa.array(wanted)))
+    if filters.fields:
+        reasons[FIELD] = pc.invert(_has_one_of(works.column("fields"), pa.array(filters.fields)))
+    return reasons
+
+
+def _has_one_of(lists: pa.ListArray, wanted: pa.StringArray) -> pa.BooleanArray:
+    rows = pc.list_parent_indices(lists).filter(pc.is_in(lists.flatten(), wanted))
+    found = np.zeros(len(lists), dtype=np.bool_)
+    found[rows.to_numpy()] = True
+    return pa.array(found)

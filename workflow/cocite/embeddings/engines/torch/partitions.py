@@ -1,0 +1,294 @@
+"""The partitions of a graph embedding: in files, in the memory of the device that trains them, and as they begin.
+
+The state of a training holds
+
+    progress.json             the position, and which version of each partition belongs to it
+    vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number a paper
+    scores/<epoch>.json       link prediction after each epoch
+    edges/                    the buckets (see `buckets.py`)
+
+A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory and
+then replaces `progress.json`: only then do the versions go that it named before, so that a training that is killed at
+any moment goes on from its last commit.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cocite.core.atomic import read_json, remove_checked
+from cocite.core.checkpoints import open_state, open_whole, write_checked_json
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import open_table
+from cocite.core.written_ids import look_up
+from cocite.embeddings.edges import Papers, Rows
+from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines.torch.buckets import COUNTS, Pair, bucket_file
+from cocite.embeddings.engines.torch.training_step import Side
+from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
+
+PROGRESS, EDGES = "progress.json", "edges"
+KINDS = ("vectors", "squares")
+DEVIATION = 1e-3
+"""Of each number of a first vector that is drawn, as in PyTorch-BigGraph."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """What comes next: a stretch of a round of an epoch, all counted from 0."""
+
+    epoch: int = 0
+    round: int = 0
+    stretch: int = 0
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """How far a training has come."""
+
+    partitions: int
+    """Number of partitions."""
+    position: Position = Position()
+    """What comes next."""
+    versions: list[int] = field(default_factory=list)
+    """The version of each partition; 0 stands for the vectors that it begins with, of which there is no file."""
+    held: list[int | None] = field(default_factory=list)
+    """The partitions that the one device held, in their places, by which the rounding of bfloat16 is drawn."""
+
+
+class TrainingState:
+    """The folder of one training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, fingerprint: dict[str, Any]) -> Progress | None:
+        """How far the training has come; None after what belongs to another is removed."""
+        can_resume = open_state(self.folder, fingerprint, work="training", implied=self._implied)
+        return self._progress() if can_resume else None
+
+    def save(self, part: int, version: int, vectors: Tensor, squares: Tensor) -> None:
+        """Write a version of a partition."""
+        for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
+            with open_whole(self._file(kind, part, version)) as file:
+                np.save(file, _storable(numbers.cpu()), allow_pickle=False)
+
+    def load(self, kind: str, part: int, version: int) -> Tensor:
+        """The vectors or squares of a version, mapped from disk."""
+        numbers = torch.from_numpy(np.load(self._file(kind, part, version), mmap_mode="c", allow_pickle=False))
+        return numbers.view(torch.bfloat16) if numbers.dtype == torch.uint16 else numbers
+
+    def remove(self, part: int, version: int) -> None:
+        """Remove a version of a partition."""
+        for kind in KINDS:
+            remove_checked(self._file(kind, part, version))
+
+    def commit(self, progress: Progress) -> None:
+        """Make the versions in `progress` those that a killed training goes on from, and remove all others."""
+        write_checked_json(self.folder / PROGRESS, asdict(progress))
+        kept = {self._file(kind, part, version) for kind in KINDS for part, version in enumerate(progress.versions)}
+        for kind in KINDS:
+            for path in (self.folder / kind).glob("*.npy"):
+                if path not in kept:
+                    remove_checked(path)
+
+    def _progress(self) -> Progress | None:
+        if not (self.folder / PROGRESS).exists():
+            return None
+        written = read_json(self.folder / PROGRESS)
+        return Progress(**{**written, "position": Position(**written["position"])})
+
+    def _implied(self) -> Iterator[Path]:
+        """The files that there must be at this progress; the first commit comes before the buckets."""
+        edges, progress = self.folder / EDGES, self._progress()
+        if edges.exists():
+            yield self.folder / PROGRESS
+        if progress is None:
+            return
+        for part, version in enumerate(progress.versions):
+            if version > 0:
+                yield from (self._file(kind, part, version) for kind in KINDS)
+        for epoch in range(1, progress.position.epoch + 1):
+            yield score_file(self.folder, epoch)
+        if edges.exists():
+            yield edges / COUNTS
+            parts = range(progress.partitions)
+            yield from (bucket_file(edges, (source, target)) for source in parts for target in parts)
+
+    def _file(self, kind: str, part: int, version: int) -> Path:
+        return self.folder / kind / f"{part}.{version}.npy"
+
+
+class FirstVectors:
+    """Fills partitions."""
+
+    def __init__(self, papers: Papers, settings: Torch, *, seed: int) -> None:
+        """`papers` are corpus ids by row."""
+        self.papers, self.seed, self.max_norm = papers, seed, settings.max_norm
+        self.start = next(iter(settings.files), None)
+
+    def fill(self, vectors: Tensor, first: int) -> None:
+        """Fill the vectors of a partition, papers × dimension, whose first row this is."""
+        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
+        vectors.normal_(std=DEVIATION, generator=drawn)
+        if self.start is not None:
+            self._take_over(self.start, vectors, self.papers[first : first + len(vectors)], first)
+
+    def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
+        order = np.argsort(papers)
+        rising, kept = papers[order], 0
+        with open_table(start, "graph_embeddings") as table:
+            for batch in table.iter_batches(
+                max(1, VALUES_IN_MEMORY // vectors.shape[1]), columns=["corpusid", "vector"]
+            ):
+                older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
+                if older.shape[1] != vectors.shape[1]:
+                    raise InputError(
+                        f"--settings: start is {start}, whose vectors have {older.shape[1]} dimensions; dimension is "
+                        f"{vectors.shape[1]}."
+                    )
+                at, is_there = look_up(rising, batch.column("corpusid").to_numpy())
+                at, taken = at[is_there], torch.from_numpy(older[is_there])
+                if self.max_norm is not None:
+                    taken = torch.renorm(taken, 2, 0, self.max_norm)
+                vectors[torch.from_numpy(order[at]).to(vectors.device)] = taken.to(vectors.device, vectors.dtype)
+                kept += len(at)
+        report(f"rows from {first:,} on: {kept:,} of {len(papers):,} papers begin with their vectors in {start}")
+
+
+class FloatRows:
+    """The rows of a tensor, whatever its kind and device, as float32 arrays.
+
+    One that is mapped from a file is opened anew for each window of so many rows, as pages around those that were read
+    stay in memory for as long as it is open.
+    """
+
+    def __init__(self, opened: Callable[[], Tensor], window: int | None = None) -> None:
+        self.opened = opened
+        self.shape = tuple(opened().shape)
+        self.window = window or max(1, len(self))
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: Rows) -> NDArray[np.float32]:
+        """A copy of some rows."""
+        found, windows = np.empty((len(rows), self.shape[1]), dtype=np.float32), rows // self.window
+        for window in np.unique(windows):
+            chosen, vectors = windows == window, self.opened()
+            found[chosen] = vectors[torch.from_numpy(rows[chosen]).to(vectors.device)].float().cpu().numpy()
+        return found
+
+
+class Partitions:
+    """All partitions, as they were last written, or as they begin."""
+
+    def __init__(
+        self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors, dimension: int
+    ) -> None:
+        self.state, self.progress, self.starts, self.first = state, progress, starts, first
+        self.rows_at_once = max(1, VALUES_IN_MEMORY // dimension)
+        self.versions = list(progress.versions)
+
+    def papers(self, part: int) -> int:
+        """Number of papers of a partition."""
+        return int(self.starts[part + 1] - self.starts[part])
+
+    def fetch(self, part: int, vectors: Tensor, squares: Tensor) -> None:
+        """Fill vectors and squares with those of a partition."""
+        if self.versions[part] == 0:
+            self.first.fill(vectors, int(self.starts[part]))
+            squares.zero_()
+        else:
+            for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
+                for first in range(0, len(numbers), self.rows_at_once):
+                    part_of_file = slice(first, first + self.rows_at_once)
+                    numbers[part_of_file] = self.state.load(kind, part, self.versions[part])[part_of_file]
+
+    def keep(self, part: int, vectors: Tensor, squares: Tensor) -> None:
+        """Write a new version of a partition; the one before goes, unless a killed training would go on from it."""
+        before = self.versions[part]
+        self.state.save(part, before + 1, vectors, squares)
+        self.versions[part] += 1
+        if before != self.progress.versions[part]:
+            self.state.remove(part, before)
+
+    def vectors(self) -> list[FloatRows]:
+        """The vectors of all partitions, read from disk as they are asked for."""
+        load = partial(self.state.load, "vectors")
+        return [
+            FloatRows(partial(load, part, version), self.rows_at_once) for part, version in enumerate(self.versions)
+        ]
+
+
+class Block:
+    """Two partitions, or the only one, in the memory of a device, one behind the other."""
+
+    def __init__(self, partitions: Partitions, device: torch.device, dimension: int, storage: torch.dtype) -> None:
+        self.partitions, self.device = partitions, device
+        parts = len(partitions.starts) - 1
+        self.size = max(map(partitions.papers, range(parts)))
+        self.held: list[int | None] = [None] * min(2, parts)
+        self.changed = False
+        rows = self.size * len(self.held) + 1  # and a padding row
+        self.vectors = torch.zeros(rows, dimension, dtype=storage, device=device)
+        self.squares = torch.zeros(rows, device=device)
+
+    def hold(self, pair: Pair) -> None:
+        """Bring partitions in to be trained; those that make room are written."""
+        for part in pair:
+            if part not in self.held:
+                slot = next(slot for slot, other in enumerate(self.held) if other not in pair)
+                self._write(slot)
+                self.held[slot] = part
+                self.partitions.fetch(part, *self._of(slot, part))
+
+    def hold_again(self, held: list[int | None]) -> None:
+        """Bring in what was held, each partition in its place."""
+        self.held = list(held)
+        for slot, part in enumerate(held):
+            if part is not None:
+                self.partitions.fetch(part, *self._of(slot, part))
+
+    def side(self, part: int) -> Side:
+        """Where a partition that is held lies."""
+        return Side(first=self.held.index(part) * self.size, papers=self.partitions.papers(part))
+
+    def write(self) -> None:
+        """Write what is held, if it has changed since it was written."""
+        for slot in range(len(self.held)):
+            self._write(slot)
+        self.changed = False
+
+    def leave(self) -> None:
+        """Write what is held, and hold nothing."""
+        self.write()
+        self.held = [None] * len(self.held)
+
+    def _write(self, slot: int) -> None:
+        part = self.held[slot]
+        if part is not None and (self.changed or self.partitions.versions[part] == 0):
+            self.partitions.keep(part, *self._of(slot, part))
+
+    def _of(self, slot: int, part: int) -> tuple[Tensor, Tensor]:
+        first = slot * self.size
+        rows = slice(first, first + self.partitions.papers(part))
+        return self.vectors[rows], self.squares[rows]
+
+
+def _storable(numbers: Tensor) -> np.ndarray[Any, Any]:
+    """The numbers in the same memory; NumPy knows bfloat16 only as 16 bits."""
+    storable: np.ndarray[Any, Any] = (
+        numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
+    ).numpy()
+    return storable

@@ -1,0 +1,178 @@
+"""One step of training, written in operations of torch that run on any device; `compiled_step.py` has a faster one.
+
+As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges. In a chunk the ends of all edges are
+negatives for each other, and `uniform_negatives` papers a side are drawn for the chunk.
+
+The scores of a chunk are one product of matrices, sources × targets, and so are the gradients of either side. What
+lies between is the gradient of the loss by the scores. The vectors of all distinct papers of a batch move once, by
+row-wise Adagrad, and none becomes longer than `max_norm`.
+
+On a GPU nothing here waits for it: all shapes follow from the settings, so rows that come more than once are summed
+into as many places as there are rows, and the places that are left over write to a padding row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss
+
+TINY = 1e-10
+"""What PyTorch-BigGraph adds to the root of the squares."""
+STORED_BITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Chunks of edges."""
+
+    rows: Tensor
+    """Rows of the sources' side and of the targets', 2 × chunks × (edges + drawn negatives), int32."""
+    edges: int
+    """Edges in a chunk, the first of its rows."""
+    weights: Tensor
+    """What each edge counts, chunks × edges, float32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Where the papers of one end of the edges lie."""
+
+    first: int
+    """The row of the first."""
+    papers: int
+    """Their number."""
+
+
+def make_batches(
+    edges: Tensor, weights: Tensor, sides: tuple[Side, Side], settings: Torch, drawn: torch.Generator
+) -> Iterator[Batch]:
+    """The edges, 2 × number and counted within their sides, in batches; what fills no chunk is a last, smaller one."""
+    size, chunks = settings.edges_in_chunk, settings.chunks_in_batch
+    whole = edges.shape[1] // size * size
+    for part, in_chunk, step in ((slice(0, whole), size, chunks), (slice(whole, None), edges.shape[1] - whole, 1)):
+        if edges[:, part].shape[1] == 0:
+            continue
+        of_part = edges[:, part].reshape(2, -1, in_chunk)
+        rows = torch.stack([_with_negatives(*end, settings, drawn) for end in zip(of_part, sides, strict=True)])
+        weight = weights[part].reshape(-1, in_chunk)
+        for first in range(0, rows.shape[1], step):
+            yield Batch(rows=rows[:, first : first + step], edges=in_chunk, weights=weight[first : first + step])
+
+
+def _with_negatives(ends: Tensor, side: Side, settings: Torch, drawn: torch.Generator) -> Tensor:
+    """Rows of the ends of chunks, chunks × edges, followed by those of papers drawn from the side."""
+    negatives = torch.randint(
+        side.papers,
+        (len(ends), settings.uniform_negatives),
+        generator=drawn,
+        dtype=torch.int32,
+        device=ends.device,
+    )
+    return torch.cat([ends, negatives], 1) + side.first
+
+
+class Step:
+    """Trains rows of vectors."""
+
+    def __init__(self, settings: Torch, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
+        """Train `vectors`, papers and a padding row × dimension, with the sums of their squared gradients.
+
+        `precision` is that of the products of matrices.
+        """
+        self.settings, self.vectors, self.squares, self.precision = settings, vectors, squares, precision
+        self.loss = edge_loss(settings.loss)
+        self.rounding = torch.Generator(vectors.device)
+        self.buffer = torch.empty(0, dtype=precision, device=vectors.device)
+
+    def seed(self, seed: int) -> None:
+        """Seed the rounding of what is stored in bfloat16."""
+        self.rounding.manual_seed(seed)
+
+    def train(self, batch: Batch) -> Tensor:
+        """Train on a batch; return its summed loss, NaN where a gradient is not finite."""
+        vectors, gradients = self._buffers(batch.rows.shape)
+        self._look_up(batch.rows, vectors)
+        sources, targets = vectors
+        by_scores, loss = self._gradient_by_scores(torch.bmm(sources, targets.mT), batch)
+        torch.bmm(by_scores, targets, out=gradients[0])
+        torch.bmm(by_scores.mT, sources, out=gradients[1])
+        finite = self._update(batch.rows, gradients)
+        return torch.where(finite, loss, torch.nan)
+
+    def _buffers(self, shape: torch.Size) -> Tensor:
+        """Where the vectors of rows and their gradients go: the same memory for all batches."""
+        size = torch.Size((2, *shape, self.vectors.shape[1]))
+        if len(self.buffer) < size.numel():
+            self.buffer = self.buffer.new_empty(size.numel())
+        return self.buffer[: size.numel()].view(size)
+
+    def _look_up(self, rows: Tensor, found: Tensor) -> None:
+        """Fill `found` with the vectors of rows, in the precision of the products."""
+        vectors = self.vectors[rows]
+        found.copy_(functional.normalize(vectors.float(), dim=-1) if self.settings.comparator == "cos" else vectors)
+
+    def _gradient_by_scores(self, scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The gradient of the loss by the scores, chunks × rows × rows, and the loss summed over both sides."""
+        edges = batch.edges
+        with torch.enable_grad():
+            free = scores.detach().float().requires_grad_()
+            own = free.diagonal(dim1=1, dim2=2)[:, :edges]
+            loss = torch.zeros((), device=free.device)
+            for side in (free, free.mT):
+                negatives = self._negatives(side[:, :edges])
+                of_edges = self.loss(own.reshape(-1), negatives.flatten(0, 1))
+                loss = loss + (of_edges * batch.weights.reshape(-1)).sum()
+            (gradient,) = torch.autograd.grad(loss, free)
+        return gradient.to(scores.dtype), loss.detach()
+
+    def _negatives(self, scores: Tensor) -> Tensor:
+        """The scores of negatives: all but that of the edge itself, or those of drawn papers where only they count."""
+        edges, rows = scores.shape[1:]
+        if not self.settings.batch_negatives:
+            return scores[:, :, edges:]
+        itself = torch.eye(edges, rows, dtype=torch.bool, device=scores.device)
+        return scores.masked_fill(itself, LEFT_OUT)
+
+    def _update(self, rows: Tensor, gradients: Tensor) -> Tensor:
+        """Row-wise Adagrad on the distinct rows; return whether all of it was finite."""
+        ordered, order = torch.sort(rows.reshape(-1), stable=True)
+        place = functional.pad(ordered[1:] != ordered[:-1], (1, 0)).cumsum(0)
+        owners = torch.full_like(place, len(self.vectors) - 1).scatter_(0, place, ordered.long())
+        sums = torch.zeros(len(ordered), gradients.shape[-1], device=rows.device)
+        # Repeated indices are summed in a fixed order; atomic additions (index_add_) would round differently each time.
+        sums.index_put_((place,), gradients.reshape(len(ordered), -1)[order].float(), accumulate=True)
+        vectors = self.vectors[owners].float()
+        if self.settings.comparator == "cos":
+            sums = _by_unscaled(sums, vectors)
+        means = sums.square().mean(1)
+        squares = self.squares[owners] + means
+        moved = vectors - self.settings.lr / (squares.sqrt() + TINY).unsqueeze(1) * sums
+        finite = moved.square().sum(1).isfinite()
+        if self.settings.max_norm is not None:
+            moved = torch.renorm(moved, 2, 0, self.settings.max_norm)
+        kept = finite & (means > 0)
+        self.squares[owners] = torch.where(kept, squares, self.squares[owners])
+        self.vectors[owners] = torch.where(kept.unsqueeze(1), self._stored(moved), self.vectors[owners])
+        return finite.all()
+
+    def _stored(self, moved: Tensor) -> Tensor:
+        """Vectors as they are stored; in bfloat16 rounded up or down by chance, so that they are right on average."""
+        if self.vectors.dtype == torch.float32:
+            return moved
+        bits = moved.view(torch.int32)
+        chance = torch.randint(
+            2**STORED_BITS, bits.shape, generator=self.rounding, dtype=torch.int32, device=bits.device
+        )
+        return (((bits + chance) >> STORED_BITS) << STORED_BITS).view(torch.float32).to(self.vectors.dtype)
+
+
+def _by_unscaled(gradients: Tensor, vectors: Tensor) -> Tensor:
+    """Gradients by v / |v| as gradients by v, rows × dimension."""
+    norms = vectors.norm(dim=1, keepdim=True).clamp_min(TINY)
+    units = vectors / norms
+    return (gradients - (gradients * units).sum(1, keepdim=True) * units) / norms

@@ -1,0 +1,217 @@
+"""What a training of any engine leaves: vectors by row of the imported graph, and the scores of each epoch.
+
+They become the tables `graph_embeddings` and `graph_scores`. A graph embedding whose vectors have collapsed is refused:
+neighbours among zeros, or among papers with the same vector, would be in order of id, and look like any others. A
+sample of the papers with an edge to train on is compared. Papers with the same neighbours may have the same vector:
+`fastrp` gives one to all papers that have only one neighbour, and the same one. So may papers with the same neighbours
+that are each other's.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import typer
+from numpy.typing import NDArray
+
+from cocite.config.embeddings import AnyEngine
+from cocite.config.entries import as_json
+from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import read_json, write_json
+from cocite.core.checkpoints import remove_state, write_checked_json
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions, Seed, State, WrittenSettings
+from cocite.core.progress import report
+from cocite.core.randomness import generator, mix
+from cocite.core.tables.files import vector_column, write_omissions, write_table
+from cocite.embeddings.edges import TRAINING, Papers, Rows
+from cocite.embeddings.imported import ImportedFolder
+
+VALUES_IN_MEMORY = 16_000_000
+"""Numbers of vectors that are read, made or written at a time."""
+SAMPLED = 10_000
+VALUES_SAMPLED = 8_000_000
+SHARE = 0.1
+"""Share of the papers that may have the vector of a paper with other neighbours, as short vectors may by chance."""
+STEPS = 2**16
+"""Vectors are equal if their directions and lengths are, in steps of this part of their length."""
+
+
+class Part(Protocol):
+    """The vectors of a partition, papers × dimension: an array, or what looks like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of papers, and dimension."""
+
+    def __len__(self) -> int:
+        """Number of papers."""
+
+    def __getitem__(self, rows: Rows, /) -> NDArray[np.float32]:
+        """The vectors of some rows."""
+
+
+class Vectors:
+    """The vectors of all papers by row, partition behind partition, of which only those asked for are loaded."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.starts = np.cumsum([0, *map(len, parts)])
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.parts[0].shape[1])
+
+    def of(self, rows: Rows) -> NDArray[np.float32]:
+        """A copy of the vectors of some rows, rows × dimension."""
+        found = np.empty((len(rows), self.dimension), dtype=np.float32)
+        for part, start, stop in zip(self.parts, self.starts, self.starts[1:], strict=False):
+            chosen = (start <= rows) & (rows < stop)
+            found[chosen] = part[rows[chosen] - start]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What a training leaves."""
+
+    vectors: Vectors
+    """The vectors at the end, by row of the imported graph."""
+    scores: list[dict[str, Any]]
+    """What `link_prediction.measure` gave after each epoch."""
+
+
+def train(
+    imported: Annotated[Path, typer.Argument(help="Folder that an import made.")],
+    settings: GivenAsJson[AnyEngine],
+    *,
+    seed: Seed,
+    state: State,
+    vectors: Annotated[Path, typer.Option(help="Table graph_embeddings.")],
+    scores: Annotated[Path, typer.Option(help="Table graph_scores.")],
+    written_settings: WrittenSettings,
+    omissions: Omissions,
+) -> None:
+    """Train a graph embedding and measure it; a killed training is resumed."""
+    trained = settings.train(imported, seed=seed, state=state)
+    untrained = write_vectors(vectors, ImportedFolder(imported), trained.vectors, settings.remedy)
+    write_scores(scores, trained.scores)
+    write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
+    write_json(written_settings, {**as_json(settings), "seed": seed})
+    remove_state(state)
+
+
+def keep_scores(state: Path, epoch: int, scores: dict[str, Any]) -> None:
+    """Keep the scores of an epoch, the first of which is 1, for a training that resumes."""
+    write_checked_json(score_file(state, epoch), scores)
+
+
+def kept_scores(state: Path, epochs: int) -> list[dict[str, Any]]:
+    """The scores of all epochs, the first first."""
+    return [read_json(score_file(state, epoch)) for epoch in range(1, epochs + 1)]
+
+
+def score_file(state: Path, epoch: int) -> Path:
+    """Where the scores of an epoch are kept."""
+    return state / "scores" / f"{epoch}.json"
+
+
+def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str) -> int:
+    """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
+
+    Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
+    Raises `InputError` if vectors are not finite, or collapsed; the message ends with `remedy`.
+    """
+    papers = graph.papers()
+    trained = np.flatnonzero(_has_training_edge(graph, len(papers)))
+    rows = trained[np.argsort(papers[trained])]
+    sample = sample_of(trained, vectors.dimension)
+    check_distinct(graph, sample, _finite(vectors.of(sample), remedy), remedy)
+    write_table(path, "graph_embeddings", _batches(papers, rows, vectors, remedy))
+    untrained = len(papers) - len(rows)
+    report(f"{len(rows):,} papers with a vector; {untrained:,} left out whose edges were all held out")
+    return untrained
+
+
+def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
+    """Write table `graph_scores` from the scores of each epoch (see `link_prediction.measure`)."""
+    rows = [
+        {"epoch": epoch, "metric": metric, "filtered": kind == "filtered", "value": value, "edges": measured["edges"]}
+        for epoch, measured in enumerate(scores, start=1)
+        for metric in sorted(measured["raw"])
+        for kind, value in (("raw", measured["raw"][metric]), ("filtered", measured["filtered"][metric]))
+    ]
+    write_table(path, "graph_scores", pa.Table.from_pylist(rows))
+
+
+def _has_training_edge(graph: ImportedFolder, papers: int) -> NDArray[np.bool_]:
+    found = np.zeros(papers, dtype=bool)
+    for lhs, rhs in graph.edges(TRAINING):
+        found[lhs] = True
+        found[rhs] = True
+    return found
+
+
+def _batches(papers: Papers, rows: Rows, vectors: Vectors, remedy: str) -> Iterator[pa.RecordBatch]:
+    size = max(1, VALUES_IN_MEMORY // vectors.dimension)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        of_block = _finite(vectors.of(block), remedy)
+        yield pa.record_batch({"corpusid": pa.array(papers[block]), "vector": vector_column(of_block)})
+
+
+def _finite(vectors: NDArray[np.float32], remedy: str) -> NDArray[np.float32]:
+    if not np.isfinite(vectors).all():
+        raise InputError(f"The graph embedding has vectors that are not finite; {remedy}.")
+    return vectors
+
+
+def check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float32], remedy: str) -> None:
+    """Raise `InputError` if too many of the vectors, of papers in these rows of the graph, are equal.
+
+    `remedy` ends the message: what to change in the settings.
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
+    directions = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros(vectors.shape))
+    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
+    equal = len(rows) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
+    if equal <= SHARE * len(rows):
+        return
+    equal -= _count_twins(graph, rows)
+    if equal <= SHARE * len(rows):
+        return
+    zeros = int((~vectors.any(axis=1)).sum())
+    raise InputError(
+        f"The graph embedding has collapsed: of {len(rows):,} papers, {equal:,} have the vector of another paper that "
+        f"has other neighbours in the graph ({zeros:,} vectors are zeros); {remedy}."
+    )
+
+
+def sample_of(rows: Rows, dimension: int) -> Rows:
+    """The rows of the papers that are compared, rising."""
+    size = min(len(rows), SAMPLED, max(1, VALUES_SAMPLED // dimension))
+    return np.sort(generator(1, "collapse").choice(rows, size, replace=False))
+
+
+def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
+    """How many of the papers in these rows, rising, have the neighbours of another one before them.
+
+    They have the same neighbours in the edges to train on, without or with themselves among them.
+    """
+    papers = int(graph.starts()[-1])
+    place = np.full(papers, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    found = [np.empty(0, dtype=np.int64)]
+    for ends in graph.edges(TRAINING):
+        for paper, other in (ends, ends[::-1]):
+            chosen = place[paper] >= 0
+            found.append(place[paper[chosen]] * papers + other[chosen])
+    pairs = np.unique(np.concatenate(found))
+    sums = np.zeros(len(rows), dtype=np.uint64)
+    np.add.at(sums, pairs // papers, mix((pairs % papers).astype(np.uint64)))
+    with_themselves = sums + mix(rows.astype(np.uint64))
+    return sum(len(rows) - len(np.unique(each)) for each in (sums, with_themselves))

@@ -1,0 +1,188 @@
+"""What follows the transformer of an encoder and has weights: a linear map, and the names of aspects.
+
+A linear map behind the pooling is the module Dense of sentence-transformers, which opens the encoder with it. Published
+encoders end with one to change the number of dimensions; a probe learns one of vectors that are ready (`probing`). The
+names of the aspects belong to the pooling `sentences` (SciAspect, 2023): the encoder embeds each as it embeds a
+sentence, a linear map makes a query of it, and the sentences of a document are weighed by it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from cocite.config.aspects import ASPECTS
+from cocite.config.encoders import LearnedMap
+from cocite.config.probes import described_loss
+from cocite.core.atomic import read_object, write_json
+from cocite.core.errors import InputError
+from cocite.core.tables.probes import Trained, name_of_map
+from cocite.encoder import poolings
+from cocite.encoder.tokens import Tokenizer, tokenise
+
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+INDEX_BUFFER = "_ids"
+"""The end of the names of buffers that older releases saved among the weights: `position_ids`, `token_type_ids`."""
+MAP, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
+SIZES = ("in_features", "out_features")
+DENSE = "sentence_transformers.models.Dense"
+ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
+BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
+"""Settings of a module behind the pooling: it maps the vector of a document, not those of tokens."""
+
+
+def checked_sizes(file: Path) -> dict[str, int]:
+    """How many numbers each tensor of a file has.
+
+    Raises `InputError` if a weight is no floating-point number, as in quantised encoders, or is not finite in float32.
+    """
+    sizes = {}
+    try:
+        with safe_open(file, framework="pt") as opened:
+            for name in opened.keys():  # noqa: SIM118
+                weight = opened.get_tensor(name)
+                sizes[name] = weight.numel()
+                if name.endswith(INDEX_BUFFER):
+                    continue
+                if weight.dtype not in FLOATS:
+                    kind = str(weight.dtype).removeprefix("torch.")
+                    raise InputError(
+                        f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16."
+                    )
+                if not weight.float().isfinite().all():
+                    raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
+    except SafetensorError as error:
+        raise InputError(f"{file}: cannot be read as safetensors: {error}.") from error
+    return sizes
+
+
+class Dense(nn.Module):
+    """A linear map and what follows it, computed in float32 whatever the transformer computes in."""
+
+    def __init__(self, linear: nn.Linear, activation: str = "Identity") -> None:
+        super().__init__()
+        self.linear = linear
+        self.activation = activation
+        """Its name in `ACTIVATIONS`."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors that it gives."""
+        return self.linear.out_features
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """What it makes of vectors, documents × dimension."""
+        with torch.autocast(vectors.device.type, enabled=False):
+            mapped: Tensor = ACTIVATIONS[self.activation]()(self.linear(vectors))
+        return mapped
+
+
+def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Raise if the settings in a file have other values than these, which are all that is known here."""
+    for key, value in usual.items():
+        if settings.get(key) not in (None, {}, value):
+            raise InputError(f"{path}: {key} is {settings[key]!r}, and only {value!r} is known.")
+
+
+def read_dense(folder: Path) -> Dense:
+    """The map in a folder of its own.
+
+    Raises `InputError` if that has none as safetensors, weights of other shapes, or settings that are not known.
+    """
+    config = read_object(folder / CONFIG)
+    refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
+    named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    activation = named.rpartition(".")[2]
+    places = (ACTIVATIONS[activation].__module__, "torch.nn.modules", "torch.nn") if activation in ACTIVATIONS else ()
+    if named not in {f"{place}.{activation}" for place in places}:
+        raise InputError(f"{folder}: its activation is {named}, and {' and '.join(ACTIVATIONS)} are known.")
+    if not (folder / WEIGHTS).is_file():
+        raise InputError(f"{folder}: holds no {WEIGHTS}; pickled weights are not loaded.")
+    checked_sizes(folder / WEIGHTS)
+    loaded = load_file(folder / WEIGHTS)
+    weights = {name.removeprefix("linear."): weight.float() for name, weight in loaded.items()}
+    if len(weights) < len(loaded):
+        raise InputError(f"{folder / WEIGHTS}: holds a weight twice, with and without linear. before its name.")
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if len(shapes.get("weight", ())) != 2:
+        raise InputError(f"{folder / WEIGHTS}: holds no linear.weight of two dimensions.")
+    takes, gives = (config.get(key, size) for key, size in zip(SIZES, reversed(shapes["weight"]), strict=True))
+    expected = {"weight": (gives, takes)} | ({"bias": (gives,)} if config.get("bias", True) else {})
+    if shapes != expected:
+        raise InputError(f"{folder / WEIGHTS}: its weights are {shapes}; by {CONFIG} they must be {expected}.")
+    return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
+
+
+def save_dense(dense: Dense, folder: Path) -> None:
+    """Write a map to a folder of its own."""
+    linear = dense.linear
+    sizes = dict(zip(SIZES, (linear.in_features, linear.out_features), strict=True)) | {"bias": linear.bias is not None}
+    module = ACTIVATIONS[dense.activation].__module__
+    write_json(folder / CONFIG, sizes | {"activation_function": f"{module}.{dense.activation}"})
+    save_file({name: weight.contiguous() for name, weight in dense.state_dict().items()}, folder / WEIGHTS)
+
+
+def dense_of_probe(maps: Path, asked: LearnedMap) -> Dense:
+    """The map that a probe has learned by one training. Raises `InputError` where the file holds none of it."""
+    name = name_of_map(Trained(described_loss(asked.loss), asked.batch_size, asked.seed))
+    with safe_open(maps, framework="pt") as file:
+        names = list(file.keys())
+        if name not in names:
+            raise InputError(f"{maps}: holds no map {name}; it has {', '.join(sorted(names))}.")
+        weight: Tensor = file.get_tensor(name)
+    return Dense(linear_of(weight, None))
+
+
+def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """A layer with these weights."""
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    linear.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
+    return linear
+
+
+class AspectNames(nn.Module):
+    """The names of the aspects as what attention asks for."""
+
+    def __init__(self, dimension: int, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self.map = nn.Linear(dimension, dimension)
+        nn.init.eye_(self.map.weight)
+        nn.init.zeros_(self.map.bias)
+        features = tokenise(ASPECTS, tokenizer).padded(np.arange(len(ASPECTS)), tokenizer.padding)
+        for key, tensor in features.items():
+            self.register_buffer(key, tensor, persistent=False)
+        self.first = tokenizer.sentence
+
+    def forward(self, transformer: nn.Module) -> Tensor:
+        """The query of each aspect, aspects × dimension."""
+        tokens: Tensor = transformer(**dict(self.named_buffers())).last_hidden_state
+        queries: Tensor = self.map(tokens[:, 0].to(self.map.weight.dtype))
+        return queries
+
+    def pool(self, transformer: nn.Module, features: Mapping[str, Any], tokens: Tensor) -> Tensor:
+        """The vectors of documents, documents × dimension, from those of their tokens, float32, padded or packed."""
+        is_first = features["input_ids"] == self.first
+        if "cu_seq_lens_q" in features:
+            tokens, is_first = (poolings.padded(some[0], features["cu_seq_lens_q"]) for some in (tokens, is_first))
+        queries = self(transformer)
+        with torch.autocast(tokens.device.type, enabled=False):
+            return poolings.pool("sentences", tokens, is_first, queries.float())
+
+
+def open_names(folder: Path, dimension: int, tokenizer: Tokenizer) -> AspectNames:
+    """The names as the encoder in a folder asks for them."""
+    names = AspectNames(dimension, tokenizer)
+    if (folder / poolings.FOLDER / WEIGHTS).is_file():
+        names.load_state_dict(load_file(folder / poolings.FOLDER / WEIGHTS))
+    return names
+
+
+def save_names(names: AspectNames, folder: Path) -> None:
+    """Write the map beside the pooling in the folder of an encoder."""
+    weights = {key: weight.contiguous() for key, weight in names.state_dict().items()}
+    save_file(weights, folder / poolings.FOLDER / WEIGHTS)

@@ -1,0 +1,411 @@
+"""Fine-tune an encoder on examples: the loop, from the tokens of a batch to the weights that are kept.
+
+The published recipe (CoCite, 2024): AdamW, linear warm-up, then linear decay; the state with the smallest validation
+loss is kept. What happens in a step follows from the settings, the seed and the number of the step alone: its batches,
+its learning rate, the random numbers of its dropout, whether it is followed by a validation. So a training that was
+killed, or has stopped by itself, goes on from its last checkpoint and ends with the same weights and curves.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from cocite.config.aspects import ASPECTS
+from cocite.config.entries import as_json
+from cocite.config.models import Bottlenecks, TrainingSettings
+from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.core.errors import InputError
+from cocite.core.gpus import Precision
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.encoder import processes
+from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
+from cocite.encoder.attention import let_drop_fast, let_pack
+from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
+from cocite.encoder.card import library_versions
+from cocite.encoder.checkpoints import (
+    EVENTS,
+    History,
+    implied_files,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+)
+from cocite.encoder.data import ExampleFiles, Examples, joined_examples, open_examples
+from cocite.encoder.masking import masking_of
+from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
+from cocite.encoder.memory import KEPT, RETURNED, set_memory
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Learner, new_learner, objective_of
+from cocite.encoder.processes import Stopping, Unfinished
+from cocite.encoder.results import Outputs, shown, write_results
+from cocite.encoder.schedule import Mixture, Schedule
+from cocite.encoder.spaces import read_space, spaces_in
+from cocite.encoder.teachers import attach_teachers, untaught_of
+
+SECONDS_BETWEEN_CHECKPOINTS = 300.0
+ON_GPU = "cuda"
+"""The kind of device on which documents are packed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a training is made from."""
+
+    encoder: Path
+    """Folder of the encoder to start from."""
+    training: Sequence[ExampleFiles]
+    """The examples to learn from, a set for each objective."""
+    validation: Sequence[ExampleFiles]
+    """The examples that each objective is validated on."""
+    teachers: Mapping[str, Path] = field(default_factory=dict)
+    """The table graph_embeddings of each embedding that teaches, by its name."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files and folders."""
+        sets = (*self.training, *self.validation)
+        of_sets = dict.fromkeys(path for of in sets for path in (of.table, of.tokens))
+        return [self.encoder, *of_sets, *self.teachers.values()]
+
+
+def inputs_of(encoder: Path, paths: Sequence[Path], teachers: Mapping[str, Path]) -> Inputs:
+    """The inputs by the paths of the objectives: for each four, one after the other.
+
+    Raises `InputError` where paths are left over.
+    """
+    if len(paths) % 4:
+        raise InputError(
+            f"{len(paths)} paths are given; each objective has four: its training examples, their tokens, its "
+            "validation examples and their tokens."
+        )
+    files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(paths[::2], paths[1::2], strict=True)]
+    return Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=teachers)
+
+
+def train_encoder(
+    inputs: Inputs,
+    outputs: Outputs,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+    training_seed: int,
+    threads: int,
+    state: Path,
+    precision: Precision = "float32",
+    stopping: Stopping | None = None,
+) -> None:
+    """Train, or go on with a training that was killed or stopped; then write the results and remove `state`.
+
+    Raises `Unfinished` where `stopping` said to stop before the end, and `InputError` if the tables cannot be used,
+    the loss is no longer a number, or memory runs out.
+    """
+    torch.set_num_threads(threads)
+    # Outside of a step's gradients, operations without a deterministic kernel warn instead of ending the training.
+    torch.set_deterministic_debug_mode("warn")
+    # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    processes.connect()
+    set_memory(KEPT if settings.mini_batch_tokens is None else RETURNED)
+    encoder = open_encoder(inputs.encoder, precision)
+    if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
+        switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
+    training, opened = _open_sets(inputs, settings, encoder.tokenizer.frame)
+    validation = [opened[files] for files in inputs.validation]
+    seeds = {"run": seed, "training": training_seed}
+    computes_in = str(encoder.computes_in).removeprefix("torch.")
+    resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
+    if processes.is_first():
+        follows_from = {
+            "settings": resolved,
+            "seeds": seeds,
+            "processes": processes.count(),
+            "inputs": fingerprint_of(inputs.paths),
+            "versions": library_versions(),
+        }
+        implied = partial(implied_files, state)
+        open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
+    processes.wait()
+    drawing_seed = derive_seed(seed, "train", training_seed)
+    present = set() if training.aspects is None else set(training.aspects.tolist())
+    known = spaces_in(inputs.encoder)
+    maps = {
+        name: read_space(inputs.encoder, name, encoder.dimension) if name in known else None
+        for name in ASPECTS
+        if name in present
+    }
+    learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
+    trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
+    trainer.learn(stopping or Stopping())
+    if processes.is_first():
+        load_best(state, learner)
+        merge_lora(encoder, settings)
+        write_results(
+            outputs,
+            encoder,
+            trainer.history.log,
+            source=inputs.encoder,
+            events=state / EVENTS,
+            settings=resolved,
+            seeds=seeds,
+            triplets={"training": len(training), "validation": sum(map(len, opened.values()))},
+            spaces=learner.aspects,
+            untaught=untaught_of(training, opened.values()),
+        )
+        remove_state(state)
+
+
+def _open_sets(
+    inputs: Inputs, settings: TrainingSettings, frame: tuple[int, int]
+) -> tuple[Examples, dict[ExampleFiles, Examples]]:
+    """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
+    if not len(inputs.training) == len(inputs.validation) == len(settings.shares):
+        raise InputError(
+            f"The settings are for {len(settings.shares)} sets of examples; {len(inputs.training)} to learn from and "
+            f"{len(inputs.validation)} to validate on are given."
+        )
+    training = joined_examples([open_examples(files, frame) for files in inputs.training])
+    if all(each.negatives for each in settings.comparisons):  # what no loss sees is not embedded
+        training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
+    opened = {files: open_examples(files, frame) for files in inputs.validation}
+    training, *others = attach_teachers([training, *opened.values()], inputs.teachers, settings)
+    return training, dict(zip(opened, others, strict=True))
+
+
+class Trainer:
+    """A training: the loop, and what it keeps from step to step."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        training: Examples,
+        validation: Sequence[Examples],
+        settings: TrainingSettings,
+        *,
+        seed: int,
+        state: Path,
+        run_seed: int = 0,
+    ) -> None:
+        self.learner, self.training, self.validation = learner, training, validation
+        self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
+        encoder = learner.encoder
+        on_gpu = encoder.device.type == ON_GPU
+        packs = on_gpu and let_pack(encoder)
+        if not on_gpu:
+            let_drop_fast(encoder)
+        sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
+        mixture = Mixture(
+            queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
+            shares=settings.shares,
+            one_per_query=settings.of_one_per_query,
+            mixing=settings.mixing or "in-batch",
+            batch_size=settings.batch_size,
+            block=settings.together,
+            seed=seed,
+        )
+        self.schedule = Schedule(mixture=mixture, settings=settings)
+        self.collate = Collator(
+            examples=training,
+            padding=encoder.tokenizer.padding,
+            start=TOKENS_OF_A_START[encoder.device.type],
+            mini_batch_tokens=settings.mini_batch_tokens,
+            packs=packs,
+            first_position=encoder.first_position,
+            process=processes.number(),
+            processes=processes.count(),
+            comparisons=settings.comparisons,
+            masking=masking_of(encoder.tokenizer, settings.masked_share),
+            seed=seed,
+        )
+        self.objective = objective_of(learner, settings)
+        self.weights = list(learned_weights(learner).values())
+        self.optimiser = optimiser_of(self.weights, settings)
+        self.history = History()
+        self.unread: list[UnreadLoss] = []
+        self.strict = True
+        """Whether gradients come from deterministic kernels only; false from the first operation on that has none."""
+
+    def learn(self, stopping: Stopping) -> None:
+        """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
+        self.history = load_checkpoint(self.state, self.learner, self.optimiser)
+        last = self.schedule.steps
+        try:
+            with stopping.listening():
+                if self.schedule.is_validated(self.history.step) and self.history.validated_step < self.history.step:
+                    self._validate(stopping)
+                with shown(self.history, last, self.state / EVENTS) as advance:
+                    self._go_on(stopping, advance)
+        except Unfinished as stopped:
+            raise Unfinished(
+                f"Stopped after step {self.history.step} of {last}: {stopped}. All is saved; started again, the "
+                "training goes on from here."
+            ) from None
+
+    def _go_on(self, stopping: Stopping, advance: Callable[[], None]) -> None:
+        """Take the steps that are left. Raises `Unfinished` with the reason where it is stopped."""
+        saved_at = time.monotonic()
+        for step, batches in self.steps():
+            self.take(step, batches)
+            if self.schedule.is_logged(step):
+                self._read_losses()
+                losses, self.history.losses = self.history.losses, []
+                loss = math.fsum(losses) / len(losses)
+                self._log({"loss": loss, "learning_rate": self.schedule.learning_rate(step)})
+            if self.schedule.is_validated(step):
+                self._validate(stopping)
+            advance()
+            reason = stopping.reason() if step < self.schedule.steps else None
+            late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
+            if late or reason is not None or self.schedule.is_validated(step):
+                self._save()
+                saved_at = time.monotonic()
+            if reason is not None:
+                raise Unfinished(reason)
+
+    def steps(self) -> Iterator[tuple[int, list[Batch]]]:
+        """Yield the steps that are left, with their batches.
+
+        A GPU works on a step while the CPU makes the batches of the next one, since nothing in a step waits for it.
+        """
+        for step in range(self.history.step + 1, self.schedule.steps + 1):
+            if self.history.is_out_of(self.settings.patience):
+                return
+            yield step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)]
+
+    def take(self, step: int, batches: list[Batch]) -> None:
+        """Take a step: the gradients of its batches, added up, move the weights."""
+        try:
+            self.unread += self._add_gradients(step, batches)
+        except RuntimeError as error:
+            if not self.strict or "deterministic" not in str(error):
+                raise
+            report(f"Weights may differ from run to run in their last digits: {str(error).splitlines()[0]}")
+            self.strict = False
+            self.optimiser.zero_grad()
+            self.unread += self._add_gradients(step, batches)
+        processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
+        for weight in self.learner.heads.parameters():
+            if weight.grad is not None:  # of a head, each process has computed the whole gradient
+                weight.grad /= processes.count()
+        clip_grad_norm_(self.weights, self.settings.max_grad_norm)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.schedule.learning_rate(step)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        self.history.step = step
+
+    def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
+        """Compute the gradients of the batches of a step, added up; return the losses."""
+        device = self.learner.encoder.device
+        seed_dropout(derive_seed(self.seed, "dropout", step, processes.number()), device)
+        if not self.learner.encoder.transformer.training:  # as it is opened, and as a validation leaves it
+            self.learner.train()
+        losses = []
+        with refusing_what_is_not_deterministic(self.strict):
+            for batch in batches:
+                with explained_memory(batch):
+                    loss, vectors = self.objective(batch.to(device))
+                    (loss / len(batches)).backward()
+                losses.append(unread(loss, batch, vectors, step))
+        return losses
+
+    def _read_losses(self) -> None:
+        self.history.losses += read_losses(self.unread, self.training)
+        self.unread = []
+
+    def _validate(self, stopping: Stopping) -> None:
+        """Measure the validation set, and keep the weights if they are the best so far.
+
+        A signal ends it between two batches: the step is saved, and measured when the training goes on.
+        """
+
+        def check() -> None:
+            if (reason := stopping.asked()) is not None:
+                self._save()
+                raise Unfinished(reason)
+
+        metrics = self._measured(check)
+        step, loss = self.history.step, metrics["eval_loss"]
+        if not math.isfinite(loss):
+            raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
+        if processes.is_first():
+            report(
+                f"Step {step} of {self.schedule.steps}: validation loss {loss:.4f}, accuracy "
+                f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
+            )
+            if loss < min(self.history.validation_losses, default=math.inf):
+                save_best(self.state, self.learner)
+        self._log(metrics)
+
+    def _measured(self, check: Callable[[], None]) -> dict[str, float]:
+        """The metrics of the validation, of several objectives their means, and those of each beside."""
+        measured = []
+        for number, examples in enumerate(self.validation):
+            if len(self.validation) > 1:
+                examples = replace(examples, objectives=np.full(len(examples), number))
+            metrics = measure(
+                self.objective,
+                examples,
+                batch_size=self.settings.batch_size,
+                masking=self.collate.masking,
+                seed=self.run_seed,
+                check=check,
+            )
+            measured.append(metrics)
+        if len(measured) == 1:
+            return measured[0]
+        means = {name: math.fsum(each[name] for each in measured) / len(measured) for name in measured[0]}
+        named = zip(self.settings.sets, measured, strict=True)
+        return means | {f"{name} of {of}": value for of, each in named for name, value in each.items()}
+
+    def _log(self, metrics: dict[str, float]) -> None:
+        self.history.log.append({"step": self.history.step, **metrics})
+
+    def _save(self) -> None:
+        self._read_losses()
+        if processes.is_first():
+            save_checkpoint(self.state, self.learner, self.optimiser, self.history)
+        processes.wait()  # a process that ends before all is saved would have the others ended
+
+
+def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
+    """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
+    groups = [
+        {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
+    ]
+    held = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(held, lr=settings.lr, eps=settings.epsilon, fused=True)
+
+
+def seed_dropout(seed: int, device: torch.device) -> None:
+    """Seed torch's generators for a CPU and for the device.
+
+    `torch.manual_seed` goes through all kinds of devices, and takes 0.7 ms where there are none.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+
+
+@contextmanager
+def refusing_what_is_not_deterministic(strict: bool) -> Iterator[None]:
+    """Let torch raise in the block, instead of warn, where an operation has no deterministic kernel.
+
+    Attention on a GPU has both kinds of kernels, and torch takes the deterministic backward pass only where it raises.
+    """
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("error" if strict and before else before)
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)

@@ -1,0 +1,240 @@
+"""The linear support vector machines that SciRepEval fits to fixed vectors.
+
+`compat` is the published protocol: no intercept, no scaling. `correct` has an intercept and standardised inputs, and
+for regression a standardised target. Both find the models that scikit-learn's LinearSVC and LinearSVR look for, by
+solvers that prove how near they came (`solvers.py`). `sklearn` has scikit-learn's own solvers, as SciRepEval's code
+since January 2026 if lightning is not installed: each model has an intercept, which is penalised as a weight is, labels
+have the squared hinge loss as classes do, and a solver stops after 1,000 sweeps (10,000 for labels) wherever it is, in
+an order that follows the evaluation seed.
+
+C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the smallest of equally good ones;
+folds are not shuffled. Inputs are standardised by the documents that a model is trained on, in each fold again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, LinearSVR
+
+from cocite.config.tasks import Task
+from cocite.evaluation.solvers import BLOCK, GAP, GAP_OF_NUMBERS, Loss, Matrix, path, path_of_few
+
+CLASSIFICATION_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
+REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
+FOLDS = 3
+WIDTH = 0.1
+"""The width of what is rounded off, by the margin of the hinge or the mean deviation of the targets."""
+SWEEPS_FOR_LABELS = 10_000
+
+Points = NDArray[np.floating]
+Rows = NDArray[np.int64]
+Fold = tuple[Rows, Rows]
+"""Documents to train on, and the others."""
+Score = Callable[[Matrix, Rows], float]
+"""How good outputs for some documents are."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What a fit depends on beside the data."""
+
+    task: Task
+    seed: int
+    """Evaluation seed."""
+    mode: str
+    """compat, correct or sklearn."""
+    threads: int = 1
+    """Threads that fits may use; no result depends on them."""
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether there is an intercept, and inputs are standardised."""
+        return self.mode == "correct"
+
+    @property
+    def is_sklearn(self) -> bool:
+        """Whether the models are scikit-learn's own."""
+        return self.mode == "sklearn"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How documents become inputs: unchanged, or standardised like some of them, with a one for the intercept."""
+
+    scaler: StandardScaler | None = None
+
+    @classmethod
+    def like(cls, protocol: Protocol, points: Points) -> "Inputs":
+        """Inputs that are scaled, in the mode correct, by the mean and deviation of these documents."""
+        if not protocol.is_correct:
+            return cls()
+        scaler = StandardScaler()
+        for start in range(0, len(points), BLOCK):
+            scaler.partial_fit(points[start : start + BLOCK].astype(np.float64))
+        return cls(scaler)
+
+    def of(self, points: Points) -> NDArray[np.float64]:
+        """The inputs of some documents."""
+        if self.scaler is None:
+            return points.astype(np.float64)
+        # In place, since there may be room for few copies.
+        inputs = np.ones((len(points), points.shape[1] + 1))
+        inputs[:, :-1] = points
+        inputs[:, :-1] -= self.scaler.mean_
+        inputs[:, :-1] /= self.scaler.scale_
+        return inputs
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A fitted model: weights (dimension × outputs), the inputs they are for, and what is added to every output."""
+
+    inputs: Inputs
+    weights: Matrix
+    constant: float | NDArray[np.float64] = 0.0
+
+    def outputs(self, points: Points) -> Matrix:
+        """The model's value for each document, documents × outputs."""
+        return self.inputs.of(points) @ self.weights + self.constant
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for C among those of a rising grid, of models that minimise a loss."""
+
+    protocol: Protocol
+    loss: Callable[[Matrix], Loss]
+    """From targets, documents × outputs, to what each document loses."""
+    grid: Sequence[float]
+
+    def narrowed(self, points: Points, targets: Matrix, folds: Iterable[Fold], score: Score) -> "Search":
+        """The same up to the C of the best mean score over the folds, the first of equally good ones."""
+
+        def scores(fold: Fold) -> list[float]:
+            rows, held_out = fold
+            inputs = Inputs.like(self.protocol, points[rows])
+            unseen = inputs.of(points[held_out])
+            found = self._path(inputs.of(points[rows]), targets[rows])
+            return [float(score(unseen @ weights, held_out)) for weights in found]
+
+        best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
+        return replace(self, grid=self.grid[: best + 1])
+
+    def fit(self, points: Points, targets: Matrix) -> LinearModel:
+        """The model of the largest C, trained on all of these documents."""
+        inputs = Inputs.like(self.protocol, points)
+        *_, weights = self._path(inputs.of(points), targets)
+        return LinearModel(inputs, weights)
+
+    def _path(self, inputs: Matrix, targets: Matrix) -> Iterator[Matrix]:
+        """The weights, dimension × outputs, for each C of the grid; one model with hinge loss has a solver for few."""
+        if self.loss is hinge and len(inputs) < inputs.shape[1]:
+            return path_of_few(inputs, targets, self.grid, GAP)
+        return path(inputs, self.loss(targets), self.grid)
+
+
+def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
+    """One output for each of the sorted classes, or for the second of two; squared hinge loss.
+
+    `c` is used where it is given, and chosen by the accuracy of cross-validation otherwise.
+    """
+    grid = (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,)
+    if protocol.is_sklearn:
+        return _fitted(LinearSVC(random_state=protocol.seed), points, classes, grid)
+    names, codes = np.unique(classes, return_inverse=True)
+    columns = np.arange(len(names)) if len(names) > 2 else np.array([1])
+    targets = np.where(codes[:, None] == columns, 1.0, -1.0)
+    search = Search(protocol, squared_hinge, grid)
+    if c is None:
+        folds = StratifiedKFold(FOLDS).split(points, codes)
+        search = search.narrowed(points, targets, folds, lambda found, rows: np.mean(classes_of(found) == codes[rows]))
+    return search.fit(points, targets)
+
+
+def classes_of(outputs: Matrix) -> NDArray[np.int64]:
+    """Numbers of the predicted classes, from the outputs of a model of classes."""
+    return outputs.argmax(axis=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).astype(np.int64)
+
+
+def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
+    """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own.
+
+    Hinge loss. A label that no document has, or every one, is predicted for none, or for every one.
+    """
+    alone, is_constant = replace(protocol, threads=1), np.ptp(labels, axis=0) == 0
+
+    def fit(column: NDArray[np.int64]) -> LinearModel:
+        if np.ptp(column) == 0:
+            return LinearModel(Inputs(), np.zeros((points.shape[1] + protocol.is_correct, 1)), np.zeros(1))
+        if protocol.is_sklearn:
+            machine = LinearSVC(max_iter=SWEEPS_FOR_LABELS, random_state=protocol.seed)
+            return _fitted(machine, points, column, CLASSIFICATION_GRID)
+        targets = np.where(column[:, None] > 0, 1.0, -1.0)
+        folds = StratifiedKFold(FOLDS).split(points, column)
+        search = Search(alone, hinge, CLASSIFICATION_GRID).narrowed(
+            points, targets, folds, lambda found, rows: np.mean((found[:, 0] > 0) == column[rows])
+        )
+        return search.fit(points, targets)
+
+    models = _in_threads(protocol.threads, fit, labels.T)
+    constants = np.concatenate([np.atleast_1d(model.constant) for model in models])
+    weights = np.hstack([model.weights for model in models])
+    return LinearModel(Inputs.like(protocol, points), weights, np.where(is_constant, 2.0 * labels[0] - 1, constants))
+
+
+def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float64]) -> LinearModel:
+    """The model of a regression: absolute errors, C by the R² of cross-validation."""
+    if protocol.is_sklearn:
+        return _fitted(LinearSVR(random_state=protocol.seed), points, targets, REGRESSION_GRID)
+    shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.is_correct else (0.0, 1.0)
+    scaled = ((targets - shift) / spread)[:, None]
+    search = Search(protocol, absolute_errors, REGRESSION_GRID).narrowed(
+        points, scaled, KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found)
+    )
+    model = search.fit(points, scaled)
+    return LinearModel(model.inputs, spread * model.weights, shift)
+
+
+def _fitted(machine: Any, points: Points, targets: NDArray[Any], grid: Sequence[float]) -> LinearModel:
+    """What scikit-learn finds with the best C of a grid, the first of equally good ones; one C needs no search."""
+    inputs = points.astype(np.float64)
+    if len(grid) > 1:
+        machine = GridSearchCV(machine, {"C": list(grid)}, cv=FOLDS).fit(inputs, targets).best_estimator_
+    else:
+        machine = machine.set_params(C=grid[0]).fit(inputs, targets)
+    return LinearModel(Inputs(), np.atleast_2d(machine.coef_).T, np.atleast_1d(machine.intercept_))
+
+
+def squared_hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o)² for targets y of −1 and 1."""
+    low, high = np.where(targets > 0, 0.0, -np.inf), np.where(targets > 0, np.inf, 0.0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], 0.5), is_round=True)
+
+
+def hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o) for targets y of −1 and 1."""
+    low, high = targets.clip(max=0), targets.clip(min=0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], WIDTH), is_round=False)
+
+
+def absolute_errors(targets: Matrix) -> Loss:
+    """|t − o| for any targets."""
+    ones = np.ones_like(targets)
+    deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
+    width = WIDTH * np.where(deviation > 0, deviation, 1.0)
+    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False, gap=GAP_OF_NUMBERS)
+
+
+def _in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """The results of work that leaves Python's lock, in the order of the items."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))

@@ -1,1 +1,0 @@
-"""Linear support vector machines on fixed vectors: what is fitted, and the two solvers."""

@@ -1,0 +1,259 @@
+"""Benchmarks that give each query a pool of candidates to rank: CSFCube, DORIS-MAE and MDCR.
+
+CSFCube (Mysore et al., 2021), in the layout of github.com/iesl/CSFCube:
+
+    abstracts-csfcube-preds.jsonl           texts: a paper a line, its id under paper_id; abstracts are lists
+    test-pid2anns-csfcube-<facet>.json      query → candidates (cands) and, aligned with them, grades (relevance_adju)
+    evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; read only
+                                            where a metric is a mean over folds, and may be missing
+
+DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: DORIS-MAE_dataset_v1.json, with three lists:
+
+    Query           query_text, aspects (aspect → its sub-aspects), candidate_pool (abstracts)
+    Annotation      aspect_id, abstract_id, score: 0, 1 or 2
+    Corpus          abstract_id, title, original_abstract
+
+MDCR:
+
+    mdcr_test.json          field → query → kind of candidate → papers; those under `true` are cited by the query
+    mdcr_test_data.jsonl    texts: a paper a line, its id under paper_id
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
+from cocite.config.tasks import OVER_FOLDS, Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row, read_items, read_lines, read_objects, shown
+from cocite.evaluation.preparation.builder import Builder, References, Texts
+from cocite.evaluation.preparation.files import as_number, relevance
+
+CSFCUBE, MDCR, DORIS, OF_DORIS = "csfcube", "mdcr", "doris_mae", "doris_mae-query"
+"""The namespaces of papers and queries."""
+TEST_FOLDS = ("fold1_test", "fold2_test")
+DORIS_FILE = "DORIS-MAE_dataset_v1.json"
+SCORES = (0, 1, 2)
+"""How far an abstract meets an aspect: not, in part, in full."""
+MDCR_JUDGED, MDCR_TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
+CITED = "true"
+
+
+class Query(NamedTuple):
+    """A query of DORIS-MAE, the aspects that its candidates are scored on, and the candidates."""
+
+    name: str
+    row: Row
+    aspects: frozenset[str]
+    pool: list[str]
+
+
+Scores = Mapping[tuple[str, str], int]
+"""The score of each aspect and abstract."""
+
+
+def read_csfcube(
+    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
+) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all facets in it where none are named.
+
+    In the task of all facets, a query is named <id>_<facet>, since a paper asks for other papers in each facet. A query
+    that is in its own pool is left out of it, as in the released rankings.
+
+    Raises `InputError` where a facet is asked for whose file is missing, there is none, or something in one is wrong.
+    """
+    texts = Texts(keeps_fields=keeps_fields)
+    for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
+        texts.add(CSFCUBE, row.identifier("paper_id"), (row.text("title"), _sentences(row), ()))
+    builder = Builder(texts, {})
+    asked = [task for task in declared if (task.name in names if names else task.test != ALL)]
+    for task in progress(asked, of="Tasks", unit="task"):
+        files = {facet: folder / JUDGED.format(facet) for facet in (FACETS if task.test == ALL else [task.test])}
+        is_there = all(path.is_file() for path in files.values())
+        builder.omitted[f"task {task.name} absent"] = int(not is_there)
+        if is_there or names:
+            with builder.documents_of(task) as references:
+                for facet, path in files.items():
+                    _read_facet(path, facet, task, references, builder)
+            if any(metric.endswith(OVER_FOLDS) for metric in task.metrics):
+                _read_folds(folder / FOLDS, task, builder)
+    if not builder.benchmark.judgements:
+        raise InputError(f"{folder}: holds no facet; there must be files such as {JUDGED.format('background')}.")
+    return builder
+
+
+def _sentences(row: Row) -> str | None:
+    sentences = row.values.get("abstract")
+    if sentences is None:
+        return None
+    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+        raise InputError(f"{row.place}: abstract must be a list of sentences, not {shown(sentences)}.")
+    return " ".join(row.as_text(sentence, "abstract") or "" for sentence in sentences).strip() or None
+
+
+def _read_facet(path: Path, facet: str, task: Task, references: References, builder: Builder) -> None:
+    builder.benchmark.judgements.setdefault(task.name, {})
+    own = f"task {task.name}: query among its own candidates (left out)"
+    for query_id, judged in read_objects(path):
+        query = references.find(judged.place, CSFCUBE, query_id)
+        name = query
+        if query is not None and task.test == ALL:
+            name = f"{query_id}_{facet}"
+            builder.further_names[name] = query
+        for identifier, grade in zip(judged.identifiers("cands"), _grades(judged), strict=True):
+            if identifier == query_id:
+                builder.omitted[own] += 1
+                continue
+            candidate = references.find(judged.place, CSFCUBE, identifier)
+            builder.judge(task, name, candidate, grade)
+
+
+def _grades(judged: Row) -> list[int]:
+    grades, candidates = judged.require("relevance_adju"), judged.identifiers("cands")
+    if not isinstance(grades, list) or any(as_number(grade) is None for grade in grades):
+        raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {shown(grades)}.")
+    if len(grades) != len(candidates):
+        raise InputError(f"{judged.place}: has {len(candidates)} cands and {len(grades)} grades in relevance_adju.")
+    return [relevance(grade, judged.place) for grade in grades]
+
+
+def _read_folds(path: Path, task: Task, builder: Builder) -> None:
+    """Add the test fold of each query of a task, where the folder has them.
+
+    Raises `InputError` where a query is in no fold, or in both.
+    """
+    if not path.is_file():
+        return
+    folds = dict(_folds(path, dict(read_objects(path)), task.test))
+    for name in builder.benchmark.judgements[task.name]:
+        released = name if task.test == ALL else f"{name}_{task.test}"
+        if released not in folds:
+            raise InputError(f"{path}, {task.test}: no test fold has the query {released!r}.")
+        builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
+
+
+def _folds(path: Path, facets: Mapping[str, Row], facet: str) -> Iterator[tuple[str, int]]:
+    if facet not in facets:
+        raise InputError(f"{path}: the key {facet!r}, of the folds of this facet, is missing.")
+    seen = set[str]()
+    for number, fold in enumerate(TEST_FOLDS, start=1):
+        for query in facets[facet].identifiers(fold):
+            if query in seen:
+                raise InputError(f"{path}, {facet}: the query {query!r} is in a test fold twice.")
+            seen.add(query)
+            yield query, number
+
+
+def read_doris_mae(
+    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
+) -> Builder:
+    """Read the tasks of these names, or both. The abstracts have no further fields that could be kept.
+
+    A query is named by its place in the list, from 0. The grade of a candidate is the sum of its scores over the
+    aspects and sub-aspects of the query; it is relevant where their mean is 1 or more. A query without a relevant
+    candidate is left out of the task doris_mae, as in the released evaluation. The file is read in three passes, an
+    object at a time: most of its 360,000 abstracts are in no pool.
+
+    Raises `InputError` where the file is missing or something in it is wrong, and where too many candidates are not in
+    its corpus.
+    """
+    path = folder / DORIS_FILE
+    queries = [_query(row, number) for number, row in enumerate(read_items(path, "Query"))]
+    if not queries:
+        raise InputError(f"{path}: the list Query is missing or empty.")
+    pools = {(DORIS, identifier) for query in queries for identifier in query.pool}
+    texts = Texts(pools | {(OF_DORIS, query.name) for query in queries}, keeps_fields=keeps_fields)
+    for query in queries:
+        texts.add_query(OF_DORIS, query.name, query.row.text("query_text"))
+    for row in progress(read_items(path, "Corpus"), of="Corpus", unit="abstract"):
+        # Lines of an abstract are broken as they were on the page.
+        abstract = " ".join((row.text("original_abstract") or "").split()) or None
+        texts.add(DORIS, row.identifier("abstract_id"), (row.text("title"), abstract, ()))
+    builder = Builder(texts, {})
+    scores = _read_scores(path, queries, builder)
+    for task in declared:
+        if not names or task.name in names:
+            _judge(task, queries, scores, builder)
+    return builder
+
+
+def _query(row: Row, number: int) -> Query:
+    row.require("query_text")
+    aspects = row.nested("aspects")
+    if not aspects.values:
+        raise InputError(f"{row.place}: aspects is empty, so that no candidate can be graded.")
+    below = [aspect for name in aspects.values for aspect in aspects.identifiers(name)]
+    return Query(f"query-{number}", row, frozenset([*aspects.values, *below]), row.identifiers("candidate_pool"))
+
+
+def _read_scores(path: Path, queries: Sequence[Query], builder: Builder) -> Scores:
+    """The score of each candidate for each aspect of its query; of repeated ones, the first counts."""
+    asked = {(aspect, identifier) for query in queries for aspect in query.aspects for identifier in query.pool}
+    scores: dict[tuple[str, str], int] = {}
+    for row in progress(read_items(path, "Annotation"), of="Annotations", unit="score"):
+        pair = row.identifier("aspect_id"), row.identifier("abstract_id")
+        score = row.require("score")
+        if isinstance(score, bool) or score not in SCORES:
+            raise InputError(f"{row.place}: score must be 0, 1 or 2, not {score!r}.")
+        if pair in asked:
+            builder.omitted["score that is repeated (the first counts)"] += pair in scores
+            scores.setdefault(pair, int(score))
+    builder.omitted["aspect of a candidate without a score (counts 0)"] = len(asked) - len(scores)
+    return scores
+
+
+def _judge(task: Task, queries: Sequence[Query], scores: Scores, builder: Builder) -> None:
+    """Add the judgements of a task: the sums, or which of them are relevant."""
+    knows_grades = task.name.endswith("_graded")
+    without = f"task {task.name}: query without a relevant candidate (left out)"
+    with builder.documents_of(task) as references:
+        for query in queries:
+            place, name = query.row.place, references.find(query.row.place, OF_DORIS, query.name)
+            found = {each: references.find(place, DORIS, each) for each in query.pool}
+            grades = {each: sum(scores.get((aspect, each), 0) for aspect in query.aspects) for each in query.pool}
+            if not knows_grades:
+                grades = {each: int(grade >= len(query.aspects)) for each, grade in grades.items()}
+                builder.omitted[without] += not any(grades.values())
+            if knows_grades or any(grades.values()):
+                for each, grade in grades.items():
+                    builder.judge(task, name, found[each], grade)
+
+
+def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named.
+
+    Raises `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong.
+    """
+    asked = {task.labels_folder: task for task in declared if not names or task.name in names}
+    texts = Texts(keeps_fields=keeps_fields)
+    for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):
+        texts.add_paper(MDCR, row.identifier("paper_id"), row)
+    builder = Builder(texts, {})
+    for field, queries in progress(read_objects(folder / MDCR_JUDGED), of="Tasks", unit="task"):
+        if field in asked:
+            with builder.documents_of(asked[field]) as references:
+                _read_field(queries, asked[field], references, builder)
+    absent = [task for task in asked.values() if task.name not in builder.benchmark.judgements]
+    if absent and (names or not builder.benchmark.judgements):
+        raise InputError(f"{folder / MDCR_JUDGED}: has no field {absent[0].labels_folder!r}.")
+    builder.omitted.update({f"task {task.name} absent": 1 for task in absent})
+    return builder
+
+
+def _read_field(queries: Row, task: Task, references: References, builder: Builder) -> None:
+    judgements = builder.benchmark.judgements.setdefault(task.name, {})
+    for query_id in queries.values:
+        kinds = queries.nested(query_id)
+        query = references.find(kinds.place, MDCR, query_id)
+        if CITED not in kinds.values:
+            raise InputError(f"{kinds.place}: the key {CITED!r}, of the papers that the query cites, is missing.")
+        # Cited papers come last: one that was drawn as a negative as well is relevant.
+        for kind in sorted(kinds.values, key=lambda name: name == CITED):
+            for identifier in kinds.identifiers(kind):
+                candidate = references.find(kinds.place, MDCR, identifier)
+                if query is not None and candidate is not None:
+                    candidates = judgements.setdefault(query, {})
+                    builder.omitted[f"task {task.name}: repeated candidate (once is enough)"] += candidate in candidates
+                    candidates[candidate] = int(kind == CITED)

@@ -1,0 +1,324 @@
+"""Benchmarks that search a whole collection: datasets in BEIR's layout (Thakur et al., 2021, "BEIR"), and LitSearch.
+
+    corpus.jsonl        documents: _id, title, text; id and abstract are read as well, gzip and Parquet too
+    queries.jsonl       queries: _id, text, and a title where a query is a document itself
+    qrels/test.tsv      judgements, or qrels.tsv: query, document and grade, in one of three forms
+      BEIR                text with three fields between tabs or commas, behind a line of names
+      TREC                text with four fields between spaces, tabs or commas: query, iteration, document, grade
+      columns             Parquet or JSON Lines with query-id, corpus-id and score
+
+Judged documents that the corpus lacks are kept and counted: no model can find them, and each metric knows that they are
+there, as in trec_eval and mteb. A document that is the query itself is never among its hits, as in BEIR's own
+evaluation (`ignore_identical_ids`), whatever it is judged; one that only has the same number is.
+
+LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub, where broad questions (specificity 0) are one
+task and specific ones (1) another, since the depths that are published differ:
+
+    query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
+    corpus_clean/full-*.parquet     papers: corpusid, title, abstract
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from cocite.config.benchmarks import litsearch, names
+from cocite.config.benchmarks.beir import CORPUS, QUERIES, BeirSettings, files_of, task_of
+from cocite.config.settings import GivenAsJson
+from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions
+from cocite.core.progress import progress
+from cocite.core.rows import Row, is_json_lines, read_rows, read_text
+from cocite.evaluation.benchmark import Tables, TaskNames
+from cocite.evaluation.preparation.builder import Builder, References, Text, Texts
+from cocite.evaluation.preparation.files import as_number, grade, present_tasks, read_split
+
+LARGEST_UNKNOWN_SHARE = 0.5
+"""Share of the ids in the judgements that may be unknown: an accident leaves some of them, another corpus most."""
+SAME_WORDS = 0.8
+"""Share of the words of a query that a document must have to be the query itself, if it has its id as well."""
+MISSING = {True: "counts as not found", False: "left out"}
+"""What becomes of it."""
+COLUMNS = ("_id", "id", "title", "text", "abstract")
+WORD = re.compile(r"\w+")
+NAMES = (
+    ("query-id", "query_id", "qid", "query"),
+    ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "document"),
+    ("score", "relevance", "rel", "grade"),
+)
+"""What the columns of query, document and grade are called in judgements."""
+BEIR, TREC = 3, 4
+"""Fields of a line of judgements."""
+OF_TREC: Sequence[int] = (0, 2, 3)
+"""Those of query, document and grade."""
+
+
+class Judgement(NamedTuple):
+    """One judgement, with its place in the file; its grade may be below 0."""
+
+    place: str
+    query: str
+    document: str
+    grade: int
+
+
+def prepare_beir(
+    *, settings: GivenAsJson[BeirSettings], tasks: TaskNames = "", tables: Tables, omissions: Omissions
+) -> None:
+    """Read datasets in BEIR's layout, each from a folder: those of these tasks, or all where none are named.
+
+    Raises `InputError` where there is no such dataset, a file is missing or a row is wrong, and where no document of a
+    dataset has a text.
+    """
+    folders = {task_of(name): Path(folder) for name, folder in settings.datasets.items()}
+    known, named = [task.name for task in folders], names(tasks)
+    for name in named:
+        if name not in known:
+            raise InputError(f"--tasks: {name} is the task of no dataset; there are {', '.join(known) or 'none'}.")
+    asked = {task: folder for task, folder in folders.items() if not named or task.name in named}
+    builder = _read_datasets(asked, settings, Texts(), {})
+    builder.check_texts({task.name: folder for task, folder in asked.items()})
+    builder.write(tables=tables, omissions=omissions)
+
+
+def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
+    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds.
+
+    Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is
+    wrong.
+    """
+    present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
+    folders = {task: folder / task.labels_folder for task in present}
+    return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
+
+
+def _read_datasets(
+    folders: Mapping[Task, Path], settings: BeirSettings, texts: Texts, omitted: Mapping[str, int]
+) -> Builder:
+    files = {task: files_of(folder, settings.split) for task, folder in folders.items()}
+    ids = {task: _read_texts(corpus, queries, task, settings, texts) for task, (corpus, queries, _) in files.items()}
+    builder = Builder(texts, omitted)
+    for task, (queries, corpus) in progress(ids.items(), of="Tasks", unit="task"):
+        builder.search_in(task, corpus)
+        own = _own(task, sorted(queries & corpus), settings, builder)
+        builder.benchmark.own[task.name] = {
+            str(texts.name(task.query_namespace, each)): str(texts.name(task.texts_folder, each)) for each in own
+        }
+        _read_judgements(files[task][2], task, queries, settings, builder)
+    return builder
+
+
+def _read_texts(
+    corpus_file: Path, queries_file: Path, task: Task, settings: BeirSettings, texts: Texts
+) -> tuple[set[str], set[str]]:
+    """Take in the queries and the corpus of a dataset; return the ids of either."""
+    queries, corpus = set(), set()
+    for row in read_rows(queries_file, COLUMNS):
+        identifier, (title, text) = row.identifier("_id", "id"), _title_and_text(row)
+        queries.add(identifier)
+        has_both = title is not None and text is not None
+        if has_both if settings.queries == "auto" else settings.queries == "documents":
+            texts.add(task.query_namespace, identifier, (title, text, ()))
+        else:
+            texts.add_query(task.query_namespace, identifier, text or title)
+    for row in progress(read_rows(corpus_file, COLUMNS), of=f"Corpus of {task.name}", unit="document"):
+        corpus.add(row.identifier("_id", "id"))
+        texts.add(task.texts_folder, row.identifier("_id", "id"), (*_title_and_text(row), ()))
+    if not corpus:
+        raise InputError(f"{corpus_file}: has no rows.")
+    return queries, corpus
+
+
+def _title_and_text(row: Row) -> tuple[str | None, str | None]:
+    return row.text("title"), row.text("text") or row.text("abstract")
+
+
+def _own(task: Task, shared: Sequence[str], settings: BeirSettings, builder: Builder) -> Sequence[str]:
+    """The ids of queries that are the document with their id, among the ids that queries and documents share."""
+    are_ignored = settings.ignore_identical_ids
+    if are_ignored == "auto":
+        alike = sum(_is_same(*(builder.texts.of(of, each) for of in _namespaces(task))) for each in shared)
+        are_ignored = 2 * alike > len(shared)
+    count = "query with the id of a document, which it is (never found)"
+    other = "query with the id of a document that it is not (may be found)"
+    builder.omitted[f"task {task.name}: {count if are_ignored else other}"] += len(shared)
+    return shared if are_ignored else []
+
+
+def _namespaces(task: Task) -> tuple[str, str]:
+    return task.query_namespace, task.texts_folder
+
+
+def _is_same(query: Text | None, document: Text | None) -> bool:
+    """Whether a document has most of the words of a query, which has some."""
+    asked, there = (
+        set(WORD.findall(" ".join(part for part in (text or ())[:2] if part).casefold())) for text in (query, document)
+    )
+    return bool(asked) and len(asked & there) >= SAME_WORDS * len(asked)
+
+
+def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSettings, builder: Builder) -> None:
+    """Take in the judgements of a dataset, and count what is odd about them."""
+    texts, references, counts = builder.texts, References(builder.texts), Counter[str]()
+    own, judged = builder.benchmark.own[task.name], set[str]()
+    is_kept = settings.missing_documents == "keep"
+    for place, query_id, document_id, relevance in read_judgements(path):
+        query_id, document_id = (
+            _as_named(texts, *of) for of in zip(_namespaces(task), (query_id, document_id), strict=True)
+        )
+        query = references.find(place, task.query_namespace, query_id)
+        document = references.judged(place, task.texts_folder, document_id)
+        is_there = texts.of(task.texts_folder, document_id) is not None
+        judged.add(query_id)
+        counts["found"] += query is not None and is_there
+        counts["missing"] += query is not None and not is_there
+        counts["below"] += relevance < 0
+        counts["own"] += query is not None and own.get(query) == document and relevance > 0
+        if is_there or is_kept:
+            builder.judge(task, query, document, max(relevance, 0))
+    references.check(f"the task {task.name}", LARGEST_UNKNOWN_SHARE)
+    if not counts["found"]:
+        raise InputError(f"{path}: judges no query of {QUERIES} on a document of {CORPUS}.")
+    found = builder.benchmark.judgements[task.name]
+    omitted = {
+        f"judgement of a document that is not in the corpus ({MISSING[is_kept]})": counts["missing"],
+        "judgement below 0 (counts as 0)": counts["below"],
+        "query without text, or without a judged document that counts": len(judged) - len(found),
+        "query without a judgement": len(known - judged),
+        "query without a relevant document (scored 0)": sum(not any(grades.values()) for grades in found.values()),
+        "relevant document that is its query (never found)": counts["own"],
+    }
+    builder.omitted.update({f"task {task.name}: {reason}": count for reason, count in omitted.items()})
+    builder.used |= references.found
+
+
+def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
+    """An id as it is written, or without the quotation marks around it where that is the one which has a text."""
+    bare = identifier[1:-1].replace('""', '"')
+    is_quoted = len(identifier) > 1 and identifier[0] == identifier[-1] == '"'
+    is_only_bare = texts.of(namespace, identifier) is None and texts.of(namespace, bare) is not None
+    return bare if is_quoted and is_only_bare else identifier
+
+
+def read_judgements(path: Path) -> Iterator[Judgement]:
+    """The judgements in a file. Raises `InputError` where it is missing or empty, or a line is wrong."""
+    is_empty = True
+    for judgement in (_of_columns if path.suffix == ".parquet" or is_json_lines(path) else _of_lines)(path):
+        if not judgement.query.strip() or not judgement.document.strip():
+            raise InputError(f"{judgement.place}: the id of the query or of the document is empty.")
+        is_empty = False
+        yield judgement
+    if is_empty:
+        raise InputError(f"{path}: has no rows.")
+
+
+def _of_columns(path: Path) -> Iterator[Judgement]:
+    for row in read_rows(path, list(chain.from_iterable(NAMES))):
+        query, document = (row.identifier(*keys) for keys in NAMES[:2])
+        yield Judgement(row.place, query, document, grade(row.require(*NAMES[2]), row.place))
+
+
+def _of_lines(path: Path) -> Iterator[Judgement]:
+    lines = ((f"{path}, line {number}", line) for number, line in read_text(path) if line.strip())
+    head = next(lines, None)
+    if head is None:
+        return
+    place, line = head
+    delimiter = _delimiter(line)
+    first = _fields(line, delimiter, place)
+    is_header = all(as_number(field) is None for field in first)
+    _check_first(place, len(first), is_header=is_header)
+    chosen = _columns(first) if is_header else OF_TREC
+    for place, line in lines if is_header else chain([head], lines):
+        fields = _fields(line, delimiter, place)
+        if len(fields) != len(first):
+            raise InputError(f"{place}: has {len(fields)} fields, where {len(first)} are expected.")
+        query, document, written = (fields[column] for column in chosen)
+        yield Judgement(place, query, document, grade(written.strip('"'), place))
+
+
+def _delimiter(line: str) -> str:
+    """What stands between the fields of a first line; an empty text for any space."""
+    if "\t" in line:
+        return "\t"
+    spaced = line.split()
+    is_trec = len(spaced) == TREC and as_number(spaced[-1]) is not None
+    return "," if "," in line and not is_trec else ""
+
+
+def _fields(line: str, delimiter: str, place: str) -> list[str]:
+    if delimiter != ",":
+        return [field.strip() for field in line.split(delimiter)] if delimiter else line.split()
+    try:
+        [fields] = csv.reader([line], skipinitialspace=True)
+    except csv.Error as error:
+        raise InputError(f"{place}: cannot be split at its commas ({error}).") from None
+    return [field.strip() for field in fields]
+
+
+def _check_first(place: str, count: int, *, is_header: bool) -> None:
+    """Raise `InputError` where a first line has neither form."""
+    if count not in (BEIR, TREC):
+        forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
+        raise InputError(f"{place}: has {count} fields, where {forms}.")
+    if count == BEIR and not is_header:
+        raise InputError(f"{place}: is a judgement, where a line of names is expected: query-id, corpus-id, score.")
+
+
+def _columns(header: Sequence[str]) -> Sequence[int]:
+    """Which fields are query, document and grade: by their names where all are known, or else by their places."""
+    called = [name.strip().strip('"').lower() for name in header]
+    by_name = [next((called.index(name) for name in names if name in called), None) for names in NAMES]
+    found = [column for column in by_name if column is not None]
+    if len(found) == len(NAMES):
+        return found
+    return OF_TREC if len(header) == TREC else range(BEIR)
+
+
+def read_litsearch(
+    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
+) -> Builder:
+    """Read the tasks of these names, or both. The papers have no further fields that could be kept.
+
+    Raises `InputError` where a file is missing or a row is wrong, a task has no question, or too many of the papers
+    that answer its questions are not in the corpus.
+    """
+    texts, papers, at = Texts(keeps_fields=keeps_fields), set(), folder / litsearch.QUERIES
+    rows = read_split(folder / litsearch.CORPUS, litsearch.SPLIT, ("corpusid", "title", "abstract"))
+    for row in progress(rows, of="Corpus", unit="paper"):
+        papers.add(row.identifier("corpusid"))
+        texts.add_paper("litsearch", row.identifier("corpusid"), row)
+    questions: dict[str, list[tuple[str, Row]]] = {name: [] for name in litsearch.SPECIFICITIES.values()}
+    for number, row in enumerate(read_split(at, litsearch.SPLIT, ("query", "specificity", "corpusids"))):
+        value = row.require("specificity")
+        if value not in litsearch.SPECIFICITIES:
+            raise InputError(f"{row.place}: specificity must be 0 (broad) or 1 (specific), not {value!r}.")
+        questions[litsearch.SPECIFICITIES[value]].append((f"query-{number}", row))
+    asked = {task: questions[task.labels_folder] for task in declared if not names or task.name in names}
+    for task, rows_of_task in asked.items():
+        for name, row in rows_of_task:
+            row.require("query")
+            texts.add_query(task.query_namespace, name, row.text("query"))
+    builder = Builder(texts, {})
+    for task, rows_of_task in asked.items():
+        if not rows_of_task:
+            raise InputError(f"{at}: has no question for the task {task.name}.")
+        with builder.documents_of(task) as references:
+            _read_answers(rows_of_task, task, references, builder)
+        builder.search_in(task, papers)
+    return builder
+
+
+def _read_answers(questions: Sequence[tuple[str, Row]], task: Task, references: References, builder: Builder) -> None:
+    unanswered = 0
+    for name, row in questions:
+        query, answers = references.find(row.place, task.query_namespace, name), row.identifiers("corpusids")
+        for identifier in answers:
+            builder.judge(task, query, references.judged(row.place, task.texts_folder, identifier), 1)
+        unanswered += not any(builder.texts.of(task.texts_folder, each) is not None for each in answers)
+    builder.omitted[f"task {task.name}: question without an answer in the corpus"] = unanswered

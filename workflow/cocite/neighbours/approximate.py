@@ -1,0 +1,326 @@
+"""The approximate indexes, which FAISS builds: a search finds exact distances, and misses papers it is not led to.
+
+The inverted-file index (IVF) has papers in lists by their nearest centroid, of which a search reads only some. FAISS
+finds the centroids, by k-means on a seeded sample, and the list of each paper. Vectors are read three times and are
+never all in memory. The files do not depend on the number of threads: each thread assigns whole blocks, and k-means
+runs on one. A search compares each of the lists with the queries that have its centroid among their nearest (Sivic &
+Zisserman 2003; Jégou, Douze & Schmid 2011, section IV), so it needs no more memory than the exact search.
+
+centroids.npy    one row a list
+starts.npy       where each list starts among the papers, and the end of the last
+ids, vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
+
+In the HNSW index of linked papers a search goes from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
+builds it and searches in it, and holds all vectors in memory for both. One thread builds it, since the links depend on
+the order in which papers come. The papers that a search proposes are looked up in the table of vectors again, so that
+the distances and the order of neighbours are exact.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import faiss
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cocite.config.embeddings import HnswIndex
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.progress import ahead, progress_bar
+from cocite.core.randomness import derive_seed, priorities
+from cocite.neighbours.distances import (
+    FARTHEST,
+    Block,
+    Keys,
+    Metric,
+    Numbers,
+    Vectors,
+    block_of,
+    comparable,
+    exact_distance,
+    key_of,
+    numbers_in,
+)
+from cocite.neighbours.exact import Search
+from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
+from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.vectors import VectorTable
+
+SAMPLE_OF_LIST = 64
+"""Papers that the centroids are computed from, for each list."""
+ROUNDS = 10
+"""Rounds of k-means."""
+PAPERS_SORTED = 1 << 16
+"""Papers that are sorted into lists at once: the more, the longer the runs that are written."""
+IDS_READ = 1 << 16
+"""Ids that are read at once to find those of queries."""
+PAPERS_READ = 1 << 14
+"""Papers that a search reads at once: most lists are too small to keep threads busy."""
+READINGS_HELD = 3
+"""Readings in memory at most: the current one, the next one, and the excess of a last block."""
+NO_PAPER = -1
+LINKS = "links.faiss"
+SPARE = 32
+"""Papers that are proposed beyond k: the query may be among them, and near ties may change places."""
+
+
+def build_ivf(table: VectorTable, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
+    """Write the folder of an index of `nlist` lists. Raises `InputError` where there are fewer papers than lists."""
+    with start_workers(threads) as workers:
+        centroids = _train_centroids(table, metric, nlist, seed, workers)
+        with atomic_path(output) as folder:
+            folder.mkdir()
+            np.save(folder / "centroids.npy", centroids)
+            chosen = folder / "chosen.tmp"
+            sizes = _choose_lists(table, centroids, metric, workers, chosen)
+            starts = np.concatenate([[0], np.cumsum(sizes)])
+            np.save(folder / "starts.npy", starts)
+            _sort_into_lists(table, chosen, starts, folder)
+            chosen.unlink()
+
+
+def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
+    """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
+    sample = table.find(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
+    if len(sample.numbers) < nlist:
+        raise InputError(
+            f"embeddings.<name>.neighbours.index.nlist is {nlist}, but {table.path} holds {len(sample.numbers)} papers "
+            "to be searched; there must be at least as many papers as lists."
+        )
+    means = faiss.Kmeans(
+        sample.vectors.shape[1],
+        nlist,
+        niter=ROUNDS,
+        seed=derive_seed(seed, "centroids") % 2**31,
+        spherical=metric is not Metric.L2,
+        gpu=faiss.get_num_gpus(),
+        min_points_per_centroid=1,
+        max_points_per_centroid=SAMPLE_OF_LIST,
+    )
+    means.train(comparable(sample, metric))
+    return np.asarray(means.centroids, dtype=np.float32)
+
+
+def _sample(table: VectorTable, size: int, seed: int) -> Ids:
+    """Ids of a uniform sample of the papers."""
+    drawn = np.empty(0, dtype=np.int64)
+    for ids in table.ids():
+        drawn = np.concatenate([drawn, ids])
+        drawn = drawn[np.argsort(priorities(seed, "sample of centroids", drawn), kind="stable")[:size]]
+    return np.sort(drawn)
+
+
+def _choose_lists(
+    table: VectorTable, centroids: Vectors, metric: Metric, workers: Workers, output: Path
+) -> NDArray[np.int64]:
+    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists.
+
+    One thread assigns a whole block, so that near ties do not depend on the number of threads.
+    """
+    flat = faiss.IndexFlatL2 if metric is Metric.L2 else faiss.IndexFlatIP
+    index = flat(centroids.shape[1])
+    index.add(centroids)
+    sizes = np.zeros(len(centroids), dtype=np.int64)
+
+    def assign(row_group: int) -> NDArray[np.int32]:
+        faiss.omp_set_num_threads(1)
+        blocks = table.blocks([row_group])
+        numbers = [index.search(comparable(block, metric), 1)[1][:, 0] for block in blocks]
+        return np.concatenate([np.empty(0), *numbers]).astype(np.int32)
+
+    with output.open("wb") as file, progress_bar(of="assign", unit="papers", total=sum(table.sizes)) as bar:
+        for numbers in workers.map(assign, table.row_groups):
+            numbers.tofile(file)
+            sizes += np.bincount(numbers, minlength=len(sizes))
+            bar.update(len(numbers))
+    return sizes
+
+
+def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64], folder: Path) -> None:
+    """Write ids and vectors list after list, each paper to the next free place of its list."""
+    free = starts[:-1].copy()
+    with (
+        chosen.open("rb") as numbers,
+        (folder / "ids").open("wb") as ids,
+        (folder / "vectors").open("wb") as vectors,
+    ):
+        for block in table.blocks(size=PAPERS_SORTED):
+            papers = table.ids_of(block.numbers)
+            own = np.fromfile(numbers, np.int32, len(papers))
+            order = np.argsort(own, kind="stable")
+            for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
+                start = int(free[own[places[0]]])
+                ids.seek(start * 8)
+                vectors.seek(start * block.vectors.shape[1] * 4)
+                ids.write(papers[places].tobytes())
+                vectors.write(block.vectors[places].tobytes())
+                free[own[places[0]]] += len(places)
+
+
+class IVFSearch(Search):
+    """Search in the lists of the centroids that are nearest to a query."""
+
+    def __init__(self, table: VectorTable, metric: Metric, folder: Path, nprobe: int) -> None:
+        super().__init__(table, metric)
+        self.folder, self.nprobe = folder, nprobe
+        self.centroids: Vectors = np.load(folder / "centroids.npy")
+        self.starts: NDArray[np.int64] = np.load(folder / "starts.npy")
+        self.held_mb = READINGS_HELD * 4 * PAPERS_READ * self.centroids.shape[1] / 1e6
+
+    def find(self, ids: Ids, workers: Workers) -> Block:
+        """Those of the papers that are in the index, by id, with their vectors."""
+        del workers  # few rows are read
+        found = [np.empty((0, 2), dtype=np.int64)]
+        with (self.folder / "ids").open("rb") as file:
+            for start in range(0, int(self.starts[-1]), IDS_READ):
+                indexed = np.fromfile(file, np.int64, IDS_READ)
+                places = np.flatnonzero(np.isin(indexed, ids))
+                found.append(np.column_stack([indexed[places], start + places]))
+        papers, places = np.concatenate(found).T
+        order = np.argsort(papers)
+        papers, places = papers[order], places[order]
+        with (self.folder / "vectors").open("rb") as file:
+            rows = [self._read(file, place, place + 1) for place in places.tolist()]
+        nothing = np.empty((0, self.centroids.shape[1]), dtype=np.float32)
+        return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The k nearest papers of each query in the lists that are read.
+
+        A query whose lists hold fewer than k papers is searched again in twice as many lists. There is no checkpoint.
+        """
+        del checkpoint
+        keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
+        short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
+        while len(short):
+            asked = queries.choose(short)
+            keys[short] = self._probe(asked, k, nprobe, workers)
+            short = short[keys[short, -1] == FARTHEST] if nprobe < len(self.centroids) else short[:0]
+            nprobe = min(2 * nprobe, len(self.centroids))
+        return keys
+
+    def _probe(self, queries: Block, k: int, nprobe: int, workers: Workers) -> Keys:
+        chosen = self._nearest_lists(queries, nprobe, workers)
+        order = np.argsort(chosen.ravel(), kind="stable")
+        by_list = np.split(order // nprobe, np.searchsorted(chosen.ravel()[order], np.arange(1, len(self.centroids))))
+        pools = Pools(queries, self.metric, k)
+        asked = [number for number, places in enumerate(by_list) if len(places)]
+        total = int(np.diff(self.starts)[asked].sum())
+        with progress_bar(of=f"{len(queries.numbers):,} queries", unit="vectors", total=total) as bar:
+            for blocks in ahead(self._blocks(asked)):
+                pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
+                bar.update(sum(len(block.numbers) for _, block in blocks))
+        return pools.nearest(workers)
+
+    def _nearest_lists(self, queries: Block, nprobe: int, workers: Workers) -> NDArray[np.int64]:
+        """The lists of each query's nearest centroids, queries × nprobe."""
+        nameless = queries._replace(numbers=np.full(len(queries.numbers), NO_PAPER))
+        pools = Pools(nameless, self.metric, nprobe)
+        for start in range(0, len(self.centroids), BLOCK):
+            part = self.centroids[start : start + BLOCK]
+            pools.offer(block_of(np.arange(start, start + len(part)), part), workers)
+        return numbers_in(pools.nearest(workers))
+
+    def _blocks(self, lists: list[int]) -> Iterator[list[tuple[int, Block]]]:
+        """The papers of these lists, as groups of blocks, each with the number of its list."""
+        blocks: list[tuple[int, Block]] = []
+        papers = 0
+        with (self.folder / "ids").open("rb") as ids, (self.folder / "vectors").open("rb") as vectors:
+            for number in lists:
+                for start in range(self.starts[number], self.starts[number + 1], BLOCK):
+                    end = min(start + BLOCK, int(self.starts[number + 1]))
+                    ids.seek(start * 8)
+                    numbers = self._numbers_of(np.fromfile(ids, np.int64, end - start))
+                    blocks.append((number, block_of(numbers, self._read(vectors, start, end))))
+                    papers += end - start
+                    if papers >= PAPERS_READ:
+                        yield blocks
+                        blocks, papers = [], 0
+        yield blocks
+
+    def _numbers_of(self, ids: Ids) -> Numbers:
+        numbers = self.table.numbers_of(ids)
+        if (numbers < 0).any():
+            raise InputError(
+                f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "
+                "`cocite neighbours index` builds the index again."
+            )
+        return numbers
+
+    def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:
+        dimension = self.centroids.shape[1]
+        file.seek(start * dimension * 4)
+        return np.fromfile(file, np.float32, (end - start) * dimension).reshape(-1, dimension)
+
+
+def build_hnsw(table: VectorTable, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
+    """Write the folder of an index."""
+    kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
+    graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
+    graph.hnsw.efConstruction = settings.ef_construction
+    index = faiss.IndexIDMap(graph)
+    faiss.omp_set_num_threads(1)
+    with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
+        for block in ahead(table.blocks()):
+            index.add_with_ids(comparable(block, metric), table.ids_of(block.numbers))
+            bar.update(len(block.numbers))
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        faiss.write_index(index, str(folder / LINKS))
+
+
+class HNSWSearch(Search):
+    """Search along the links of an index."""
+
+    def __init__(self, table: VectorTable, metric: Metric, folder: Path, ef_search: int) -> None:
+        super().__init__(table, metric)
+        self.index: Any = faiss.read_index(str(folder / LINKS))
+        self.held_mb = (folder / LINKS).stat().st_size / 1e6
+        self.ef_search = ef_search
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The k nearest papers of each query that the links led to. There is no checkpoint."""
+        del checkpoint
+        proposed = self.table.numbers_of(self._propose(queries, k + SPARE, workers))
+        proposed.sort(axis=1)
+        keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
+        met = np.zeros(len(proposed), dtype=np.int64)
+        for block in ahead(self.table.blocks()):
+            look_up(block, queries, proposed, met, self.metric, keys)
+        keys.sort(axis=1)
+        return keys[:, :k]
+
+    def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
+        """Corpus ids of near papers, queries × papers; −1 where the links led to no more."""
+        chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, papers))  # type: ignore[attr-defined]
+        vectors = comparable(queries, self.metric)
+
+        def search(rows: Vectors) -> NDArray[np.int64]:
+            faiss.omp_set_num_threads(1)
+            ids: NDArray[np.int64] = self.index.search(rows, papers, params=chosen)[1]
+            return ids
+
+        parts = np.array_split(vectors, max(1, len(vectors) // 16))
+        return np.concatenate(list(workers.map(search, parts)))
+
+
+@njit(nogil=True, cache=True)
+def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
+    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query.
+
+    The papers of the block, and those proposed to a query, are in rising order.
+    """
+    numbers, vectors, norms = block
+    for row in range(len(proposed)):
+        at, place = met[row], 0
+        while at < proposed.shape[1] and proposed[row, at] <= numbers[-1]:
+            place += np.searchsorted(numbers[place:], proposed[row, at])
+            if numbers[place] == proposed[row, at] and numbers[place] != queries.numbers[row]:
+                one, one_norm = queries.vectors[row].astype(np.float64), queries.norms[row]
+                distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
+                keys[row, at] = key_of(numbers[place], distance)
+            at += 1
+        met[row] = at

@@ -1,0 +1,334 @@
+"""The ranking by words: BM25 of the words of the query's text in each document.
+
+A text is title and abstract; words are of two letters or digits at least, in small letters, without English stop words
+and without stemming, as the baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it
+(Lù, 2024); a word that the query holds twice counts twice.
+
+The words of the texts are counted once and lie in files of so many texts each. Memory holds the vocabulary, and for
+each group of queries their words and one file. What is summed up for a document is summed in the order of the words, so
+that scores are the same whatever the files, groups and threads.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress_bar
+from cocite.core.tables.files import open_table, table_in
+from cocite.neighbours.distances import FARTHEST, Keys, Metric, key_of
+from cocite.neighbours.documents import NOWHERE, Documents
+from cocite.neighbours.pools import Workers
+from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.ranking import Asked, Ranked, Ranking, found_in, scores_of
+
+K1, B = 1.5, 0.75
+BYTES_OF_WORD = 150
+"""Memory of a word of the vocabulary."""
+TEXTS_IN_FILE = 32_768
+TEXTS_AT_ONCE = 4096
+COLUMNS = {"papers": ["corpusid", "title", "abstract"], "sampled_texts": ["text", "title", "abstract"]}
+"""The columns of the tables of texts, the id first."""
+
+Weights = NDArray[np.float32]
+
+
+class Rows(NamedTuple):
+    """Texts as rows of words: those of each text, rising, with a number for each."""
+
+    ids: Ids
+    starts: Ids
+    """Where the words of each text start, and at the end how many there are."""
+    words: NDArray[np.int32]
+    counts: Weights
+    """How often each word is in the text."""
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """How many words each text has."""
+        return np.add.reduceat(np.append(self.counts, 0), self.starts[:-1]) * (np.diff(self.starts) > 0)
+
+
+class Postings(NamedTuple):
+    """Rows of documents, weighted, by word: the places of the documents that have each."""
+
+    words: NDArray[np.int32]
+    """The words that are in one of the documents, rising."""
+    starts: Ids
+    """Where the documents of each word start, and at the end how many there are."""
+    places: NDArray[np.int32]
+    weights: Weights
+
+
+class WordRanking(Ranking):
+    """Ranks by BM25."""
+
+    def __init__(self, texts: Sequence[Path], documents: Documents) -> None:
+        """Take the texts from tables `papers` and `sampled_texts`."""
+        self.texts, self.documents = texts, documents
+        self.files: list[Path] = []
+
+    def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
+        """Count the words of all texts into files; of these, memory holds two, beside the vocabulary."""
+        vocabulary: dict[str, int] = {}
+        having = np.zeros(0, dtype=np.int64)
+        lengths, found = 0.0, 0
+        folder.mkdir(parents=True, exist_ok=True)
+        for rows in counted_texts(self.texts, vocabulary):
+            is_document = self.documents.numbers_of(rows.ids) != NOWHERE
+            having = np.pad(having, (0, len(vocabulary) - len(having)))
+            having += np.bincount(rows.words[np.repeat(is_document, np.diff(rows.starts))], minlength=len(having))
+            lengths += float(rows.lengths[is_document].sum())
+            found += int(is_document.sum())
+            self.files.append(folder / f"{len(self.files)}.npz")
+            np.savez(self.files[-1], **rows._asdict())
+        self.mean_length = lengths / max(1, found) or 1.0
+        self.rarity = np.log(1 + (found - having + 0.5) / (having + 0.5))
+        return 200 + len(vocabulary) * BYTES_OF_WORD / 1e6
+
+    def bytes_of_query(self, k: int, positives: float) -> float:
+        """Results, and some 250 words of the query and of each positive."""
+        return 8 * 3 * k + 250 * 16 * (2 + positives)
+
+    def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
+        """Go through the documents once for the best, and once more to compare these with the positives."""
+        named = np.unique(np.concatenate([asked.queries, asked.positives]))
+        given = self._find(named)
+        weights = self._weights(given)
+        norms = _norms(given.starts, weights)
+        own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
+        keys = self._best(given, own, self.documents.numbers_of(asked.queries), k, workers)
+        sums = _sums(given, weights, own[asked.query_of_positive], positives)
+        likeness = self._likeness(keys, given, weights, norms, own, positives, asked.starts)
+        return Ranked(keys=keys, positives=scores_of(-sums, Metric.INNER_PRODUCT), likeness=likeness)
+
+    def _best(self, given: Rows, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
+        """The keys of the best documents of each query, in order of rank."""
+        keys = np.full((len(own), k), FARTHEST, dtype=np.uint64)
+        bounds = np.linspace(0, len(own), workers.threads + 1).astype(int)
+        with progress_bar(of=f"{len(own):,} queries", unit="files of words", total=len(self.files)) as bar:
+            for rows, places in self._documents():
+                postings = _by_word(rows, self._weights(rows))
+
+                def offer(first: int, end: int, postings: Postings = postings, places: Ids = places) -> None:
+                    _offer(postings, places, given, own[first:end], numbers[first:end], keys[first:end])
+
+                list(workers.map(offer, bounds[:-1], bounds[1:]))
+                bar.update(1)
+        return np.sort(keys, axis=1)
+
+    def _likeness(
+        self,
+        keys: Keys,
+        given: Rows,
+        weights: Weights,
+        norms: NDArray[np.float64],
+        own: Ids,
+        positives: Ids,
+        starts: Ids,
+    ) -> Weights:
+        """The largest cosine of the weighted words of each document that was found to those of query and positives."""
+        likeness = np.full(keys.shape, -1, dtype=np.float32)
+        places, found = found_in(keys)
+        for rows, numbers in self._documents():
+            bounds = np.searchsorted(found, numbers), np.searchsorted(found, numbers, side="right")
+            of_rows = self._weights(rows)
+            _compare(
+                *(rows, of_rows, _norms(rows.starts, of_rows), *bounds, places, given, weights, norms),
+                *(own, positives, starts, keys.shape[1], likeness.ravel()),
+            )
+        return likeness
+
+    def _documents(self) -> Iterator[tuple[Rows, Ids]]:
+        """The rows of each file, and the numbers of the documents; `NOWHERE` for texts that are not searched."""
+        for file in self.files:
+            rows = _read_rows(file)
+            yield rows, self.documents.numbers_of(rows.ids)
+
+    def _find(self, wanted: Ids) -> Rows:
+        """The rows of some texts, by rising ids. Raises `InputError` where there is no such text."""
+        pieces, ids = [], []
+        for file in self.files:
+            rows = _read_rows(file)
+            chosen = np.flatnonzero(np.isin(rows.ids, wanted))
+            ids.append(rows.ids[chosen])
+            spans = map(slice, rows.starts[chosen].tolist(), rows.starts[chosen + 1].tolist())
+            pieces += [(rows.words[span], rows.counts[span]) for span in spans]
+        found = np.concatenate(ids)
+        order = np.argsort(found, kind="stable")
+        missing = np.setdiff1d(wanted, found)
+        if len(missing):
+            raise InputError(
+                f"No text of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}; BM25 "
+                "needs the texts of all queries and positives."
+            )
+        sorted_pieces = [pieces[place] for place in order]
+        starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in sorted_pieces])])
+        words, counts = (np.concatenate(parts) for parts in zip(*sorted_pieces, strict=True))
+        return Rows(found[order], starts, words, counts)
+
+    def _weights(self, rows: Rows) -> Weights:
+        """What each word of some texts is worth there (Lucene's BM25)."""
+        length = np.repeat(K1 * (1 - B + B * rows.lengths / self.mean_length), np.diff(rows.starts))
+        weights: Weights = (self.rarity[rows.words] * (rows.counts / (rows.counts + length))).astype(np.float32)
+        return weights
+
+
+def counted_texts(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterator[Rows]:
+    """The rows of all texts of some tables, so many at a time; new words are added to the vocabulary."""
+    held: list[Rows] = []
+    for path in tables:
+        table = table_in(path)
+        for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS[table]):
+            titles, abstracts = (batch.column(name).to_pylist() for name in COLUMNS[table][1:])
+            texts = [" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)]
+            held.append(_as_rows(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary))
+            if sum(len(rows.ids) for rows in held) >= TEXTS_IN_FILE:
+                yield _joined(held)
+                held = []
+    if held:
+        yield _joined(held)
+
+
+def _as_rows(ids: Ids, texts: Sequence[str], vocabulary: dict[str, int]) -> Rows:
+    import bm25s
+
+    found = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
+    numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in chain.from_iterable(found))
+    owners = np.repeat(np.arange(len(ids)), [len(words) for words in found])
+    words = np.fromiter(numbers, dtype=np.int64, count=len(owners))
+    packed, counts = np.unique(owners << 32 | words, return_counts=True)
+    starts = np.searchsorted(packed >> 32, np.arange(len(ids) + 1))
+    return Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    sizes = np.cumsum([0, *(len(rows.words) for rows in parts)])
+    starts = [rows.starts[:-1] + first for rows, first in zip(parts, sizes, strict=False)]
+    ids, _, words, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Rows(ids, np.append(np.concatenate(starts), sizes[-1]), words, counts)
+
+
+def _read_rows(file: Path) -> Rows:
+    with np.load(file) as saved:
+        return Rows(*(saved[name] for name in Rows._fields))
+
+
+def _by_word(rows: Rows, weights: Weights) -> Postings:
+    """The rows of a file by word."""
+    order = np.argsort(rows.words, kind="stable")
+    sorted_words = rows.words[order]
+    first = np.flatnonzero(np.diff(sorted_words, prepend=-1))
+    places = np.repeat(np.arange(len(rows.ids), dtype=np.int32), np.diff(rows.starts))
+    return Postings(sorted_words[first], np.append(first, len(order)), places[order], weights[order])
+
+
+@njit(nogil=True, cache=True)
+def _offer(postings, numbers, given, own, of_queries, keys):  # type: ignore[no-untyped-def]
+    """Let each query keep the best of the documents of a file; `keys` are heaps with the worst in front."""
+    sums = np.zeros(len(numbers))
+    for query in range(len(own)):
+        sums[:] = 0
+        for at in range(given.starts[own[query]], given.starts[own[query] + 1]):
+            word = given.words[at]
+            place = np.searchsorted(postings.words, word)
+            if place == len(postings.words) or postings.words[place] != word:
+                continue
+            for posting in range(postings.starts[place], postings.starts[place + 1]):
+                sums[postings.places[posting]] += np.float64(given.counts[at]) * postings.weights[posting]
+        heap = keys[query]
+        for place in range(len(numbers)):
+            if sums[place] > 0 and numbers[place] >= 0 and numbers[place] != of_queries[query]:
+                key = key_of(numbers[place], -sums[place])
+                if key < heap[0]:
+                    _replace_worst(heap, key)
+
+
+@njit(nogil=True, cache=True)
+def _replace_worst(heap, key):  # type: ignore[no-untyped-def]
+    """Put a key in the place of the largest, which is in front."""
+    at, last = 0, len(heap)
+    while True:
+        below = 2 * at + 1
+        if below >= last:
+            break
+        if below + 1 < last and heap[below + 1] > heap[below]:
+            below += 1
+        if heap[below] <= key:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = key
+
+
+@njit(nogil=True, cache=True)
+def _norms(starts, weights):  # type: ignore[no-untyped-def]
+    """The lengths of rows of weights as vectors."""
+    norms = np.zeros(len(starts) - 1)
+    for row in range(len(norms)):
+        for at in range(starts[row], starts[row + 1]):
+            norms[row] += np.float64(weights[at]) * weights[at]
+    return np.sqrt(norms)
+
+
+@njit(nogil=True, cache=True)
+def _sums(given, weights, queries, positives):  # type: ignore[no-untyped-def]
+    """BM25 of pairs of a query and a positive, rounded as keys hold it."""
+    sums = np.zeros(len(queries))
+    for pair in range(len(queries)):
+        at, end = given.starts[queries[pair]], given.starts[queries[pair] + 1]
+        other, last = given.starts[positives[pair]], given.starts[positives[pair] + 1]
+        while at < end and other < last:
+            if given.words[at] == given.words[other]:
+                sums[pair] += np.float64(given.counts[at]) * weights[other]
+                at += 1
+                other += 1
+            elif given.words[at] < given.words[other]:
+                at += 1
+            else:
+                other += 1
+    return sums.astype(np.float32).astype(np.float64)
+
+
+@njit(nogil=True, cache=True)
+def _cosine(words, weights, norm, others, of_others, other_norm):  # type: ignore[no-untyped-def]
+    """The cosine of two rows; 0 where one has no words."""
+    if norm == 0 or other_norm == 0:
+        return 0.0
+    total, at, other = 0.0, 0, 0
+    while at < len(words) and other < len(others):
+        if words[at] == others[other]:
+            total += np.float64(weights[at]) * of_others[other]
+            at += 1
+            other += 1
+        elif words[at] < others[other]:
+            at += 1
+        else:
+            other += 1
+    return min(1.0, total / (norm * other_norm))
+
+
+@njit(nogil=True, cache=True)
+def _compare(  # type: ignore[no-untyped-def]
+    rows, of_rows, row_norms, first, end, places, given, weights, norms, own, positives, starts, k, likeness
+):
+    """Write the likeness of the documents of a file where they were found."""
+    for row in range(len(rows.ids)):
+        words = rows.words[rows.starts[row] : rows.starts[row + 1]]
+        mine = of_rows[rows.starts[row] : rows.starts[row + 1]]
+        for place in places[first[row] : end[row]]:
+            query = place // k
+            nearest = 0.0
+            for other in range(starts[query] - 1, starts[query + 1]):
+                at = own[query] if other < starts[query] else positives[other]
+                span = slice(given.starts[at], given.starts[at + 1])
+                nearest = max(
+                    nearest, _cosine(words, mine, row_norms[row], given.words[span], weights[span], norms[at])
+                )
+            likeness[place] = nearest

@@ -1,0 +1,1 @@
+"""From a configuration to files, settings and resources: what the rules ask."""

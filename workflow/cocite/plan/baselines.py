@@ -1,0 +1,172 @@
+"""What baselines are trained on and embed with, and what that costs."""
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from cocite.config.baseline import Baseline
+from cocite.config.baselines import (
+    POINT,
+    baselines_on,
+    baselines_with_vectors,
+    seed_under,
+    seeds_of,
+    that_rank_alone,
+    trained_entries,
+)
+from cocite.config.entries import as_json
+from cocite.config.folders import files_in
+from cocite.plan.files import StagePlan, expand
+from cocite.plan.resources import size_mb
+
+
+class BaselinePlan(StagePlan):
+    """Baselines, and the points of their grids."""
+
+    @cached_property
+    def trained(self) -> dict[str, Baseline]:
+        """What is trained: baselines, and each point of those with a grid."""
+        return trained_entries(self.config.baselines)
+
+    @cached_property
+    def entries(self) -> dict[str, Baseline]:
+        """All baselines, with the points of their grids."""
+        return {**self.config.baselines, **self.trained}
+
+    @cached_property
+    def with_grids(self) -> list[str]:
+        """The baselines with a grid."""
+        return [name for name, entry in self.config.baselines.items() if entry.points]
+
+    @cached_property
+    def with_vectors(self) -> list[str]:
+        """The baselines that have vectors."""
+        return baselines_with_vectors(self.config)
+
+    @cached_property
+    def that_rank_alone(self) -> list[str]:
+        """The baselines that rank documents and do nothing else."""
+        return that_rank_alone(self.config)
+
+    def that_embed(self) -> list[str]:
+        """All that embed the validation queries."""
+        return [*self.with_vectors, *self.trained]
+
+    def settings(self, wildcards: Any) -> str:
+        """A baseline as JSON for `--settings`, without its seeds."""
+        entry = as_json(self.entries[wildcards.baseline])
+        return json.dumps({key: value for key, value in entry.items() if key != "seeds"}, sort_keys=True)
+
+    def points(self, path: str) -> Callable[[Any], list[str]]:
+        """A file of each point of a grid."""
+
+        def files(wildcards: Any) -> list[str]:
+            numbers = range(len(self.config.baselines[wildcards.baseline].points))
+            names = [f"{wildcards.baseline}{POINT}{number}" for number in numbers]
+            return expand(path, baseline=names, seed=wildcards.seed)
+
+        return files
+
+    def embeddings(self) -> list[str]:
+        """The vectors of all benchmarks' documents by all baselines that have some."""
+        path = "<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet"
+        return [
+            file
+            for benchmark in self.config.benchmarks
+            for name in baselines_on(self.config, benchmark)
+            if name in self.with_vectors
+            for file in expand(path, baseline=name, seed=seeds_of(name, self.config.baselines), benchmark=benchmark)
+        ]
+
+    def sources(self, step: str, source: str) -> Callable[[Any], Any]:
+        """The files of a source, if the baseline's training (`trained_on`) or embedding (`embeds_with`) reads it."""
+
+        def files(wildcards: Any) -> Any:
+            asked = getattr(self.entries[wildcards.baseline], step)
+            is_asked = source in asked or (source == "texts" and "examples" in asked)
+            return self._source(source, wildcards) if is_asked else []
+
+        return files
+
+    def _source(self, source: str, wildcards: Any) -> Any:
+        """The files of a source: a list, or a path if it is one file or folder."""
+        entry: Any = self.entries[wildcards.baseline]
+        of_benchmark = hasattr(wildcards, "benchmark")
+        match source:
+            case "papers" | "citations":
+                return self.buckets(f"<results>/corpus/{source}/{{bucket}}.parquet")
+            case "baseline":
+                return f"{self._vectors_under(wildcards)}/model"
+            case "paper_vectors":
+                return self.buckets(f"{self._vectors_under(wildcards)}/papers/{{bucket}}.parquet")
+            case "document_vectors":
+                table = f"embeddings/{wildcards.benchmark}" if of_benchmark else "validation"
+                return f"{self._vectors_under(wildcards)}/{table}.parquet"
+            case "document_papers":
+                found = self.plan.corpus.papers_of_documents([wildcards.benchmark]) if of_benchmark else []
+                return found[0] if found else []
+            case "edges":
+                return self.plan.graph.edges(entry.graph)
+            case "examples":
+                return f"<results>/triplets/{entry.triplets}/examples.parquet"
+            case _:
+                return f"<results>/triplets/{entry.triplets}/documents"
+
+    def _vectors_under(self, wildcards: Any) -> str:
+        """The folder of the vectors that a baseline stands on: those of another one, or of an encoder."""
+        entry: Any = self.entries[wildcards.baseline]
+        if entry.under is not None:
+            seed = seed_under(wildcards.baseline, int(wildcards.seed), self.config.baselines)
+            return f"<results>/baselines/{entry.under}/seed-{seed}"
+        return f"<results>/encoder/untrained_{entry.encoder}/seed-0"
+
+    def sources_as_json(self, *names: str) -> Callable[[Any, Any], str]:
+        """The sources that a job has among these, by name, as JSON for `--sources`."""
+
+        def as_text(wildcards: Any, input: Any) -> str:
+            return json.dumps({name: input[name] for name in names if input[name]}, default=list)
+
+        return as_text
+
+    def files(self, wildcards: Any) -> list[str]:
+        """The files of vectors or scores that the user brings; none for other baselines."""
+        paths = self.entries[wildcards.baseline].files
+        return [file for path in paths for file in (files_in(path) if Path(path).is_dir() else [path])]
+
+    def model(self, wildcards: Any) -> str | list[str]:
+        """The model of a baseline; nothing if it is not trained."""
+        is_trained = self.entries[wildcards.baseline].trained_on
+        return "<results>/baselines/{baseline}/seed-{seed}/model" if is_trained else []
+
+    def grid(self, wildcards: Any) -> str | list[str]:
+        """What the points of a baseline's grid reached; nothing if it has none.
+
+        A model that was trained before there was a grid is made again only if this is asked for beside it.
+        """
+        return (
+            "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if wildcards.baseline in self.with_grids else []
+        )
+
+    def cores(self, wildcards: Any) -> int:
+        """The cores that a training uses."""
+        return self.entries[wildcards.baseline].training_cores
+
+    def by_inputs(self, asked_of: str) -> Callable[[Any, Any, int], int]:
+        """What a job asks for, by the size of its inputs: a method of the baseline says how much."""
+
+        def asked(wildcards: Any, input: Any, attempt: int) -> int:
+            return ceil(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt
+
+        return asked
+
+    def by_words(self, wildcards: Any) -> list[str]:
+        """The option that says how a baseline ranks by words, as JSON."""
+        entry = as_json(self.entries[wildcards.baseline])
+        return ["--words", json.dumps({key: value for key, value in entry.items() if key != "kind"}, sort_keys=True)]
+
+    def reported_path(self, wildcards: Any) -> str:
+        """The file or folder of reported scores."""
+        return self.entries[wildcards.baseline].files[0]

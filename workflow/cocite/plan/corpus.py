@@ -1,0 +1,365 @@
+"""Shards, parts and buckets of a release, the files that name queries, and which documents are papers of the corpus."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from snakemake.io import temp
+
+from cocite.config.benchmark import HoldoutSettings
+from cocite.config.entries import as_json
+from cocite.config.id_spaces import Link
+from cocite.config.release_folder import DATASETS, WORKS, find_shards
+from cocite.config.source import Source
+from cocite.plan.files import StagePlan, expand
+from cocite.plan.resources import A_DAY, size_mb
+
+NUMBERED = "<results>/corpus/numbered/{list}.txt"
+LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
+MATCHES = "<results>/corpus/matches.parquet"
+
+
+class CorpusPlan(StagePlan):
+    """The corpus: its shards, their records, and the papers that are queries."""
+
+    @cached_property
+    def source(self) -> Source:
+        """Where the release comes from."""
+        return self.config.corpus
+
+    @cached_property
+    def base(self) -> str:
+        """The results that diffs lead on from; empty without diffs."""
+        return self.reused_base if self.source.updates_by_diffs else ""
+
+    @property
+    def reused_base(self) -> str:
+        """The results whose rows are reused, by diffs or by shards; empty if the release is read whole."""
+        return getattr(self.source, "base", None) or ""
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """All datasets of the release, and what is ingested from them."""
+        return list(dict.fromkeys([*self.source.holds, *DATASETS]))
+
+    @cached_property
+    def given(self) -> dict[str, list[str]]:
+        """Shards of each dataset that are read where they are; none if they are downloaded."""
+        return {dataset: list(map(str, self.source.shards_in_place(dataset))) for dataset in self.source.holds}
+
+    def all_given(self) -> list[str]:
+        """All of these."""
+        return [shard for shards in self.given.values() for shard in shards]
+
+    @cached_property
+    def held_in(self) -> dict[str, str]:
+        """The dataset of the release whose records hold papers, abstracts or citations: that of the name, or works."""
+        return {name: dataset for dataset, held in self.source.holds.items() for name in held}
+
+    @cached_property
+    def parts(self) -> dict[str, range]:
+        """The jobs that share the shards of each dataset; of more shards than planned, some take several."""
+        return {name: range(self.source.parts(name)) for name in dict.fromkeys([*self.source.holds, *self.held_in])}
+
+    @cached_property
+    def reused(self) -> dict[str, list[int]]:
+        """Further jobs, which take the rows of shards from a base that no diffs lead on from."""
+        has_reused = bool(self.reused_base) and not self.source.updates_by_diffs
+        return {name: [len(each) + part for part in each] if has_reused else [] for name, each in self.parts.items()}
+
+    @cached_property
+    def all_parts(self) -> dict[str, list[int]]:
+        """All jobs of each dataset."""
+        return {name: [*self.parts[name], *self.reused[name]] for name in self.parts}
+
+    @cached_property
+    def with_contexts(self) -> list[str]:
+        """The datasets that are ingested with the sentences that cite."""
+        return [] if self.source.contexts is None else ["citations"]
+
+    @cached_property
+    def from_tables(self) -> list[str]:
+        """The datasets that are read from tables, by rules of their own."""
+        return list(DATASETS) if self.source.source == "table" else []
+
+    @cached_property
+    def with_names(self) -> list[str]:
+        """Those among them whose ids are texts that are to be numbered."""
+        return ["papers", "citations"] if getattr(self.source, "ids", "") == "string" else []
+
+    @cached_property
+    def with_authors(self) -> list[str]:
+        """The datasets that are ingested with authors; works and tables have an option of their own rules."""
+        return ["papers"] if self.source.authors and "papers" in self.source.holds and not self.from_tables else []
+
+    @cached_property
+    def ingested_alone(self) -> list[str]:
+        """All others whose records become one table."""
+        others = [*self.with_contexts, *self.with_authors, *self.from_tables]
+        return [name for name in self.source.holds if name in DATASETS and name not in others]
+
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """The files that name queries and papers to exclude, if these are the names of ids that were numbered."""
+        if not self.with_names:
+            return {}
+        queries = {"queries": path} if (path := getattr(self.config.queries, "path", "")) else {}
+        lists = enumerate(self.config.exclude)
+        return {**queries, **{f"exclude-{n}": path for n, path in lists if path not in self.config.benchmarks}}
+
+    def named_papers(self, wildcards: Any) -> str:
+        """The file of names that a job numbers."""
+        return self.named[wildcards.list]
+
+    def papers(self) -> list[str]:
+        """The papers of the corpus."""
+        return self.buckets("<results>/corpus/papers/{bucket}.parquet")
+
+    def citations(self) -> list[str]:
+        """Their citations."""
+        return self.buckets("<results>/corpus/citations/{bucket}.parquet")
+
+    def number_of_parts(self, wildcards: Any) -> int:
+        """The number of jobs that share the shards of a dataset."""
+        return len(self.parts[wildcards.dataset])
+
+    def each_part(self, path: str, dataset: str = "") -> Callable[[Any], list[str]]:
+        """A file for each job that shares the shards of a dataset, or takes their rows from the base."""
+
+        def files(wildcards: Any) -> list[str]:
+            name = dataset or wildcards.dataset
+            return expand(path, dataset=name, part=self.all_parts[name])
+
+        return files
+
+    def download_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time of a download, at first no more than a day: two seconds per MB, and two hours if the server is down."""
+        shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
+        size = sum(shard.get("needed", shard["bytes"]) for shard in shards) / 1e6 / self.number_of_parts(wildcards)
+        return min(A_DAY, ceil(120 + size / 30)) * attempt
+
+    def part_of_base(self, wildcards: Any) -> int:
+        """Which part of the shards in the base a job takes, from 0."""
+        return int(wildcards.part) - len(self.parts[WORKS])
+
+    def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
+        """Time to copy a part of what the base has ingested, three seconds per MB."""
+        ingested_before = Path(self.reused_base, "corpus/ingested").glob("*/*.parquet")
+        return ceil(20 + 0.05 * size_mb(ingested_before) / len(self.parts[WORKS])) * attempt
+
+    def update_minutes(self, wildcards: Any, attempt: int) -> int:
+        """Time to update a bucket, as to merge one: by its share of the base's rows, all of which are written again."""
+        ingested_before = Path(self.base, "corpus/ingested", wildcards.dataset).glob("*.parquet")
+        return ceil(20 + 0.1 * size_mb(ingested_before) / self.source.buckets) * attempt
+
+    def temp_unless(self, key: str, path: Any) -> Any:
+        """Downloaded shards or ingested rows: deleted once they are read, unless a key of the corpus keeps them."""
+        return path if getattr(self.source, key, False) else temp(path)
+
+    def ingested(self, table: str) -> Any:
+        """A file of ingested rows."""
+        return self.temp_unless("keep_ingested", f"<results>/corpus/ingested/{table}.parquet")
+
+    def read_from_shards(self) -> Any:
+        """What a job reads from shards: rows to merge or, with a base, the changes to its rows."""
+        changes = "<results>/corpus/changes/{dataset}/{part}.parquet"
+        return temp(changes) if self.base else self.ingested("{dataset}/{part}")
+
+    def accounted(self, *names: str) -> list[str]:
+        """The accounts of the lines that papers, abstracts or citations were read from."""
+        datasets = dict.fromkeys(self.held_in[name] for name in names)
+        is_checked = bool(self.from_tables) and "citations" in names
+        accounts = expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=datasets)
+        return accounts + (["<results>/corpus/omissions/cited.parquet"] if is_checked else [])
+
+    def rows_to_merge(self, dataset: str) -> Any:
+        """The ingested rows of a dataset: a file for each job that shares its shards, or for each updated bucket."""
+        if self.base:
+            return self.buckets("<results>/corpus/ingested/{dataset}/{bucket}.parquet", dataset=dataset)
+        return self.each_part("<results>/corpus/ingested/{dataset}/{part}.parquet", dataset)
+
+    def papers_of_works(self) -> Any:
+        """The ingested papers, which say in which file the newest copy of a work is; nothing for other records."""
+        return self.rows_to_merge("papers") if self.held_in["papers"] == WORKS else []
+
+    @cached_property
+    def triplets(self) -> list[str] | str:
+        """The files of published triplets in the folder that the configuration names; others are fetched."""
+        folder = Path(getattr(self.config.queries, "dataset", ""))
+        is_given = bool(folder.name) and folder.is_dir()
+        return sorted(map(str, folder.rglob("*.parquet"))) if is_given else "<results>/corpus/triplets"
+
+    def folder_of_triplets(self, wildcards: Any, input: Any) -> str:
+        """The folder of the published triplets."""
+        return input[0] if isinstance(self.triplets, str) else getattr(self.config.queries, "dataset", "")
+
+    def origin_of_triplets(self, key: str) -> str:
+        """The dataset of published triplets, or its revision; empty if the rule draws queries."""
+        return getattr(self.config.queries, key, None) or ""
+
+    def asked_queries(self) -> Any:
+        """The file that names the queries: ids, or the table of published ones; nothing if the rule draws them."""
+        return {
+            "rule": [],
+            "file": NUMBERED.format(list="queries") if "queries" in self.named else self._path_of_queries,
+            "triplets": "<results>/corpus/published_queries.parquet",
+        }[self.config.queries.from_]
+
+    @property
+    def _path_of_queries(self) -> str:
+        return getattr(self.config.queries, "path", "")
+
+    def query_settings(self) -> str:
+        """How queries are chosen, as JSON, with the path of the file that names them but not its origin."""
+        # Not a function of the input: Snakemake does not notice a change in a parameter that is one.
+        given = as_json(self.config.queries)
+        chosen = {key: value for key, value in given.items() if key not in ("dataset", "revision", "path")}
+        if asked := self.asked_queries():
+            chosen["path"] = asked.replace("<results>", self.plan.results)
+        entries: list[Any] = list(self.config.benchmarks.values())
+        references = [each.positives for each in entries if each.made_by is HoldoutSettings]
+        if references:
+            chosen["holdout_references"] = max(references)
+        return json.dumps(chosen, sort_keys=True)
+
+    def excluded_papers(self) -> list[str]:
+        """The files that name the papers to exclude: lists of ids, and documents of benchmarks with their papers."""
+        documents = "<results>/evaluation/{benchmark}/documents.parquet"
+        numbered = {entry: NUMBERED.format(list=name) for name, entry in self.named.items() if name != "queries"}
+        benchmarks = [entry for entry in self.config.exclude if entry in self.config.benchmarks]
+        files = [
+            documents.format(benchmark=entry) if entry in benchmarks else numbered.get(entry, entry)
+            for entry in self.config.exclude
+        ]
+        return files + self.papers_of_documents(benchmarks)
+
+    @cached_property
+    def known_by(self) -> dict[str, Link]:
+        """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or not at all."""
+        return {name: self.config.link_of(name) for name in self.config.benchmarks}
+
+    def papers_to_match_with(self) -> list[str]:
+        """The files of Semantic Scholar's papers that those of the corpus are matched with; none if nothing is."""
+        return list(map(str, find_shards(self.source.matched_with))) if self.source.matched_with else []
+
+    def matches_for_documents(self, wildcards: Any) -> str | list[str]:
+        """The matches that lead from a benchmark's documents to papers; nothing if none do."""
+        return MATCHES if self.known_by[wildcards.benchmark] == "matches" else []
+
+    def matches_for_published(self) -> str | list[str]:
+        """The matches that lead from published queries to papers, if the corpus has other ids."""
+        return MATCHES if self.source.whose_ids != "s2" and self.source.matched_with else []
+
+    def papers_for_documents(self, wildcards: Any) -> list[str]:
+        """The papers that a benchmark's documents are looked for among; none if nothing leads from one to the other."""
+        return self.papers() if self.known_by[wildcards.benchmark] != "nothing" else []
+
+    def option_of_papers(self, wildcards: Any, input: Any) -> list[str]:
+        """The option for the folder of these papers; nothing without them."""
+        return ["--papers", str(Path(input.papers[0]).parent)] if input.papers else []
+
+    def hashes_for_documents(self) -> list[str]:
+        """The files that map hashes to papers; none if the configuration names none."""
+        return list(map(str, find_shards(Path(self.source.paper_ids)))) if self.source.paper_ids else []
+
+    def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
+        """The papers that documents of some benchmarks are, of those whose ids alone do not say it."""
+        others = [name for name in benchmarks if self.known_by[name] != "ids"]
+        return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
+
+    def papers_known_of(self, wildcards: Any) -> list[str]:
+        """The same for one benchmark, if anything leads from its documents to papers."""
+        is_known = self.known_by[wildcards.benchmark] != "nothing"
+        return self.papers_of_documents([wildcards.benchmark]) if is_known else []
+
+    def id_spaces(self) -> str:
+        """Whose ids the papers of the corpus have, and the documents of each benchmark, as JSON."""
+        source, entries = self.source, self.config.benchmarks
+        rows = [{"owner": "corpus", "kind": source.source, "id_space": source.whose_ids, "known_by": None}]
+        rows += [
+            {"owner": name, "kind": entry.kind, "id_space": entry.document_ids, "known_by": self.known_by[name]}
+            for name, entry in entries.items()
+        ]
+        return json.dumps(rows, sort_keys=True)
+
+    def tables_of_papers(self) -> list[str]:
+        """Every table of papers between the corpus and the encoders: where an excluded paper could leak to."""
+        embeddings = "<results>/embeddings/{embedding}/graph_embeddings.parquet"
+        return [
+            *self.plan.graph.tables_of_pairs(),
+            *self.plan.graph.edges(list(self.config.graphs)),
+            *expand(embeddings, embedding=self.config.embeddings),
+            *self.plan.neighbours.all_neighbours(),
+            *map(self.plan.triplets.sampled, self.config.triplets),
+            *self.plan.triplets.materialised("examples.parquet"),
+            *self.plan.triplets.materialised("documents"),
+        ]
+
+    def raw_shards(self, wildcards: Any) -> str:
+        """What a job ingests: the folder of its downloads, or one of the shards in the user's folder."""
+        if self.source.fetches:
+            return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+        return self.given[wildcards.dataset][int(wildcards.part)]
+
+    def folder_of_shards(self, wildcards: Any, input: Any) -> Any:
+        """The folder that holds what a job ingests."""
+        return input.shards if self.source.fetches else Path(input.shards).parent
+
+    def table_settings(self, wildcards: Any) -> str:
+        """How the table of a dataset is read, as JSON."""
+        source: Any = self.source
+        return json.dumps(as_json(source.table_of(wildcards.dataset)), sort_keys=True)
+
+    def listed_names(self, wildcards: Any) -> str | list[str]:
+        """The names in the file that a job reads, if ids are texts; abstracts are in the files of the papers."""
+        dataset = "citations" if wildcards.dataset == "citations" else "papers"
+        return LISTED_NAMES.format(dataset=dataset, part=wildcards.part) if self.with_names else []
+
+    def all_listed_names(self) -> list[str]:
+        """The names in all files."""
+        parts: Sequence[tuple[str, int]] = [(name, part) for name in self.with_names for part in self.parts[name]]
+        return [LISTED_NAMES.format(dataset=dataset, part=part) for dataset, part in parts]
+
+    def names_of_ids(self) -> str | list[str]:
+        """The table of names, if ids are texts."""
+        return "<results>/corpus/names.parquet" if self.with_names else []
+
+    def generated_release(self) -> str | list[str]:
+        """The release that the demo serves; nothing for other sources."""
+        return "<results>/demo/release" if self.source.source == "demo" else []
+
+    def described_release(self) -> str | list[str]:
+        """The release that a generated benchmark is about: the demo's, or the shards of a given one."""
+        return self.all_given() or "<results>/demo/release"
+
+    def folder_of_release(self, wildcards: Any, input: Any) -> str:
+        """The folder of that release."""
+        is_given = self.source.source == "directory"
+        folder: str = getattr(self.source, "path", "") if is_given else input.release
+        return folder
+
+    def context_settings(self) -> str:
+        """Which sentences that cite are taken, as JSON."""
+        contexts = self.source.contexts
+        return json.dumps({} if contexts is None else as_json(contexts), sort_keys=True)
+
+    def filters(self, wildcards: Any) -> str:
+        """Which works are taken, as JSON."""
+        return json.dumps(as_json(getattr(self.source, "filters", {})), sort_keys=True)
+
+    @property
+    def folder_of_matches(self) -> str:
+        """The folder of the papers that those of the corpus are matched with; empty without it."""
+        return str(self.source.matched_with or "")
+
+    @property
+    def largest_outside(self) -> float:
+        """The share of cited ids that may be no paper."""
+        return getattr(self.source, "outside", 1)
+
+    def listing_settings(self, wildcards: Any) -> str:
+        """The keys of the corpus that say which shards there are, as JSON."""
+        return json.dumps(self.source.listing_settings(), sort_keys=True)

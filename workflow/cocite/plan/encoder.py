@@ -1,0 +1,226 @@
+"""Encoders and models: what they start from and learn from, what they embed, and what that costs."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import chain
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from cocite.config.folders import files_in
+from cocite.config.origins import settings_of_origin
+from cocite.config.runs import UNTRAINED, adapters_of, model_of, scored_in, training_seeds, untrained, with_weights
+from cocite.plan.files import StagePlan, expand
+from cocite.plan.resources import Request, size_mb, within_a_day
+from cocite.plan.triplets import validation_of
+
+MODEL = "<results>/encoder/{model}/seed-{seed}/model"
+
+
+class EncoderPlan(StagePlan):
+    """Encoders before fine-tuning, and the models that are trained from them."""
+
+    @cached_property
+    def untrained(self) -> list[str]:
+        """What the encoders are called as they are before fine-tuning."""
+        return untrained(self.config)
+
+    @cached_property
+    def with_weights(self) -> list[str]:
+        """All that have a folder of weights."""
+        return [*with_weights(self.config), *self.untrained]
+
+    def built(self) -> list[str]:
+        """The encoders that are built from the corpus."""
+        return [name for name, entry in self.config.encoders.items() if entry.build is not None]
+
+    def fetched(self, *, with_map: bool) -> list[str]:
+        """The encoders that come from elsewhere, with a map behind them or without one."""
+        entries = self.config.encoders.items()
+        return [name for name, entry in entries if entry.build is None and (entry.map is not None) == with_map]
+
+    def trained(self, path: str) -> list[str]:
+        """A file for each model and each of its seeds."""
+        models = self.config.models.items()
+        return [file for name, entry in models for file in expand(path, model=name, seed=entry.seeds)]
+
+    def with_cards(self) -> list[str]:
+        """The encoders that have a card with their scores: each training, with its further poolings, and averages."""
+        names = with_weights(self.config)
+        return [file for name in names for file in self._models(name, training_seeds(self.config, name))]
+
+    def of_all_seeds(self, wildcards: Any) -> list[str]:
+        """The encoders that a model became, one for each of its seeds."""
+        return self._models(wildcards.model, self.config.models[wildcards.model].seeds)
+
+    def _models(self, name: str, seeds: Sequence[int]) -> list[str]:
+        return expand(MODEL, model=name, seed=seeds)
+
+    def start_of(self, wildcards: Any) -> str:
+        """The folder that a training starts from: the encoder, or the model that it goes on from, of the same seed."""
+        entry = self.config.models[wildcards.model]
+        model, seed = (f"{UNTRAINED}{entry.encoder}", 0) if entry.from_ is None else (entry.from_, wildcards.seed)
+        return MODEL.format(model=model, seed=seed)
+
+    def origin_of(self, wildcards: Any) -> str:
+        """The settings of the earlier steps for a model's card, as JSON; a change in them trains the model again."""
+        return json.dumps(settings_of_origin(wildcards.model, self.plan.resolved), sort_keys=True)
+
+    def given(self, wildcards: Any) -> list[str]:
+        """The files of an encoder that the user brings; those from the hub or a package are fetched."""
+        entry = self.config.encoders[wildcards.encoder]
+        models = [entry.model, *(adapter.model for adapter in (entry.adapters or {}).values())]
+        return [file for model in models if model and Path(model).is_dir() for file in files_in(model)]
+
+    def maps_of_probe(self, wildcards: Any) -> str:
+        """The maps of the probe that has learned what is put behind an encoder."""
+        learned: Any = self.config.encoders[wildcards.encoder].map
+        return f"<results>/encoder/probe_{learned.probe}/{learned.triplets}/maps.safetensors"
+
+    def building_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
+        return ceil(800 + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+
+    def kept_dimensions(self, wildcards: Any) -> list[str]:
+        """The option for how many leading dimensions of a model's vectors are kept; nothing if all are."""
+        model = self.config.models.get(model_of(wildcards.model))
+        return ["--dimension", str(model.dimension)] if model is not None and model.dimension else []
+
+    def reads_further_fields(self, model: str) -> bool:
+        """Whether a model, or an untrained encoder, reads more of a document than its title and abstract."""
+        is_untrained = model in self.untrained
+        encoder = model.removeprefix(UNTRAINED) if is_untrained else self.config.encoder_under(model_of(model))
+        return bool(self.config.encoders[encoder].further)
+
+    def documents_to_tokenise(self, wildcards: Any) -> list[str]:
+        """The documents of examples, and the papers that have their further fields if the encoder reads such."""
+        papers = self.plan.corpus.papers() if self.config.encoders[wildcards.encoder].further else []
+        return [f"<results>/triplets/{wildcards.examples}/documents", *papers]
+
+    def of_examples(self, least: float, factor: float) -> Request:
+        """A constant, plus a factor for each MB of the documents of examples."""
+
+        def asked(wildcards: Any, input: Any, attempt: int) -> int:
+            return ceil(least + factor * size_mb(input.documents[:1])) * attempt
+
+        return asked
+
+    def fields_of_documents(self, benchmarks: Sequence[str]) -> Callable[[Any], list[str]]:
+        """The further fields of the documents of some benchmarks, for models that read such; nothing for others."""
+
+        def files(wildcards: Any) -> list[str]:
+            path = "<results>/evaluation/{name}/document_fields.parquet"
+            return expand(path, name=benchmarks) if self.reads_further_fields(wildcards.model) else []
+
+        return files
+
+    def adapters_for(self, benchmarks: Sequence[str] = ()) -> Callable[[Any], list[str]]:
+        """The options for the adapters by which a model embeds the documents of some benchmarks, or of the job's."""
+
+        def names(wildcards: Any) -> list[str]:
+            has = adapters_of(self.config, wildcards.model)
+            entries = [self.config.benchmarks[name] for name in benchmarks or [wildcards.benchmark]]
+            tasks = [task for entry in entries for task in entry.scored_tasks]
+            return as_adapters({name for task in tasks for name in task.adapters_among(has)})
+
+        return names
+
+    def adapter_for_papers(self, wildcards: Any) -> list[str]:
+        """The option for the adapter by which a model embeds papers; nothing if it has none."""
+        return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
+
+    def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time to embed documents: by the size of their texts and that of the encoder.
+
+        On two threads an encoder of MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to
+        take a hundredth of that time.
+        """
+        passes = size_mb(input.documents) * size_mb(input.model)
+        return within_a_day(20 + passes * (0.001 if self.plan.with_gpu else 0.1), attempt)
+
+    def scored_in(self) -> str:
+        """What encoders compute in when they embed the documents of benchmarks."""
+        return scored_in(self.config)
+
+    def threads(self, wildcards: Any) -> int:
+        """The threads of a training."""
+        return self.config.models[wildcards.model].threads
+
+    def processes(self, wildcards: Any) -> int:
+        """The processes of a training."""
+        return self.config.models[wildcards.model].processes
+
+    def gpus(self, wildcards: Any) -> int:
+        """The GPUs of a training: one for each process."""
+        return self.processes(wildcards) if self.plan.with_gpu else 0
+
+    def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones).
+
+        A further attempt more often continues a training that ran out of time than one that ran out of memory.
+        """
+        entry = self.config.models[wildcards.model]
+        asked = entry.memory_mb
+        if asked is None:
+            from cocite.plan.memory import training_memory  # takes longer to import than most jobs to plan
+
+            sets = list(map(Path, input.sets))
+            asked = training_memory(
+                Path(input.encoder),
+                list(zip(sets[::4], sets[1::4], strict=True)),
+                entry,
+                teachers=[Path(table) for table in json.loads(self.teachers_as_json(wildcards, input)).values()],
+                processes=entry.processes,
+                on_gpu=self.plan.with_gpu,
+            )
+        return asked * min(attempt, 2)
+
+    def tables_of_teachers(self, wildcards: Any) -> list[str]:
+        """The graph embeddings that teach a model."""
+        teachers = self.config.models[wildcards.model].teachers
+        return expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=teachers)
+
+    def teachers_as_json(self, wildcards: Any, input: Any) -> str:
+        """Their tables by their names, as JSON."""
+        tables = [input.teachers] if isinstance(input.teachers, str) else input.teachers
+        return json.dumps({Path(table).parent.name: str(table) for table in tables})
+
+    def sets_to_learn_from(self, wildcards: Any) -> list[str]:
+        """For each objective of a model: its examples and their tokens, and those of its validation set.
+
+        An objective shares the validation set with all sets of its group.
+        """
+        encoder = self.config.encoder_under(wildcards.model)
+        names = self.config.models[wildcards.model].learns_from
+        pairs = [(name, validation_of(self.config.triplets[name].group)) for name in names]
+        return [
+            file
+            for each in chain(*pairs)
+            for file in (
+                f"<results>/triplets/{each}/examples.parquet",
+                f"<results>/encoder/{UNTRAINED}{encoder}/seed-0/tokens/{each}",
+            )
+        ]
+
+    def vectors_to_map(self, wildcards: Any) -> list[str]:
+        """The vectors of all papers by the encoder of a probe, before fine-tuning."""
+        encoder = self.config.probes[wildcards.probe].encoder
+        path = "<results>/encoder/untrained_{encoder}/seed-0/papers/{bucket}.parquet"
+        return self.buckets(path, encoder=encoder)
+
+    def mapping_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time to train the maps of a set: by its size, the trainings of each and their epochs."""
+        probe = self.config.probes[wildcards.probe]
+        trainings = len(probe.losses) * len(probe.batch_sizes) * len(probe.seeds)
+        return ceil(10 + trainings * probe.epochs * size_mb(input.examples)) * attempt
+
+    def option_to_normalise(self, wildcards: Any) -> str:
+        """The option by which mapped vectors are scaled to length 1, if those of the probe's encoder are."""
+        encoder = self.config.encoders[self.config.probes[wildcards.probe].encoder]
+        return "--normalise" if encoder.normalise else ""
+
+
+def as_adapters(names: Iterable[str]) -> list[str]:
+    """The options that name adapters, each one word: quoting would lose an empty name that stands by itself."""
+    return [f"--adapters={name}" for name in sorted(names)]

@@ -1,0 +1,292 @@
+"""The tasks of benchmarks, what scoring them costs, and where benchmarks come from."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from cocite.config.baselines import reported_on
+from cocite.config.benchmark import Fetched
+from cocite.config.benchmarks import sides_of
+from cocite.config.benchmarks.beir import Beir, files_of
+from cocite.config.entries import as_json
+from cocite.config.folders import files_in
+from cocite.config.runs import runs_of, runs_that_rank_alone, scored_models, scored_runs
+from cocite.config.tasks import Task
+from cocite.plan.files import StagePlan, expand
+from cocite.plan.resources import Request, size_mb
+
+SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
+"""The tables that a benchmark is scored from."""
+
+
+class EvaluationPlan(StagePlan):
+    """Benchmarks, and all that is scored on them."""
+
+    @cached_property
+    def holdouts(self) -> list[str]:
+        """The benchmarks about held-out papers."""
+        return [name for name, entry in self.config.benchmarks.items() if entry.made_by is not None]
+
+    @cached_property
+    def collections(self) -> list[str]:
+        """The benchmarks in BEIR's layout."""
+        return [name for name, entry in self.config.benchmarks.items() if isinstance(entry, Beir)]
+
+    @cached_property
+    def in_folders(self) -> list[str]:
+        """All other benchmarks."""
+        return [name for name in self.config.benchmarks if name not in [*self.holdouts, *self.collections]]
+
+    @cached_property
+    def own(self) -> list[str]:
+        """The benchmarks about the corpus itself, which are small and embedded in one job."""
+        generated = [name for name, entry in self.config.benchmarks.items() if entry.is_generated]
+        return [name for name in self.config.benchmarks if name in [*self.holdouts, *generated]]
+
+    @cached_property
+    def published(self) -> list[str]:
+        """The benchmarks that others made; each is embedded in a job of its own."""
+        return [name for name in self.config.benchmarks if name not in self.own]
+
+    @cached_property
+    def scored(self) -> list[str]:
+        """All models and untrained encoders that are scored."""
+        return [*scored_models(self.config), *self.plan.encoder.untrained]
+
+    @cached_property
+    def suite_names(self) -> list[str]:
+        """The names of the suites of all benchmarks."""
+        return list(dict.fromkeys(suite for name in self.config.benchmarks for suite in self.suites(name)))
+
+    @cached_property
+    def by_aspect(self) -> list[str]:
+        """The benchmarks that tell the spaces of models apart, if a model has some."""
+        if not any(model.spaces for model in self.config.models.values()):
+            return []
+        return [name for name, entry in self.config.benchmarks.items() if entry.tells_spaces_apart]
+
+    @cached_property
+    def sides(self) -> Sequence[Mapping[tuple[str, str], str]]:
+        """The tasks that ask with short queries, and those that rank documents for a document."""
+        return sides_of(self.config)
+
+    def prepared(self, *texts: str) -> list[str]:
+        """The tables that a benchmark is scored from, with the named tables of texts."""
+        return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=[*texts, *SCORED_FROM])
+
+    def suites(self, benchmark: str) -> dict[str, list[Task]]:
+        """The tasks of a benchmark in suites, each scored in one job."""
+        return self.config.benchmarks[benchmark].suites
+
+    def _suite(self, wildcards: Any) -> list[Task]:
+        """The tasks of a benchmark that are scored in one job."""
+        return self.suites(wildcards.benchmark)[wildcards.suite]
+
+    def tasks_of_suite(self, wildcards: Any) -> str:
+        """Their names, with commas between them."""
+        return ",".join(task.name for task in self._suite(wildcards))
+
+    def all_tasks(self, wildcards: Any) -> str:
+        """The names of all tasks of a benchmark, with commas between them."""
+        return ",".join(task.name for task in self.config.benchmarks[wildcards.benchmark].scored_tasks)
+
+    def listed_tasks(self, wildcards: Any) -> str:
+        """The names of the tasks that a benchmark's entry lists; empty for all."""
+        return ",".join(getattr(self.config.benchmarks[wildcards.benchmark], "tasks", None) or ())
+
+    def kind(self, wildcards: Any) -> str:
+        """The kind of a benchmark."""
+        return self.config.benchmarks[wildcards.benchmark].kind
+
+    def largest_missing(self, wildcards: Any) -> float:
+        """The share of a task's documents that may be without a vector."""
+        return self.config.benchmarks[wildcards.benchmark].largest_missing
+
+    def resamples(self, wildcards: Any) -> int:
+        """The bootstrap samples of the comparisons on a benchmark."""
+        return self.config.benchmarks[wildcards.benchmark].resamples
+
+    def seeds(self, wildcards: Any) -> list[int]:
+        """The evaluation seeds of a suite: rankings have no random choice, and are scored once."""
+        seeds = list(self.config.benchmarks[wildcards.benchmark].seeds)
+        return seeds if any(task.is_supervised for task in self._suite(wildcards)) else seeds[:1]
+
+    def mode(self, wildcards: Any) -> str:
+        """How supervised tasks are fitted: compat, correct, both or sklearn; benchmarks of rankings name none."""
+        return getattr(self.config.benchmarks[wildcards.benchmark], "mode", "correct")
+
+    def metrics(self, wildcards: Any) -> str:
+        """The metrics that a benchmark's entry asks for, with commas between them; empty for the declared ones."""
+        return ",".join(self.config.benchmarks[wildcards.benchmark].asked_metrics)
+
+    def suites_as_json(self, wildcards: Any) -> str:
+        """The names of the tasks of each suite of a benchmark, as JSON."""
+        suites = self.suites(wildcards.benchmark)
+        return json.dumps({suite: [task.name for task in tasks] for suite, tasks in suites.items()})
+
+    def runs(self, wildcards: Any) -> str:
+        """All runs on a benchmark, with commas between them."""
+        return ",".join(runs_of(self.config, wildcards.benchmark))
+
+    def runs_that_rank_alone(self) -> str:
+        """The runs that have scores on rankings alone, with commas between them."""
+        return ",".join(runs_that_rank_alone(self.config))
+
+    def _sizes(self, wildcards: Any, input: Any, table: str) -> dict[Task, float]:
+        """For each task of a suite, the size of its share of a table, MB, by its documents."""
+        sizes = json.loads(Path(input.sizes).read_text())
+        share = size_mb(input[table]) / max(sizes["documents"], 1)
+        return {task: sizes["tasks"].get(task.name, 0) * share for task in self._suite(wildcards)}
+
+    def scoring_memory(self, table: str, least: float, ranked: float, fitted: float = 0) -> Request:
+        """Memory to score a suite, MB: a multiple of its largest task's share of a table, more if models are fitted."""
+
+        def memory(wildcards: Any, input: Any, attempt: int) -> int:
+            sizes = self._sizes(wildcards, input, table)
+            needed = [size * (ranked if task.is_ranking else fitted) for task, size in sizes.items()]
+            return ceil(least + max(needed)) * attempt
+
+        return memory
+
+    def scoring_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time to score a suite: by its tasks' shares of the vectors, for supervised tasks times seeds and modes."""
+        # scikit-learn's own solver took 5.5 times the processor time (docs/evaluation.md, Speed).
+        fits = {"both": 2, "sklearn": 6}.get(self.mode(wildcards), 1) * len(self.seeds(wildcards))
+        sizes = self._sizes(wildcards, input, "embeddings")
+        of_tasks = (0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())
+        return ceil(30 + sum(of_tasks)) * attempt
+
+    def word_scoring_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time to rank by words: only searches cost time, which compare every query with every document."""
+        sizes = self._sizes(wildcards, input, "tables")
+        searched = sum(size for task, size in sizes.items() if task.kind == "retrieval")
+        return ceil(30 + searched * size_mb(input.tables)) * attempt
+
+    def comparing_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time to compare models: by the size of their outcomes times the resamples."""
+        return ceil(20 + size_mb(input) * self.resamples(wildcards) / 1000) * attempt
+
+    def of_runs(self, table: str, benchmark: str) -> list[str]:
+        """A table of every model and baseline on every suite of a benchmark: scores, outcomes or failures."""
+        runs = runs_of(self.config, benchmark)
+        scored = scored_runs(self.suites(benchmark), runs, runs_that_rank_alone(self.config))
+        return [f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet" for suite, run in scored]
+
+    def tables(self, table: str) -> Callable[[Any], list[str]]:
+        """That table of every run on the benchmark of a job."""
+        return lambda wildcards: self.of_runs(table, wildcards.benchmark)
+
+    def all_of_runs(self, table: str) -> list[str]:
+        """That table of every run on every benchmark."""
+        return [file for benchmark in self.config.benchmarks for file in self.of_runs(table, benchmark)]
+
+    def scores_by_aspect(self) -> list[str]:
+        """The scores on the benchmarks that tell the spaces of a model apart."""
+        return [file for benchmark in self.by_aspect for file in self.of_runs("scores", benchmark)]
+
+    def scores_on_both_sides(self) -> list[str]:
+        """The scores on the benchmarks that ask with short queries or with documents."""
+        benchmarks = dict.fromkeys(benchmark for side in self.sides for benchmark, _ in side)
+        return [file for benchmark in benchmarks for file in self.of_runs("scores", benchmark)]
+
+    def summaries(self) -> list[str]:
+        """The averages of every benchmark, and the comparisons of all models on it."""
+        path = "<results>/evaluation/{benchmark}/{table}.parquet"
+        return expand(path, benchmark=self.config.benchmarks, table=["averages", "comparisons"])
+
+    def over_tasks(self) -> str | list[str]:
+        """The comparisons over tasks, if there is a benchmark."""
+        return "<results>/evaluation/task_comparisons.parquet" if self.config.benchmarks else []
+
+    def all_reported(self) -> list[str]:
+        """The scores that others reported, on every benchmark that has tasks of mteb."""
+        path = "<results>/evaluation/{benchmark}/reported/{baseline}.parquet"
+        return [
+            path.format(benchmark=benchmark, baseline=name)
+            for benchmark in self.config.benchmarks
+            for name in reported_on(self.config, benchmark)
+        ]
+
+    def fetched(self, wildcards: Any) -> Fetched:
+        """The dataset on the hub with its revision, and the splits that the tasks of a benchmark need, for a folder."""
+        return self.config.benchmarks[wildcards.benchmark].from_hub[f"{wildcards.half}/{wildcards.name}"]
+
+    def sources(self, wildcards: Any) -> str | list[str]:
+        """The sources of a published benchmark: the files of its folder, or folders fetched from the hub."""
+        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        if entry.from_hub:
+            return [f"<results>/evaluation/{wildcards.benchmark}/hub/{folder}" for folder in sorted(entry.from_hub)]
+        if entry.is_generated:
+            return "<results>/demo/benchmark"
+        return [file for read in entry.reads for file in files_in(Path(entry.folder, read))]
+
+    def reading_memory(self, wildcards: Any) -> float:
+        """Memory that a published benchmark takes for each MB of its files, MB."""
+        return self.config.benchmarks[wildcards.benchmark].memory_of_byte
+
+    def folder(self, wildcards: Any, input: Any) -> Any:
+        """The folder of a published benchmark; a fetched one has the halves metadata and test, or lies in data."""
+        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        if entry.from_hub:
+            return Path(input[0]).parents[1] / os.path.commonpath(entry.from_hub)
+        return input[0] if entry.is_generated else entry.folder
+
+    def dataset_files(self, wildcards: Any) -> list[str]:
+        """The files of the datasets that a benchmark searches."""
+        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        folders = [Path(entry.datasets[task.test]) for task in entry.scored_tasks]
+        return [str(file) for folder in folders for file in files_of(folder, entry.split)]
+
+    def dataset_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory to read datasets, MB: eight times what their files hold; packed ones hold four times their size."""
+        packed = [file for file in input.files if file.endswith((".gz", ".parquet"))]
+        return ceil(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
+
+    def sources_of_fields(self, wildcards: Any) -> str | list[str]:
+        """The benchmark's own files with venue, authors and year of its documents; none if it has no such files."""
+        return self.sources(wildcards) if wildcards.benchmark in self.in_folders else []
+
+    def options_of_fields(self, wildcards: Any, input: Any) -> list[str]:
+        """The options that name sources of fields: the benchmark's folder, and the papers that its documents are."""
+        folder = self.folder(wildcards, input) if wildcards.benchmark in self.in_folders else None
+        papers = Path(input.papers[0]).parent if input.papers else None
+        named = {"--folder": folder, "--papers": papers, "--document-papers": input.document_papers}
+        return [word for name, path in named.items() if path for word in (name, str(path))]
+
+    def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory to look up the further fields of documents, MB: a benchmark in files of its own is held."""
+        held = self.reading_memory(wildcards) * size_mb(input.sources) if input.sources else 0
+        return ceil(1000 + held) * attempt
+
+    def with_fields(self) -> list[str]:
+        """The benchmarks whose documents have further fields looked up: all, if an encoder reads such."""
+        models = [*self.config.models, *self.plan.encoder.untrained]
+        return list(self.config.benchmarks) if any(map(self.plan.encoder.reads_further_fields, models)) else []
+
+    def asked_in_probe(self, table: str) -> Callable[[Any], str]:
+        """A table of the benchmark that a probe is scored on."""
+        return lambda wildcards: f"<results>/evaluation/{self.config.probes[wildcards.probe].benchmark}/{table}.parquet"
+
+    def probed_tasks(self, wildcards: Any) -> str:
+        """The tasks of its benchmark that a probe ranks by, with commas: those that rank given candidates."""
+        tasks = self.config.benchmarks[self.config.probes[wildcards.probe].benchmark].scored_tasks
+        return ",".join(task.name for task in tasks if task.kind == "ranking")
+
+    def outcomes_of_probe(self, wildcards: Any) -> list[str]:
+        """The outcomes of all sets of a probe."""
+        path = "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet"
+        return expand(path, probe=wildcards.probe, triplets=self.config.probes[wildcards.probe].sets)
+
+    def entries_of_probe(self, wildcards: Any) -> str:
+        """A probe with the entries of its sets, as JSON: what is best becomes entries that a training can use."""
+        probe = self.config.probes[wildcards.probe]
+        sets = {name: as_json(self.config.triplets[name]) for name in probe.sets}
+        return json.dumps({"probe": as_json(probe), "triplets": sets}, sort_keys=True)
+
+    def ranked_probes(self) -> list[str]:
+        """The scores of each probe."""
+        return expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=self.config.probes)

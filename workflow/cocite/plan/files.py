@@ -1,0 +1,57 @@
+"""Files of jobs: many from one pattern, those that a user brings, and the folders of sharded tables."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snakemake.io import expand as expanded
+
+if TYPE_CHECKING:
+    from cocite.config.configuration import Configuration
+    from cocite.plan.plan import Plan
+
+
+class StagePlan:
+    """What the plans of all stages have."""
+
+    def __init__(self, plan: "Plan") -> None:
+        """`plan` has the configuration, and the plans of the other stages."""
+        self.plan: Plan = plan
+        self.config: Configuration = plan.config
+        self.buckets = plan.buckets
+
+
+def expand(path: str, **wildcards: Any) -> list[str]:
+    """A file for every combination of the values of some wildcards."""
+    files: list[str] = expanded(path, **wildcards)
+    return files
+
+
+def folders_of(inputs: str) -> Callable[[Any, Any], list[Path]]:
+    """The folders of some files, each once: one folder for all files of a sharded table."""
+
+    def folders(wildcards: Any, input: Any) -> list[Path]:
+        files: Sequence[str] = [input[inputs]] if isinstance(input[inputs], str) else input[inputs]
+        return list(dict.fromkeys(Path(file).parent for file in files))
+
+    return folders
+
+
+def folders_of_buckets(inputs: str) -> Callable[[Any, Any], list[str]]:
+    """The tables among some files: the folder of each sharded one, the file of any other."""
+
+    def tables(wildcards: Any, input: Any) -> list[str]:
+        paths = [Path(path) for path in input[inputs]]
+        return sorted({str(path.parent if path.stem.isdigit() else path) for path in paths})
+
+    return tables
+
+
+def option(name: str, of_input: str = "") -> Callable[[Any, Any], list[str]]:
+    """An option with the path of an input, or nothing if the rule has none there."""
+
+    def words(wildcards: Any, input: Any) -> list[str]:
+        path = input[of_input or name.removeprefix("--").replace("-", "_")]
+        return [name, str(path)] if path else []
+
+    return words

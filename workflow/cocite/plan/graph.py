@@ -1,0 +1,136 @@
+"""What the edges of a graph are made of, which of them an embedding is trained on, and what that costs."""
+
+import json
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from cocite.config.embeddings import edge_settings
+from cocite.config.engine import Engine
+from cocite.config.graphs import PAIRS
+from cocite.plan.files import StagePlan
+from cocite.plan.resources import megabytes, minutes, size_mb, within_a_day
+
+EDGES = "<results>/graph/{graph}/edges/{bucket}.parquet"
+PADDED_MB = 158
+"""Size to which PyTorch-BigGraph's importer pads each of its files, MB."""
+
+
+class GraphPlan(StagePlan):
+    """Graphs and their embeddings."""
+
+    @cached_property
+    def pairs(self) -> dict[str, str]:
+        """The table of pairs of each graph that is made of pairs."""
+        return {name: PAIRS[entry.signal] for name, entry in self.config.graphs.items() if entry.signal in PAIRS}
+
+    def pairs_as_json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.pairs, sort_keys=True)
+
+    def tables_of_pairs(self) -> list[str]:
+        """The pairs of all graphs that are made of them."""
+        return [file for graph in self.pairs for file in self.pairs_or_edges(graph)]
+
+    def edges(self, graph: Any) -> list[str]:
+        """The edges of a graph or of several."""
+        return self.buckets(EDGES, graph=graph)
+
+    def pairs_or_edges(self, graph: str) -> list[str]:
+        """What is sampled from a graph: its pairs if it is made of them, or its edges."""
+        table = self.pairs.get(graph, "edges")
+        return self.buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
+
+    def citations_in_groups(self, wildcards: Any) -> list[str]:
+        """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
+        folder = {
+            "cocitation": "corpus/citations",
+            "sentence-cocitation": "corpus/contexts",
+            "coupling": "graph/citations_by_cited",
+        }[self.config.graphs[wildcards.graph].signal]
+        return self.buckets(f"<results>/{folder}/{{bucket}}.parquet")
+
+    def pairs_of_bucket(self, wildcards: Any) -> str:
+        """A bucket of the pairs that become edges."""
+        return f"<results>/graph/{wildcards.graph}/{self.pairs[wildcards.graph]}/{wildcards.bucket}.parquet"
+
+    def table_of_pairs(self, wildcards: Any) -> str:
+        """The table of these pairs."""
+        return self.pairs[wildcards.graph]
+
+    def min_count(self, wildcards: Any) -> int:
+        """The smallest count of a pair that becomes an edge."""
+        graph: Any = self.config.graphs[wildcards.graph]
+        count: int = graph.min_count
+        return count
+
+    def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
+        """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
+        return [] if self._is_directed(wildcards.graph) else "<results>/graph/citations_by_cited/{bucket}.parquet"
+
+    def edges_to_combine(self, wildcards: Any) -> list[str]:
+        """The edges of the graphs that a combination adds."""
+        graph: Any = self.config.graphs[wildcards.graph]
+        return self.edges(list(graph.of))
+
+    def edges_of_embedding(self, wildcards: Any) -> list[str]:
+        """The edges of the graph that an embedding is trained on."""
+        return self.edges(self.config.embeddings[wildcards.embedding].graph)
+
+    def direction_of_edges(self, wildcards: Any) -> str:
+        """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""
+        return "directed" if self._is_directed(self.config.embeddings[wildcards.embedding].graph) else "undirected"
+
+    def _is_directed(self, graph: str) -> bool:
+        return bool(getattr(self.config.graphs[graph], "directed", False))
+
+    def settings_of_import(self, wildcards: Any) -> str:
+        """The settings of an import, as JSON: the keys that go with the engine and no others."""
+        return json.dumps(edge_settings(self.config.embeddings[wildcards.embedding]), sort_keys=True)
+
+    def import_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of an import, MB; PyTorch-BigGraph's own importer holds every paper and edge as Python objects."""
+        needed = megabytes(1500, edges=35) if self._is_published(wildcards.embedding) else megabytes(500, edges=4)
+        return needed(wildcards, input, attempt)
+
+    def import_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time of an import."""
+        needed = minutes(30, edges=2) if self._is_published(wildcards.embedding) else minutes(10, edges=0.02)
+        return needed(wildcards, input, attempt)
+
+    def engine(self, wildcards: Any) -> Engine:
+        """The engine of a graph embedding, with its settings."""
+        return self.config.embeddings[wildcards.embedding]
+
+    def engine_files(self, wildcards: Any) -> list[str]:
+        """The files that a user brings for the engine."""
+        return list(map(str, self.engine(wildcards).files))
+
+    def cores(self, wildcards: Any) -> int:
+        """The cores that a training uses."""
+        return self.engine(wildcards).cores
+
+    def devices(self, wildcards: Any) -> int:
+        """The GPUs that a training uses."""
+        return self.engine(wildcards).devices if self.plan.with_gpu else 0
+
+    def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of a training, MB, as its engine says by the papers and edges that it holds at one time."""
+        entry = self.config.embeddings[wildcards.embedding]
+        papers = sum(int(file.read_text()) for file in Path(input.imported, "entities").glob("entity_count_*"))
+        share = min(1, 2 / getattr(entry, "partitions", 1))
+        return ceil(entry.training_memory(papers * share, self._imported_mb(wildcards, input))) * attempt
+
+    def training_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Time of a training, as its engine says."""
+        return within_a_day(self.engine(wildcards).training_minutes(self._imported_mb(wildcards, input)), attempt)
+
+    def _imported_mb(self, wildcards: Any, input: Any) -> float:
+        """Size of the edges that a training reads, MB."""
+        files = len(list(Path(input.imported).rglob("*.h5"))) if self._is_published(wildcards.embedding) else 0
+        return max(0, size_mb(input.imported) - PADDED_MB * files)
+
+    def _is_published(self, embedding: str) -> bool:
+        """Whether PyTorch-BigGraph's own importer makes the edges of an embedding."""
+        return getattr(self.config.embeddings[embedding], "import_", None) == "tsv"

@@ -1,0 +1,105 @@
+"""The memory that a training will take, from the sizes of its encoder and of its documents, before it starts.
+
+What counts is what a step holds for its gradients: some numbers for each token and layer, and some for each pair of
+tokens that a head compares. How many was measured on a CPU in float32 (docs/encoders.md).
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
+from cocite.core.tables.files import open_table, read_table
+
+LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
+"""Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
+BYTES_OF_A_WEIGHT = 20
+"""Weight, gradient, the two moments of AdamW, and the copy that is saved."""
+BYTES_OF_A_TOKEN = 135
+"""For each layer and dimension of the hidden state."""
+BYTES_OF_A_PAIR = 12
+"""For each layer and head that compares two tokens of a document."""
+OF_SPANS = 1.6
+"""How much more a step holds of spans: their batches have ever other shapes, for which memory that was freed does not
+fit. 120 steps of them took 3.5 GB beside the weights, where documents of the same lengths would take 2.3."""
+OF_TWO_PASSES = 1.9
+"""How much more a step holds where documents go through the encoder twice, once with their masks: two steps of an
+encoder of two layers took 1.68 GB, and 1.07 GB where they go through it once."""
+BYTES_OF_A_LOGIT = 10
+"""For each masked token and token of the vocabulary, which are worked on in blocks."""
+LOGITS_OF_A_BLOCK = 2**25
+"""As `masking.LOGITS_AT_ONCE`, which is not imported: it would bring torch with it."""
+WITH_VALIDATION = 1.25
+"""How many documents a teacher has vectors of, for each that is learned from."""
+DEVIATIONS = 3
+"""By how many standard deviations the documents of the largest batch exceed those of a usual one."""
+USUAL_SIZES = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 30_522}
+"""Those of BERT-base, for architectures that call theirs otherwise."""
+
+
+def training_memory(
+    encoder: Path,
+    sets: Sequence[tuple[Path, Path]],
+    settings: TrainingSettings,
+    *,
+    teachers: Sequence[Path] = (),
+    processes: int = 1,
+    on_gpu: bool = False,
+) -> int:
+    """Memory of all processes of a training, MB; with GPUs, the memory outside of them.
+
+    `sets` has the table training_examples of each set that it learns from, and the folder of the tokens of its
+    documents, and `teachers` the tables graph_embeddings of those that teach. Raises `FileNotFoundError` where one of
+    them is not there yet.
+    """
+    for path in (encoder, *chain(*sets), *teachers):
+        path.stat()  # Snakemake asks again later where one of its inputs is the one that is missing
+    weights = sum(file.stat().st_size for file in encoder.glob("*.safetensors")) / 4  # float32
+    each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + BYTES_OF_A_WEIGHT * weights / 1e6
+    each += sum(_taught_bytes(path, [tokens for _, tokens in sets]) for path in teachers) / 1e6
+    step = 0.0 if on_gpu else max(_step_bytes(encoder, *of_set, settings) for of_set in sets)
+    return round(processes * each + step / 1e6)
+
+
+def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
+    """What the vectors take that a teacher has of the documents with these tokens."""
+    documents = sum(len(np.load(folder / "lengths.npy", mmap_mode="r", allow_pickle=False)) for folder in tokens)
+    dimension: int = open_table(teacher, "graph_embeddings").schema_arrow.field("vector").type.list_size
+    return WITH_VALIDATION * documents * dimension * 4
+
+
+def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
+    """What a step holds for the gradients of the documents that are in memory together."""
+    sizes = USUAL_SIZES | read_json(encoder / "config.json")
+    lengths = np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
+    of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
+    held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
+    if settings.mini_batch_tokens is not None:  # the longest documents of a batch go through the encoder together
+        most = max(settings.mini_batch_tokens, lengths.max())
+        held, pairs = min(held, most), min(pairs, most * lengths.max())
+    of_layer = BYTES_OF_A_TOKEN * sizes["hidden_size"] * held + BYTES_OF_A_PAIR * sizes["num_attention_heads"] * pairs
+    more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else 1.0
+    of_step = more * sizes["num_hidden_layers"] * of_layer
+    if settings.masked_share is None:
+        return float(of_step)
+    # Both passes are held, that of the documents with their masks and that of those without, unless one is made again.
+    passes = OF_TWO_PASSES if settings.mini_batch_tokens is None else 1
+    logits = min(settings.masked_share * held * sizes["vocab_size"], LOGITS_OF_A_BLOCK)
+    return float(passes * of_step + BYTES_OF_A_LOGIT * logits)
+
+
+def _largest_sum(values: np.ndarray, count: float) -> float:
+    """About the largest sum of so many of the values, drawn at random."""
+    return float(count * values.mean() + DEVIATIONS * np.sqrt(count) * values.std())
+
+
+def _documents_of_an_example(table: Path, together: int) -> float:
+    """How many documents an example adds to a batch, in which examples of a query share it."""
+    examples = read_table(table, "training_examples")
+    others = sum(pc.sum(pc.list_value_length(examples[name])).as_py() for name in ("positives", "negatives"))
+    of_query = len(examples) / pc.count_distinct(examples["query"]).as_py()
+    return float(others / len(examples) + 1 / min(together, of_query))

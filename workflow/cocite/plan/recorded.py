@@ -1,0 +1,179 @@
+"""The configuration that a folder of results was made with, beside the one that a run is about to make it with.
+
+A run writes its configuration into the folder before its first job. The next one is refused where it has another
+corpus: everything would be overwritten. Other edits are the usual way of working, and Snakemake reruns what depends on
+them, as long as it has its records of how the files were made. They lie in its working folder and not in the results.
+"""
+
+import json
+import os
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cocite.config.configuration import results_folder
+from cocite.config.explained import without_password
+from cocite.config.stale import STARTED_WITH, recorded_values
+from cocite.core.atomic import write_text
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+
+FOR_PROVENANCE = ".state/configuration.json"
+"""The configuration of a run for its step `provenance`."""
+OVERWRITE = "COCITE_OVERWRITE"
+"""The variable of the environment that names a folder whose results another corpus may overwrite."""
+RECORDS = (Path(".snakemake/metadata"), Path(".snakemake/incomplete"))
+"""Where Snakemake keeps a record for each file that it made or is making, named by the file's path."""
+LONGEST_NAME = 254
+"""Characters of the name of a record; Snakemake cuts longer ones into folders."""
+WITH_SETTINGS = ("corpus/manifest.json", "provenance.json", "*/*/settings.json", "encoder/*/seed-*/settings.json")
+"""Files, one of each step that has settings, whose records show whether the others are there."""
+SHOWN = 8
+"""Edits that a message names."""
+
+Configuration = Mapping[str, Any]
+
+
+def check_folder(config: Configuration) -> None:
+    """Look at the folder that a run with this configuration writes to, before there are any jobs.
+
+    Raises `InputError` where it holds another corpus, and says where edits would go unnoticed.
+    """
+    results = results_folder(config)
+    refuse_another_corpus(config, results)
+    notice = missing_records(config, results)
+    if notice:
+        report(notice)
+
+
+def refuse_another_corpus(config: Configuration, results: Path) -> None:
+    """Raise `InputError` where `results` holds what was made from another corpus than that of `config`."""
+    recorded = recorded_values(results)
+    overwritten = os.environ.get(OVERWRITE)
+    if recorded is None or not _holds_corpus(results) or (overwritten and Path(overwritten) == results):
+        return
+    then, now = _corpus(recorded, results), _corpus(config, results)
+    differences = [
+        f"{key} was {then[key]} and is {now[key]}" if key in then else f"{key} is {now[key]}"
+        for key in now
+        if not _is_same(key, then.get(key), now[key])
+    ]
+    if differences:
+        raise InputError(
+            f"{results} holds results of another corpus, and this run would overwrite them: {', '.join(differences)}. "
+            "Name other folders in this configuration, as in pathvars: {results: results/NAME, logs: logs/NAME, "
+            f"benchmarks: benchmarks/NAME}}; to overwrite them on purpose, set {OVERWRITE}={results} for this run."
+        )
+
+
+def record(config: Configuration, results: Path) -> None:
+    """Write the configuration of a run into its folder.
+
+    Where Snakemake lacks records, it does not remake what edits concern; such keys keep the values that files were
+    made with.
+    """
+    earlier = recorded_values(results)
+    made_with = _kept(earlier, config) if earlier is not None and files_without_record(results) else config
+    # Not JSON: YAML reads its numbers such as 2e-05 as text.
+    write_text(results / STARTED_WITH, yaml.safe_dump(made_with, sort_keys=False, allow_unicode=True))
+    write_text(results / FOR_PROVENANCE, json.dumps(config))
+
+
+def missing_records(config: Configuration, results: Path) -> str | None:
+    """What to tell a user whose results came without Snakemake's records of how they were made; none where all is well.
+
+    Snakemake takes a file without a record for one that is as it should be, whatever was edited since.
+    """
+    files = files_without_record(results)
+    if not files:
+        return None
+    recorded = recorded_values(results)
+    edits = [] if recorded is None else list(edited(recorded, config))
+    shown = "; ".join(edits[:SHOWN]) + (f"; and {len(edits) - SHOWN} more" if len(edits) > SHOWN else "")
+    stale = (
+        "Their configuration is not recorded either."
+        if recorded is None
+        else f"They were made with other settings, and stay as they are: {shown}."
+        if edits
+        else "They were made with the settings of this configuration."
+    )
+    return (
+        f"Snakemake has no record of how {files[0]} was made, nor of {len(files) - 1} other{'s' * (len(files) != 2)}: "
+        f"edits of the configuration will not remake what is in {results}. {stale} "
+        "What to do is in docs/recovery.md, “Results that were moved”."
+    )
+
+
+def files_without_record(results: Path) -> list[Path]:
+    """Files of some steps that Snakemake has no record of. Raises `InputError` where its records cannot be read."""
+    found = sorted(path for pattern in WITH_SETTINGS for path in results.glob(pattern))
+    return [path for path in found if not _has_record(path)]
+
+
+def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
+    """What differs in two configurations, a key each; entries that one of them lacks make no file stale."""
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        for name in then:
+            if name in now and name != "pathvars":
+                yield from edited(then[name], now[name], f"{key}.{name}" if key else name)
+    elif isinstance(then, list) and isinstance(now, list) and all(entry in now for entry in then):
+        return
+    elif then != now:
+        was, given = (without_password(json.dumps(value, ensure_ascii=False)) for value in (then, now))
+        yield f"{key} was {was} and is {given}"
+
+
+def _holds_corpus(results: Path) -> bool:
+    return any(path.is_file() for path in (results / "corpus").rglob("*"))
+
+
+def _corpus(config: Configuration, results: Path) -> dict[str, Any]:
+    """What makes a corpus another one, by key of the configuration."""
+    corpus, release = config.get("corpus", {}), config.get("release")
+    stated = {
+        "seed": config.get("seed"),
+        "release": _pinned(results) if release == "latest" else release,
+        "corpus.source": corpus.get("source"),
+    }
+    if "path" in corpus:
+        stated["corpus.path"] = corpus.get("path")
+    if corpus.get("source") == "demo" and "demo" in corpus:
+        stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
+    return stated
+
+
+def _pinned(results: Path) -> str:
+    """The release that `latest` was when the shards of these results were listed."""
+    try:
+        return str(json.loads((results / "corpus/manifest.json").read_bytes())["release"])
+    except (OSError, ValueError, KeyError):
+        return "latest"
+
+
+def _is_same(key: str, then: Any, now: Any) -> bool:
+    if key == "corpus.path" and then and now:
+        return Path(then).resolve() == Path(now).resolve()
+    return bool(then == now)
+
+
+def _kept(earlier: Any, config: Any) -> Any:
+    """The configuration with the values that the earlier one had for the same keys."""
+    if isinstance(earlier, Mapping) and isinstance(config, Mapping):
+        return {name: _kept(earlier[name], value) if name in earlier else value for name, value in config.items()}
+    return earlier
+
+
+def _has_record(path: Path) -> bool:
+    name = urlsafe_b64encode(str(path).encode()).decode()
+    if len(name) > LONGEST_NAME:
+        return True
+    found = [folder / name for folder in RECORDS if (folder / name).is_file()]
+    if not all(os.access(record, os.R_OK) for record in found):
+        raise InputError(
+            f"{found[0].parent} holds records of Snakemake that this user may not read; their owner can allow it, as "
+            "by chmod -R a+rX .snakemake, or work in a folder of your own."
+        )
+    return bool(found)

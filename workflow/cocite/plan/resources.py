@@ -1,0 +1,80 @@
+"""What jobs ask for: memory and time by the size of their input, and more of both with each attempt.
+
+The comments in the rules give measured peak memory and processor time of a job, its start included, on a machine with
+two cores, for generated releases of the given number of papers and for hci (experiments/hci.yaml). The requests are
+several times as large. "Bounded" marks a command that is given its memory (`--memory-mb`) and spills to disk rather
+than exceed it: its request is a constant. Where an input does not exist yet, Snakemake evaluates the request later.
+"""
+
+from collections.abc import Callable, Iterable
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from snakemake.logging import logger
+from snakemake.resources import Resource
+
+A_DAY = 24 * 60  # minutes: what most clusters grant
+PRODUCTS = 3e10
+"""Products of two numbers that a thread computes in a second."""
+
+Request = Callable[[Any, Any, int], int]
+"""From wildcards, input and the number of the attempt to megabytes or minutes."""
+
+
+def size_mb(paths: str | Path | Iterable[str | Path]) -> float:
+    """Size of a file or of several, MB. A folder counts as the files in it, which Snakemake takes for an empty file."""
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    files = [file for path in given for file in (path.rglob("*") if path.is_dir() else [path])]
+    return sum(file.stat().st_size for file in files if not file.is_dir()) / 1e6
+
+
+def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
+    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt.
+
+    A factor may be a function of the wildcards.
+    """
+
+    def asked(wildcards: Any, input: Any, attempt: int) -> int:
+        factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}
+        of_some = sum(factor * size_mb(input[name]) for name, factor in factors.items())
+        of_all = every * size_mb(input) if every else 0
+        return ceil(least + of_some + of_all) * attempt
+
+    return asked
+
+
+megabytes = by_size  # of memory
+minutes = by_size
+
+
+def within_a_day(needed: float, attempt: int) -> int:
+    """Minutes, no more than a day at the first attempt: a stopped job resumes."""
+    return min(A_DAY, ceil(needed)) * attempt
+
+
+def warn_of_memory(workflow: Any) -> None:
+    """Warn of jobs that ask for more memory than there is, since Snakemake lowers requests in silence."""
+    for rule in workflow.rules if "mem_mb" in workflow.global_resources else ():
+        asked = rule.resources.get("mem_mb")
+        if asked is not None and asked.is_evaluable():
+            granted = workflow.global_resources["mem_mb"].value
+            rule.resources["mem_mb"] = Resource("mem_mb", _warned(rule.name, asked, granted))
+
+
+def _warned(name: str, asked: Any, granted: int) -> Callable[..., Any]:
+    """What a resource gives; it warns once if a job of this name is granted less of it."""
+    said = list[int]()
+
+    def amount(wildcards: Any, **given: Any) -> Any:
+        value = asked.evaluate(wildcards, **given).value
+        if isinstance(value, int) and value > granted and not said:
+            said.append(value)
+            logger.warning(
+                f"{name} asks for {value:,} MB of memory, and all jobs together are granted {granted:,} MB "
+                "(--resources mem_mb, or MEMORY_MB of make). It is started all the same, and may take more than it is "
+                "granted."
+            )
+        return value
+
+    return amount

@@ -1,0 +1,189 @@
+"""Whether the files that a run is asked for by name are of its configuration.
+
+Snakemake says of `results/corpus/papers/9.parquet` that no rule makes it, and goes on with a seed that no model has.
+Here, each value in a path is compared with the configuration first, so that the message says which values there are;
+a misspelt target or path is answered with the nearest that there is.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cocite.config.baselines import seeds_of
+from cocite.config.release_folder import WORKS
+from cocite.config.runs import model_of, training_seeds
+from cocite.core.errors import InputError
+
+if TYPE_CHECKING:
+    from cocite.plan.plan import Plan
+
+WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
+"""A wildcard in a pattern of Snakemake, with the regular expression that it must match, if there is one."""
+IMPOSSIBLE = "(?!)"
+MOST_NAMED = 12
+CLOSE = 0.8
+"""Similarity, of 1, from which a word is taken for a misspelt target."""
+FLAGS = (
+    *("-n", "--dry-run", "-f", "--force", "-F", "--forceall", "-k", "--keep-going", "-p", "--nolock"),
+    *("--rerun-incomplete", "--replace-workflow-config"),
+)
+"""Options of Snakemake behind which a target can stand, as they take no value."""
+
+Wildcards = Mapping[str, str]
+"""Wildcard → value in a path."""
+CHECKED = (
+    "graph",
+    "embedding",
+    "triplets",
+    "encoder",
+    "benchmark",
+    "map",
+    "probe",
+    "dataset",
+    "pairs",
+    "group",
+    "model",
+    "baseline",
+    "suite",
+    "seed",
+    "part",
+    "bucket",
+)
+"""Wildcards whose values are compared; names come before the numbers that depend on them."""
+NUMBERED = {"bucket", "part"}
+"""Those that number the files of one table."""
+LAST_NUMBER = re.compile(r"\{(bucket|part),[^{}]*\}\.parquet$")
+"""The end of a pattern of such files."""
+
+
+def check_targets(targets: Iterable[str], patterns: Iterable[str], plan: "Plan") -> None:
+    """Raise `InputError` for a target in the folder of results with a value that the configuration does not have.
+
+    `patterns` are the outputs of all rules, as Snakemake writes them; what none of them is like is left to Snakemake.
+    """
+    expressions = _expressions(patterns)
+    for target in targets:
+        path = os.path.relpath(target)
+        if Path(path).is_relative_to(os.path.relpath(plan.results)) and (faults := _faults(path, expressions, plan)):
+            said = min((fault for _, fault in faults), key=len)
+            raise InputError(f"{target} is not of this configuration: {said}.")
+
+
+def surplus_files(patterns: Sequence[str], plan: "Plan") -> list[Path]:
+    """Files of an earlier run with more buckets or parts: tables are read by folder, and would hold rows twice."""
+    expressions = _expressions(patterns)
+    numbered = (WILDCARD.sub("*", os.path.relpath(each)) for each in patterns if LAST_NUMBER.search(each))
+    files = dict.fromkeys(file for pattern in numbered for file in Path().glob(pattern))
+    return [file for file in files if any(name in NUMBERED for name, _ in _faults(str(file), expressions, plan))]
+
+
+def targets_of(arguments: Sequence[str]) -> list[str]:
+    """What of a command line of Snakemake can be a target: words that are no option, no first value of one, no pair."""
+    words = (word for before, word in pairwise(["", *arguments]) if before in FLAGS or not before.startswith("-"))
+    return [word for word in words if word and not word.startswith("-") and not set("=:") & set(word)]
+
+
+def check_spelling(targets: Iterable[str], rules: Iterable[str], patterns: Iterable[str], results: Path) -> None:
+    """Raise `InputError` for a target that is no rule and no file, but is written much like a rule or a result."""
+    patterns, known = list(patterns), {rule: rule for rule in rules}
+    expressions = list(map(_as_expression, patterns))
+    results_like = {WILDCARD.sub("0", pattern): WILDCARD.sub(r"{\1}", pattern) for pattern in patterns}
+    for target in targets:
+        path = os.path.relpath(target)
+        if target in known or os.path.lexists(path) or any(expression.fullmatch(path) for expression in expressions):
+            continue
+        among = results_like if Path(path).is_relative_to(os.path.relpath(results)) else known
+        if close := difflib.get_close_matches(re.sub(r"\d+", "0", path), among, n=1, cutoff=CLOSE):
+            raise InputError(f"No rule makes {target}; did you mean {among[close[0]]}?")
+
+
+def _expressions(patterns: Iterable[str]) -> list[re.Pattern[str]]:
+    return [_as_expression(pattern) for pattern in patterns if IMPOSSIBLE not in pattern]
+
+
+def _as_expression(pattern: str) -> re.Pattern[str]:
+    """A pattern with wildcards as a regular expression that takes any value for them."""
+    expression, end, seen = "", 0, set()
+    pattern = os.path.relpath(pattern)
+    for match in WILDCARD.finditer(pattern):
+        name = match[1]
+        expression += re.escape(pattern[end : match.start()])
+        expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
+        end = match.end()
+        seen.add(name)
+    return re.compile(expression + re.escape(pattern[end:]))
+
+
+def _faults(path: str, expressions: Iterable[re.Pattern[str]], plan: "Plan") -> list[tuple[str, str]]:
+    """What is wrong with a path, by each pattern that it is like; nothing if it is right by one of them."""
+    matches = [match.groupdict() for expression in expressions if (match := expression.fullmatch(path))]
+    faults = [_fault(wildcards, plan) for wildcards in matches]
+    return list(filter(None, faults)) if all(faults) else []
+
+
+def _fault(wildcards: Wildcards, plan: "Plan") -> tuple[str, str] | None:
+    """The first wildcard with a value that the configuration does not have, and what is wrong with it."""
+    for name in filter(wildcards.__contains__, CHECKED):
+        found, key = _values(name, wildcards, plan)
+        values = list(map(str, found))
+        if wildcards[name] not in values:
+            return name, f"{name} is {wildcards[name]}, but {key} {_allows(values)}"
+    return None
+
+
+def _allows(values: Sequence[str]) -> str:
+    if not values:
+        return "has none"
+    if len(values) > MOST_NAMED:
+        return f"allows {', '.join(values[:2])} and so on to {values[-1]}"
+    return f"allows {', '.join(values)}"
+
+
+def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any], str]:
+    """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
+    config = plan.config
+    match name:
+        case "embedding":
+            return plan.neighbours.rankings, "embeddings or walks" if config.walks else "embeddings"
+        case "graph" | "encoder" | "benchmark" | "map" | "probe":
+            return getattr(config, f"{name}s"), f"{name}s"
+        case "triplets":
+            return config.triplets, "triplets"
+        case "dataset":
+            return plan.corpus.parts, "a release"
+        case "pairs":
+            table = plan.graph.pairs.get(wildcards["graph"])
+            return [table] if table else [], f"graphs.{wildcards['graph']}.signal"
+        case "group":
+            return plan.triplets.groups, "triplets"
+        case "model" if "map" in wildcards:
+            return dict(plan.report.runs_on_map(wildcards["map"])), f"maps.{wildcards['map']}.models"
+        case "model":
+            return plan.evaluation.scored, "models"
+        case "baseline":
+            return plan.baselines.entries, "baselines"
+        case "suite":
+            return plan.evaluation.suites(wildcards["benchmark"]), f"benchmarks.{wildcards['benchmark']}"
+        case "seed" if "map" in wildcards:
+            return [dict(plan.report.runs_on_map(wildcards["map"]))[wildcards["model"]]], f"the map {wildcards['map']}"
+        case "seed" if "baseline" in wildcards:
+            return seeds_of(wildcards["baseline"], config.baselines), f"baselines.{wildcards['baseline']}.seeds"
+        case "seed" if (model := model_of(wildcards["model"])) in config.models:
+            return training_seeds(config, wildcards["model"]), f"models.{model}.seeds"
+        case "seed":
+            return [0], "an untrained model"
+        case "part" if "dataset" in wildcards:
+            parts = plan.corpus.all_parts[wildcards["dataset"]]
+            return parts, f"the number of shards of {wildcards['dataset']}"
+        case "part":
+            return plan.corpus.all_parts[WORKS], "corpus.jobs"
+        case "bucket" if "embedding" in wildcards:
+            section = "walks" if wildcards["embedding"] in config.walks else "embeddings"
+            inner = "" if section == "walks" else ".neighbours"
+            return plan.neighbours.shards(wildcards["embedding"]), f"{section}.{wildcards['embedding']}{inner}.shards"
+        case _:
+            return plan.bucket_numbers, "corpus.buckets"

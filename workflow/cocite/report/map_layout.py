@@ -1,0 +1,182 @@
+"""The points of a map as one model places the papers, the clusters among them, and how these agree with labels.
+
+Cohan et al., 2020, "SPECTER": t-SNE in two dimensions, DBSCAN on it, and homogeneity and completeness against classes
+(Rosenberg & Hirschberg, 2007, "V-measure"). Their settings of DBSCAN are not published.
+"""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from numpy.typing import NDArray
+
+from cocite.config.map import Clustering, MapSettings
+from cocite.config.maps import Map
+from cocite.config.settings import GivenAsJson
+from cocite.config.tasks import ADAPTERS
+from cocite.core.options import Output, Seed
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import open_table, read_table, vectors_of, write_table
+from cocite.report.map_papers import read_labels
+
+PROXIMITY, _ = ADAPTERS["proximity"]
+ROWS_AT_ONCE = 8192
+NOISE = -1
+"""The cluster of points in none, as scikit-learn calls it."""
+FEWEST = 5
+"""Papers without which no method can lay out; fewer lie along the principal axes of their vectors."""
+
+
+def write_layout(
+    embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],
+    *,
+    papers: Annotated[Path, typer.Option(help="Table map_papers.")],
+    labels: Annotated[Path, typer.Option(help="Table map_labels.")],
+    settings: GivenAsJson[Map],
+    seed: Seed,
+    points: Output,
+    scores: Output,
+) -> None:
+    """Lay the papers of a map out as a model places them, find clusters, and compare these with the labels.
+
+    Papers without a vector, or with one that holds values that are not finite, are left out and counted.
+    """
+    mapped = pl.DataFrame(read_table(papers, "map_papers"))
+    vectors, found = _vectors(embeddings, mapped["document"])
+    placed = pl.DataFrame({"document": found}, schema={"document": pl.String}).join(
+        mapped, on="document", maintain_order="left"
+    )
+    layout = lay_out(vectors, settings, seed=derive_seed(seed, "map") % 2**32)
+    clusters, eps = find_clusters(layout, settings.clusters)
+    columns = {"document": found, "x": layout[:, 0], "y": layout[:, 1], "cluster": clusters}
+    rows = (
+        pl.DataFrame(columns, schema_overrides={"document": pl.String})
+        .with_columns(pl.col("cluster").replace(NOISE, None))
+        .sort("document")
+    )
+    write_table(points, "map_points", rows.to_arrow())
+    whole = {
+        "papers": len(placed),
+        "missing": len(mapped) - len(placed),
+        "clusters": int(clusters.max(initial=NOISE)) + 1,
+        "unclustered": int((clusters == NOISE).sum()),
+        "eps": eps,
+    }
+    judged = [
+        {"label": name, **whole, **agreement(classes, clusters)}
+        for name, classes in read_labels(placed, pl.DataFrame(read_table(labels, "map_labels"))).items()
+    ]
+    write_table(scores, "map_scores", pa.Table.from_pylist(judged, schema=empty_schema(TABLES["map_scores"])))
+
+
+def lay_out(vectors: np.ndarray, settings: MapSettings, *, seed: int) -> np.ndarray:
+    """Points of some papers (papers × 2); all on one spot where no two vectors differ.
+
+    Raises `InputError` where a setting asks for more papers than there are.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    if len(vectors) == 0 or (vectors[:1] == vectors).all():
+        return np.zeros((len(vectors), 2))
+    needed = settings.neighbours_among(len(vectors))
+    if len(vectors) < FEWEST:
+        return _principal_axes(vectors)
+    search = NearestNeighbors(n_neighbors=max(1, needed), algorithm="brute", metric=settings.metric)
+    distances, neighbours = search.fit(vectors).kneighbors()
+    points: np.ndarray = settings.lay_out(vectors, neighbours, distances, seed=seed)
+    return points
+
+
+def _principal_axes(vectors: np.ndarray) -> np.ndarray:
+    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    points = np.zeros((len(vectors), 2))
+    points[:, : min(2, len(sizes))] = (left * sizes)[:, :2]
+    return points
+
+
+def _vectors(embeddings: Path, documents: pl.Series) -> tuple[np.ndarray, list[str]]:
+    """The finite vectors of some documents, by the adapter of proximity if there is one, and whose they are."""
+    wanted = documents.to_arrow().cast(pa.string())
+    with open_table(embeddings, "document_embeddings") as file:
+        adapters = file.read(["adapter"]).column("adapter").unique().to_pylist()
+        adapter = PROXIMITY if PROXIMITY in adapters else ""
+        chosen = []
+        for batch in file.iter_batches(ROWS_AT_ONCE):
+            is_wanted = pc.and_(pc.equal(batch["adapter"], adapter), pc.is_in(batch["document"], wanted))
+            chosen.append(batch.filter(is_wanted))
+        table = pa.Table.from_batches(chosen, schema=file.schema_arrow)
+    vectors, found = vectors_of(table), table.column("document").to_pylist()
+    is_finite = np.isfinite(vectors).all(axis=1)
+    broken = int((~is_finite).sum())
+    if broken:
+        report(
+            f"{embeddings}: the vectors of {broken} of {len(found)} papers hold values that are not finite, and are "
+            "left out of the map; the model's training has probably diverged."
+        )
+    return vectors[is_finite], [name for name, is_right in zip(found, is_finite, strict=True) if is_right]
+
+
+def find_clusters(points: NDArray[np.float64], settings: Clustering) -> tuple[NDArray[np.int64], float]:
+    """The cluster of each point (papers × 2), the largest 0, or `NOISE`; and the eps that they were found with."""
+    from sklearn.cluster import DBSCAN
+
+    if len(points) == 0:
+        return np.empty(0, np.int64), 0.0
+    min_samples = settings.min_samples or usual_min_samples(len(points))
+    eps = settings.eps or bend_of_distances(points, min_samples)
+    if eps == 0:  # all points lie on one spot
+        found = np.zeros(len(points), np.int64) if len(points) >= min_samples else np.full(len(points), NOISE)
+        return found, eps
+    return _by_size(DBSCAN(eps=eps, min_samples=min_samples).fit_predict(points)), eps
+
+
+def usual_min_samples(papers: int) -> int:
+    """Points that make a core among so many: ln n (Birant & Kut, 2007), and no fewer than 4 (Sander et al., 1998)."""
+    return max(4, round(math.log(papers)))
+
+
+def bend_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
+    """Where the sorted distances to the `min_samples`-th neighbour, the point itself counted, bend most.
+
+    That is where the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    among = min(min_samples, len(points))
+    distances, _ = NearestNeighbors(n_neighbors=among).fit(points).kneighbors(points)
+    curve = np.sort(distances[:, -1])
+    line = np.linspace(curve[0], curve[-1], len(curve))
+    return float(curve[np.argmax(line - curve)])
+
+
+def _by_size(clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The clusters numbered by their size, the largest 0; of two of one size, the one that was found first."""
+    sizes = np.bincount(clusters[clusters != NOISE])
+    number = np.empty(len(sizes) + 1, np.int64)
+    number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    number[NOISE] = NOISE
+    return number[clusters]
+
+
+def agreement(classes: pl.Series, clusters: NDArray[np.int64]) -> dict[str, object]:
+    """How the clusters agree with one label, over the papers that have it; those in none count as one of their own.
+
+    Homogeneity is 1 where each cluster has members of one class alone, completeness where all members of a class are in
+    one cluster; the V-measure is their harmonic mean.
+    """
+    from sklearn.metrics import homogeneity_completeness_v_measure
+
+    known = classes.drop_nulls().to_list()
+    values = (None,) * 3
+    if known:
+        values = homogeneity_completeness_v_measure(known, clusters[classes.is_not_null().to_numpy()])
+    agreement = dict(zip(("homogeneity", "completeness", "v_measure"), values, strict=True))
+    return {"labelled": len(known), "classes": len(set(known)), **agreement}

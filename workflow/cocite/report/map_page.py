@@ -1,0 +1,177 @@
+"""A finished map as the page holds it, and its table: how well clusters agree with labels, beside published values.
+
+A map is compressed, a part for each model and label, so that ten thousand papers stay light. Coordinates are whole
+numbers of 16 bits: a 65,535th of the map is finer than a pixel. `workflow/report/scripts/map.js` unpacks a part when it
+is asked for.
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cocite.config.configuration import Configuration
+from cocite.config.terms import Provenance, generated_benchmarks
+from cocite.report.labels import PUBLISHED
+from cocite.report.map_papers import read_labels
+from cocite.report.results import configuration_in, read, read_mapped
+
+UNTITLED = "no title"
+LARGEST = 65_534
+ABSENT = 65_535
+"""Stands for a paper that a model does not place, and for one in no cluster or without a class."""
+UNKNOWN = "unknown"
+AGREEMENT = {"homogeneity": "homogeneity", "completeness": "completeness", "v_measure": "V-measure"}
+OF_MAG = {"SPECTER": (0.41, 0.72), "SciBERT": (0.19, 0.63)}
+"""Homogeneity and completeness against the classes of SciDocs' task MAG (Cohan et al., 2020)."""
+MAG = {"scidocs": "mag", "scirepeval": "scidocs_mag"}
+"""What that task is called in each kind of benchmark that has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapData:
+    """What is on a map."""
+
+    titles: Sequence[str]
+    years: Sequence[int | None]
+    classes: Mapping[str, Sequence[str | None]]
+    """The class of each paper by each label."""
+    layouts: Mapping[str, NDArray[np.float64]]
+    """The points of each model (papers × 2), NaN where it does not place a paper."""
+    clusters: Mapping[str, Sequence[int | None]]
+    """The cluster of each paper on the map of each model."""
+
+
+def read_map(results: Path, configuration: Configuration, name: str) -> MapData:
+    """The papers, labels, points and clusters of a map."""
+    papers = read(results, "map_papers", map=name)
+    labels = read_labels(papers, read(results, "map_labels", map=name))
+    placed = {
+        model: papers.join(points, on="document", how="left", maintain_order="left")
+        for model, points in read_mapped(results, configuration, "map_points", name).items()
+    }
+    points = pl.col("x", "y").cast(pl.Float64).fill_null(float("nan"))
+    return MapData(
+        titles=papers["title"].fill_null(UNTITLED).to_list(),
+        years=papers["year"].to_list(),
+        classes={label: values.to_list() for label, values in labels.items()},
+        layouts={model: table.select(points).to_numpy() for model, table in placed.items()},
+        clusters={model: table["cluster"].to_list() for model, table in placed.items()},
+    )
+
+
+def by_frequency(classes: Sequence[str | None]) -> list[str]:
+    """The classes, the most frequent first."""
+    counts = pl.Series(classes, dtype=pl.String).drop_nulls().value_counts()
+    return counts.sort(["count", pl.first()], descending=[True, False]).to_series(0).to_list()
+
+
+def packed(data: MapData) -> dict[str, Any]:
+    """A map as plain JSON values.
+
+    The maps of all models are turned and mirrored onto the first, which changes no distance: so papers move no farther
+    than they must where models are switched.
+    """
+    first = next(iter(data.layouts.values()), np.empty((0, 2)))
+    turned = {name: quantised(aligned(points, first)) for name, points in data.layouts.items()}
+    texts = json.dumps({"titles": list(data.titles), "years": list(data.years)}, ensure_ascii=False)
+    return {
+        "papers": len(data.titles),
+        "texts": _compressed(texts.encode()),
+        "labels": [_packed_label(name, classes) for name, classes in data.classes.items()],
+        "models": [
+            {
+                "name": name,
+                "points": _compressed(points.T.astype("<u2").tobytes()),  # all x, then all y
+                "clusters": _packed_numbers(data.clusters[name]),
+            }
+            for name, points in turned.items()
+        ],
+    }
+
+
+def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points (papers × 2) around their mean, turned and mirrored so that they lie nearest to those of a reference.
+
+    Orthogonal Procrustes (Schönemann, 1966), over the papers that both place.
+    """
+    in_both = np.isfinite(points).all(axis=1) & np.isfinite(reference).all(axis=1)
+    if not in_both.any():
+        return points
+    centred = points - points[in_both].mean(axis=0)
+    target = reference[in_both] - reference[in_both].mean(axis=0)
+    left, _, right = np.linalg.svd(centred[in_both].T @ target)
+    turned: NDArray[np.float64] = centred @ left @ right
+    return turned
+
+
+def quantised(points: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Points as whole numbers from 0 to `LARGEST`: the longer side of the box around them has all, the other its share
+    in the middle. Points that are not there are `ABSENT`."""
+    is_there = np.isfinite(points).all(axis=1)
+    numbers = np.full(points.shape, ABSENT, dtype=np.uint16)
+    if is_there.any():
+        low, high = points[is_there].min(axis=0), points[is_there].max(axis=0)
+        middle, side = (low + high) / 2, max(float((high - low).max()), np.finfo(np.float32).tiny)
+        numbers[is_there] = np.rint(((points[is_there] - middle) / side + 0.5) * LARGEST).astype(np.uint16)
+    return numbers
+
+
+def _packed_label(name: str, classes: Sequence[str | None]) -> dict[str, Any]:
+    """The classes by how frequent they are, and the number of each paper's."""
+    names = by_frequency(classes)
+    numbers = {value: number for number, value in enumerate(names)}
+    values = _packed_numbers([None if value is None else numbers[value] for value in classes])
+    return {"name": name, "classes": names, "unknown": UNKNOWN, "values": values}
+
+
+def _packed_numbers(numbers: Sequence[int | None]) -> str:
+    filled = [ABSENT if number is None else min(number, LARGEST) for number in numbers]
+    return _compressed(np.array(filled, dtype="<u2").tobytes())
+
+
+def _compressed(content: bytes) -> str:
+    return b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: Provenance) -> pl.DataFrame:
+    """One row a label and model of the map `name`, then what was published; `scores` are those of each model."""
+    configuration = configuration_in(provenance)
+    benchmark = configuration.maps[name].benchmark
+    rows = [
+        {"model": model, "source": benchmark, **row}
+        for model, table in scores.items()
+        for row in table.iter_rows(named=True)
+    ]
+    mag = MAG.get(configuration.benchmarks[benchmark].kind)
+    if benchmark not in generated_benchmarks(provenance) and any(row["label"] == mag for row in rows):
+        for model, (homogeneity, completeness) in OF_MAG.items():
+            together = 2 * homogeneity * completeness / (homogeneity + completeness)
+            values = zip(AGREEMENT, (homogeneity, completeness, together), strict=True)
+            rows.append({"model": model, "source": PUBLISHED, "label": mag, **dict(values)})
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    rows.sort(key=lambda row: labels.index(row["label"]))
+    return pl.DataFrame([_shown(row) for row in rows]) if rows else pl.DataFrame(schema=["model"])
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, str]:
+    counts = {
+        "clusters": "clusters",
+        "in none": "unclustered",
+        "papers": "papers",
+        "with the label": "labelled",
+        "classes": "classes",
+        "without a vector": "missing",
+    }
+    return {
+        **{column: row[column] for column in ("model", "label", "source")},
+        **{column: "–" if row[key] is None else f"{row[key]:.2f}" for key, column in AGREEMENT.items()},
+        **{column: f"{row[key]:,}" if key in row else "–" for column, key in counts.items()},
+    }

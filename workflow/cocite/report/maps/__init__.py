@@ -1,1 +1,0 @@
-"""Maps: documents of a benchmark in two dimensions, clusters found there, and both on the page."""

@@ -1,0 +1,180 @@
+"""Generated files, which a test keeps in step with what they are made from, and a hook of MkDocs.
+
+docs/config.md and workflow/schemas come from the configuration's entries, docs/tables.md from the declarations,
+docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock.
+
+The hook adapts links written for readers of the files to the site. A link to a file of the project that is not a page
+would lead nowhere, so the site shows the file's name instead. A link whose text is the file name of a page shows the
+page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build fails.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import duckdb
+
+app = typer.Typer(no_args_is_help=True)
+
+ROOT = Path(__file__).parents[3]
+COOKBOOK = ROOT / "docs" / "cookbook.md"
+PYTHON = "3.11"
+RECIPE = re.compile(
+    r"(?P<asked>^## (?P<question>.+)\n(?:(?!## |```).*\n)*```sql\n(?P<query>(?:(?!```).*\n)+)```\n)"
+    r"(?P<output>\n(?:\|.*\n)+)?",
+    re.MULTILINE,
+)
+"""A question of the cookbook: a heading, what it means, a query in a block of SQL, and its output on the demo."""
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+"""Text, path and place of a link with a path: neither a picture, nor an address, nor a place on the same page."""
+INTRODUCTION = """\
+# Commands
+
+<!-- Generated from the commands themselves by `make docs`. -->
+
+A rule of the pipeline does no work itself: it calls one of these commands, which works by hand as well. Made for people
+are `cocite show`, `cocite search`, `cocite serve`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every
+command has `--help`. Where the environment is not active, put `.venv/bin/` before it.
+"""
+
+
+@app.command()
+def write(context: typer.Context) -> None:
+    """Write docs/config.md, docs/tables.md, docs/reference/commands.md and envs/pipeline.yaml."""
+    from cocite.core.atomic import write_text
+
+    for path, text in generated(context.find_root().command).items():
+        write_text(ROOT / path, text)
+
+
+@app.command()
+def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
+    """Run the queries of docs/cookbook.md again, and write their output below them."""
+    from cocite.core.atomic import write_text
+    from cocite.tools.inspection.opening import open_results
+
+    with open_results(results) as database:
+        write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))
+
+
+def generated(command_line: Any) -> dict[str, str]:
+    """The generated files, by their path from the project's root; `command_line` is that of all commands."""
+    from cocite.config.described import configuration_page, json_schema
+
+    return {
+        "docs/config.md": configuration_page(),
+        "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
+        "docs/tables.md": tables_page(),
+        "docs/reference/commands.md": commands_page(command_line),
+        "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
+    }
+
+
+def tables_page() -> str:
+    """Every table with its columns, as Markdown."""
+    from cocite.config.described import cell
+    from cocite.core.tables import TABLES
+
+    lines = ["# Tables", "", "<!-- Generated from workflow/cocite/core/tables/declarations by `make docs`. -->", ""]
+    lines += ["Every table is Parquet; paths are relative to the results folder.", ""]
+    for table in TABLES.values():
+        key = ", ".join(f"`{name}`" for name in table.key)
+        lines += [f"## {table.name}", "", f"`{table.path}`", "", table.description, "", f"Primary key: {key}.", ""]
+        lines += ["| column | type | null | meaning |", "|---|---|---|---|"]
+        for name, column in table.columns.items():
+            nullable = "yes" if column.nullable else ""
+            lines.append(f"| `{name}` | {column.type} | {nullable} | {cell(column.meaning)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def conda_environment(lock: str) -> str:
+    """The lock as a conda environment, for those who run with `--sdm conda`."""
+    pins = "".join(f"      - {line}\n" for line in lock.splitlines() if line and not line.startswith("#"))
+    return f"""\
+# Generated from envs/lock.txt by `make docs`; pipeline.post-deploy.sh installs CoCite itself.
+channels: [conda-forge]
+dependencies:
+  - python ={PYTHON}
+  - pip
+  - pip:
+{pins}"""
+
+
+def commands_page(command_line: Any) -> str:
+    """Every command with its arguments, options and defaults, as Markdown."""
+    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
+
+
+def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
+    """The lines on a command, or on a group and the commands in it; `level` is that of the heading."""
+    if level > 1:
+        yield from ("#" * level + f" `{name}`", "", " ".join(command.help.split()), "")
+    context = typer.Context(command, info_name=name)
+    if hasattr(command, "get_command"):
+        for step in command.list_commands(context):
+            yield from _described(command.get_command(context, step), f"{name} {step}", level=level + 1)
+        return
+    yield from (f"    {command.get_usage(context).removeprefix('Usage: ')}", "")
+    if command.params:
+        yield from ("| argument or option | type | default | meaning |", "|---|---|---|---|")
+        yield from (_row(parameter, context) for parameter in command.params)
+        yield ""
+
+
+def _row(parameter: Any, context: typer.Context) -> str:
+    from cocite.config.described import cell
+
+    names = [f"`{options[0]}`" for options in (parameter.opts, parameter.secondary_opts) if options]
+    kind = parameter.display_type(context).strip("<>").replace("|", "` or `")
+    default = "" if parameter.default is None else f"`{parameter.default}`"
+    if default and parameter.secondary_opts:
+        default = names[0] if parameter.default else names[1]
+    cells = (" or ".join(names), f"`{kind}`", "required" if parameter.required else default, cell(parameter.help or ""))
+    return f"| {' | '.join(cells)} |"
+
+
+def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
+    """The cookbook, whose queries are written by hand, with the output that they give on these results."""
+    from cocite.tools.inspection.answers import as_text, fetched
+
+    def with_output(recipe: re.Match[str]) -> str:
+        header, rows = fetched(db.execute(recipe["query"]))
+        cells = [[as_text(value).replace("|", r"\|") for value in row] for row in rows]
+        lines = [header, ["---"] * len(header), *cells]
+        return recipe["asked"] + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+    return RECIPE.sub(with_output, page)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """The text of a page as the site shows it; MkDocs calls this."""
+    return as_shown(markdown, Path(page.file.abs_src_path), documentation=Path(config.docs_dir))
+
+
+def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
+    """The text of a page in which only links to pages, which are below `documentation`, stay links."""
+    pages = documentation.resolve()
+
+    def written(link: re.Match[str]) -> str:
+        text, target, place = link.groups(default="")
+        path = (page.parent / target).resolve()
+        if not path.is_relative_to(pages.parent) or not path.exists():
+            return link[0]
+        is_its_name = path.name == Path(text.strip("`")).name
+        if path.is_relative_to(pages):
+            return f"[{_title(path)}]({target}{place})" if is_its_name and path.suffix == ".md" else link[0]
+        name = f"`{path.relative_to(pages.parent)}`"
+        return name if is_its_name else f"{text} ({name})"
+
+    return LINK.sub(written, markdown)
+
+
+def _title(page: Path) -> str:
+    heading = re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return heading[1] if heading else page.stem

@@ -1,0 +1,223 @@
+"""What results hold: a list of their tables, the first rows of one, and what it holds of a paper.
+
+A relation is a query on its table for the related papers, strongest first, which are shown with their titles. Any other
+table with corpus ids shows the rows that contain the paper.
+"""
+
+import difflib
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from cocite.config.stale import configuration_of, configured_in
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables import ID, TABLES, Table
+from cocite.core.tables.places import Place, as_text, files_by_place
+from cocite.core.usage import byte_size
+from cocite.core.written_ids import LARGEST_ID, is_id
+from cocite.tools.inspection.answers import Answer, fetched
+from cocite.tools.inspection.opening import left_out, viewed_tables
+
+WHOLE = 1000
+"""More characters than any meaning has."""
+PATH_TYPES = {"VARCHAR": "string", "INTEGER": "int32"}
+"""DuckDB's types of the columns that come from file paths → their names in the declarations."""
+
+
+def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
+    """Every table that has a view: rows, bytes of its files, columns and meaning.
+
+    Raises `InputError` where there is none.
+    """
+    rows = []
+    for name in viewed_tables(db):
+        try:
+            ((count,),) = db.execute(f"SELECT count(*) FROM {name}").fetchall()
+            length = sum(path.stat().st_size for paths in _places(results, TABLES[name]).values() for path in paths)
+            columns = [column for column, *_ in db.execute(f"DESCRIBE {name}").fetchall()]
+            rows.append((name, count, length, columns, TABLES[name].description))
+        except (duckdb.Error, FileNotFoundError) as error:
+            report(left_out(name, error))
+    if not rows:
+        raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
+    return Answer(f"{len(rows)} tables in {results}", ["table", "rows", "bytes", "columns", "meaning"], rows)
+
+
+def for_people(listing: Answer) -> Answer:
+    """The same list with fewer columns and larger units."""
+    rows = [
+        (name, f"{count:,}", byte_size(length, ".3g"), f"{meaning}\n({', '.join(columns)})")
+        for name, count, length, columns, meaning in listing.rows
+    ]
+    return Answer(listing.heading, ["table", "rows", "size", "what it holds (its columns)"], rows, WHOLE)
+
+
+def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
+    """The columns of a table's view with types and meanings; the first ones come from the paths of its files."""
+    rows = [
+        (name, _in_short(table.columns[name].type), table.columns[name].meaning)
+        if name in table.columns
+        else (name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is")
+        for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()
+    ]
+    return Answer(f"{table.name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
+
+
+def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: str | None, limit: int) -> Answer:
+    """The first rows of a table: of all graphs, embeddings and so on, or of one."""
+    places = _chosen_places(results, table, of)
+    columns, rows = fetched(db.execute(f"SELECT * FROM {table.name} WHERE {_condition(places)} LIMIT {limit}"))
+    heading = f"{'Its first rows' if rows else 'It has no rows'}{' of ' + _described(places[0]) if of else ''}"
+    return Answer(heading, columns, rows)
+
+
+def _in_short(kind: pa.DataType) -> str:
+    return f"list of {kind.value_type}" if pa.types.is_list(kind) else str(kind)
+
+
+def named_table(results: Path, name: str) -> Table:
+    """The table of this name. Raises `InputError` that says which there are where these results have none."""
+    if name in TABLES and _places(results, TABLES[name]):
+        return TABLES[name]
+    if name in TABLES and files_by_place(results, TABLES[name]):
+        raise InputError(f"{results} holds table {name} only for entries that its configuration no longer has.")
+    present = [table.name for table in TABLES.values() if _places(results, table)]
+    choices = f"there are {', '.join(present) or 'none at all'}."
+    if name in TABLES:
+        raise InputError(f"{results} holds no table {name} yet; {choices}")
+    close = difflib.get_close_matches(name.lower(), TABLES, n=1)
+    raise InputError(f"{results} holds no table {name}; {f'did you mean {close[0]}?' if close else choices}")
+
+
+def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:
+    """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places.
+
+    Raises `InputError` that lists the choices where none has this name.
+    """
+    places = [*_places(results, table)]
+    chosen = [place for place in places if of is None or of in (_label(place), *(value for _, value in place))]
+    if not chosen:
+        raise InputError(f"There is no table {table.name} of {of!r}; --of can be {_choices(places)}.")
+    return chosen
+
+
+def _places(results: Path, table: Table) -> dict[Place, list[Path]]:
+    """The files of a table that are of entries of the configuration."""
+    return files_by_place(results, table, configured_in(configuration_of(results)))
+
+
+def _condition(places: list[Place]) -> str:
+    """An SQL condition that the rows of these places meet."""
+    each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
+    return " OR ".join(of_place or "true" for of_place in each)
+
+
+def _described(place: Place) -> str:
+    """The place in words, as printed after the name of a table."""
+    return ", ".join(f"{name} {value}" for name, value in place)
+
+
+def _label(place: Place) -> str:
+    return "/".join(value for _, value in place)
+
+
+def _choices(places: list[Place]) -> str:
+    names = [_label(place) for place in places if place]
+    return " or ".join(names) or "left out: there is only one"
+
+
+NO_RECORD = "of which the corpus has no record"
+
+
+def corpus_id(text: str) -> int:
+    """The corpus id in a text. Raises `InputError` where the text is not one, or the number is too large."""
+    written = text.strip()
+    if not is_id(written):
+        raise InputError(f"{written} is not a corpus id; it must be a whole number from 0 to {LARGEST_ID:,}.")
+    return int(written)
+
+
+def known_as(db: duckdb.DuckDBPyConnection, paper: int) -> str | None:
+    """Title and year of a paper; None where the corpus has no record of it, as for many cited papers."""
+    if db.execute("FROM duckdb_views() WHERE view_name = 'papers' AND temporary").fetchall():
+        return "whose title is not known without the table papers"
+    records = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
+    if not records:
+        return None
+    title, year = records[0]
+    return (f"“{title}”" if title else "without a title") + (f" ({year})" if year else "")
+
+
+_PAIRS = """
+    SELECT if(paper = $paper, other, paper) AS corpusid, count, strength,
+        row_number() OVER (ORDER BY coalesce(strength, count) DESC, count DESC, corpusid) AS place
+    FROM chosen WHERE paper = $paper OR other = $paper"""
+
+RELATIONS = {
+    "cocitations": _PAIRS,
+    "couplings": _PAIRS,
+    "citations": """
+    SELECT if(citing = $paper, cited, citing) AS corpusid, if(citing = $paper, 'cited', 'citing') AS role,
+        influential, intents, row_number() OVER (ORDER BY influential DESC, role, corpusid) AS place
+    FROM chosen WHERE citing = $paper OR cited = $paper""",
+    "edges": """
+    SELECT if(source = $paper, target, source) AS corpusid, if(source = $paper, 'target', 'source') AS role, weight,
+        row_number() OVER (ORDER BY weight DESC, role, corpusid) AS place
+    FROM chosen WHERE source = $paper OR target = $paper""",
+    "neighbours": """
+    SELECT neighbour AS corpusid, rank, distance, rank AS place FROM chosen WHERE query = $paper""",
+}
+"""Table → the papers related to one paper: corpus ids, their columns, and their place from the strongest on."""
+
+_WITH_TITLES = """
+    SELECT found.* EXCLUDE place, papers.year, papers.title
+    FROM found LEFT JOIN papers USING (corpusid) ORDER BY place"""
+
+_TRIPLETS = """
+    SELECT positive, positive_rank, p.title AS positive_title, negative, negative_rank, negative_kind,
+        n.title AS negative_title
+    FROM chosen LEFT JOIN papers p ON p.corpusid = positive LEFT JOIN papers n ON n.corpusid = negative
+    WHERE query = $paper ORDER BY positive_rank, positive, negative LIMIT $limit"""
+
+
+def rows_about(
+    db: duckdb.DuckDBPyConnection, results: Path, table: Table, paper: int, of: str | None, limit: int
+) -> Answer:
+    """What the table holds of a paper.
+
+    Raises `InputError` where the table has no corpus ids, where `of` fits several, or where the paper is not in it.
+    """
+    if not _ids(table):
+        raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
+    places = _chosen_places(results, table, of)
+    if len(places) > 1:
+        raise InputError(f"There are several tables {table.name}: choose one with --of {_choices(places)}.")
+    chosen = f"WITH chosen AS (FROM {table.name} WHERE {_condition(places)})"
+    columns, rows = fetched(db.execute(f"{chosen} {_query(table)}", {"paper": paper, "limit": limit}))
+    whose = f"{table.name}{' of ' + _described(places[0]) if places[0] else ''}"
+    title = known_as(db, paper)
+    if not rows and title is None:
+        raise InputError(f"There is no paper {paper} in the corpus, nor in {whose}.")
+    if not rows:
+        where = (
+            "which holds queries alone" if table.key[0] == "query" else f"in no column of {' or '.join(_ids(table))}"
+        )
+        raise InputError(f"Paper {paper}, {title}, is not in {whose}, {where}.")
+    cut = f", the first {limit} (--limit gives more)" if len(rows) == limit else ""
+    return Answer(f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns, rows)
+
+
+def _query(table: Table) -> str:
+    """The query on the rows of the table that are `chosen`."""
+    if table.name == "triplets":
+        return _TRIPLETS
+    if table.name in RELATIONS:
+        return f", found AS ({RELATIONS[table.name]} ORDER BY place LIMIT $limit) {_WITH_TITLES}"
+    holds = (f"{name} = $paper" if table.columns[name].type == ID else f"$paper IN {name}" for name in _ids(table))
+    return f"SELECT * FROM chosen WHERE {' OR '.join(holds)} LIMIT $limit"
+
+
+def _ids(table: Table) -> list[str]:
+    return [name for name, column in table.columns.items() if column.of_papers]

@@ -1,0 +1,291 @@
+"""The indexes of a search: the vectors of each model, the titles of all papers, and the folders that they are in.
+
+    <cache>/<digest of the run's path>/<name>-<digest of the files>/
+
+The name of a folder says what it is made from, so that an index of earlier files is never taken for a current one.
+
+    ids, vectors     corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
+    lists.faiss      the lists, if there are more than `EXACT_UP_TO` papers
+    papers.sqlite    titles and years
+
+Up to `EXACT_UP_TO` papers, a search compares all of them. Of more papers, FAISS sorts copies of 8 bits a number into
+lists by their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose
+centroids are nearest; the best papers are then compared by their whole vectors, which are read from the disk. So every
+distance is exact, and only papers in other lists can be missed. The lists are mapped into memory: a search needs the
+pages of those that it reads, and the system drops pages if memory is short. The whole vectors are not, since one of
+them would bring many pages of others with it.
+
+SQLite finds words in titles by its full-text index (FTS5). Rows are in the order of how often papers are cited, so that
+the first titles with some words are those of the best-known papers, and none has to be ranked.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import duckdb
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.core.atomic import atomic_path, read_object, write_json
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress_bar, report
+from cocite.core.randomness import derive_seed, generator
+from cocite.core.tables.files import count_rows, open_table
+
+FORMAT = 1
+"""Raised where an index of the same files is laid out otherwise."""
+DIGITS = 16
+"""Hexadecimal digits of a digest in a name."""
+SIZES = "sizes.json"
+"""The sizes of the files of an index."""
+EXACT_UP_TO = 50_000
+"""Papers that are all compared with each query."""
+SAMPLE_OF_LIST = 64
+"""Papers that the centroids are computed from, for each list."""
+NPROBE = 32
+"""Lists that are read for a query."""
+SPARE = 90
+"""Papers compared by their whole vectors beyond those asked for: numbers of 8 bits confuse near ties."""
+ROWS_AT_ONCE = 16_384
+SEED = 1
+"""An index is no result, and needs no seed of a run."""
+
+Vector = NDArray[np.float32]
+
+FILE = "papers.sqlite"
+_TABLES = """
+    CREATE TABLE papers (place INTEGER PRIMARY KEY, corpusid INTEGER NOT NULL, title TEXT, year INTEGER);
+    CREATE VIRTUAL TABLE words USING fts5 (
+        title, content = 'papers', content_rowid = 'place', tokenize = 'unicode61 remove_diacritics 2');"""
+_INDEXES = """
+    INSERT INTO words (rowid, title) SELECT place, title FROM papers WHERE title IS NOT NULL;
+    INSERT INTO words (words) VALUES ('optimize');
+    CREATE UNIQUE INDEX by_id ON papers (corpusid);"""
+_PAPERS = "SELECT corpusid, title, year FROM papers ORDER BY citation_count DESC NULLS LAST, corpusid"
+_WITH_WORDS = """
+    SELECT corpusid, papers.title, year FROM words JOIN papers ON place = words.rowid
+    WHERE words MATCH ? ORDER BY words.rowid LIMIT ?"""
+
+
+def default_cache() -> Path:
+    """The folder of indexes in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cocite" / "serve"
+
+
+def cache_of(results: Path, cache: Path) -> Path:
+    """The folder of a run's indexes. Raises `InputError` where it would lie within the results."""
+    within = results.resolve()
+    if cache.resolve().is_relative_to(within):
+        raise InputError(
+            f"--cache {cache} lies within the results {results}, which are only read; name another folder."
+        )
+    return cache / _digest(str(within))
+
+
+def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path], None]) -> Path:
+    """The folder of an index of these files, which `make` fills if it is not there yet, or not whole any more.
+
+    Folders of the same name that were made from other files are deleted.
+    """
+    states = [(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in files]
+    made = folder / f"{name}-{_digest(repr((FORMAT, states)))}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        if not _is_whole(made):
+            with atomic_path(made) as temporary:
+                temporary.mkdir()
+                make(temporary)
+                write_json(temporary / SIZES, {path.name: path.stat().st_size for path in temporary.iterdir()})
+        for other in folder.glob(f"{name}-{'[0-9a-f]' * DIGITS}"):
+            if other != made:
+                shutil.rmtree(other)
+    return made
+
+
+def _is_whole(made: Path) -> bool:
+    """Whether a folder has all of its files: systems delete old files of caches, and a crash leaves short ones."""
+    try:
+        return all((made / name).stat().st_size == size for name, size in read_object(made / SIZES).items())
+    except (InputError, OSError):
+        return False
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold other servers of the same run back until an index is made."""
+    with (folder / ".lock").open("w") as file:
+        with suppress(OSError):  # A disk without locks cannot hold them back.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def index_vectors(files: Sequence[Path], folder: Path) -> None:
+    """Write the files of an index into an empty folder. Vectors that are not finite are left out and counted."""
+    papers = 0
+    with (
+        (folder / "ids").open("wb") as ids,
+        (folder / "vectors").open("wb") as vectors,
+        progress_bar(of="copy vectors", unit="papers", total=count_rows(files)) as bar,
+    ):
+        for path in files:
+            with open_table(path, "paper_embeddings") as file:
+                dimension: int = file.schema_arrow.field("vector").type.list_size
+                for batch in file.iter_batches(ROWS_AT_ONCE, columns=["corpusid", "vector"]):
+                    block = batch["vector"].flatten().to_numpy().reshape(-1, dimension)
+                    is_finite = np.isfinite(block).all(axis=1)
+                    ids.write(batch["corpusid"].to_numpy()[is_finite].tobytes())
+                    vectors.write(block[is_finite].tobytes())
+                    papers += int(is_finite.sum())
+                    bar.update(len(block))
+        if papers < bar.total:
+            report(f"{bar.total - papers} papers have vectors that are not finite, and are never found.")
+    if papers > EXACT_UP_TO:
+        faiss.write_index(_sorted_into_lists(folder / "vectors", papers, dimension), str(folder / "lists.faiss"))
+
+
+def _sorted_into_lists(vectors: Path, papers: int, dimension: int) -> Any:
+    nlist = round(papers**0.5)
+    report(f"Computing the centroids of {nlist:,} lists.")
+    index: Any = faiss.index_factory(dimension, f"IVF{nlist},SQ8", faiss.METRIC_L2)
+    index.cp.seed = derive_seed(SEED, "centroids") % 2**31
+    drawn = generator(SEED, "sample of centroids").choice(papers, min(papers, nlist * SAMPLE_OF_LIST), replace=False)
+    is_drawn = np.zeros(papers, dtype=bool)
+    is_drawn[drawn] = True
+    blocks = _blocks(vectors, dimension)
+    index.train(np.concatenate([block[is_drawn[start : start + len(block)]] for start, block in blocks]))
+    with progress_bar(of="sort into lists", unit="papers", total=papers) as bar:
+        for _, block in _blocks(vectors, dimension):
+            index.add(block)
+            bar.update(len(block))
+    return index
+
+
+def _blocks(vectors: Path, dimension: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The vectors in a file, and the row that each block begins with."""
+    with vectors.open("rb") as file:
+        start = 0
+        while (block := np.fromfile(file, np.float32, ROWS_AT_ONCE * dimension)).size:
+            yield start, block.reshape(-1, dimension)
+            start += block.size // dimension
+
+
+class VectorIndex:
+    """The papers of an index that `index_vectors` has written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ids: Ids = np.fromfile(folder / "ids", np.int64)
+        self._order = np.argsort(self.ids)
+        lists = folder / "lists.faiss"
+        flags = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
+        self._lists: Any = faiss.read_index(str(lists), flags) if lists.exists() else None
+        self._file = (folder / "vectors").open("rb")
+        self._dimension = (folder / "vectors").stat().st_size // 4 // max(1, len(self.ids))
+        self._all: NDArray[np.float32] | None = None
+        if self._lists is None:
+            self._all = np.fromfile(folder / "vectors", np.float32).reshape(-1, max(1, self._dimension))
+
+    @property
+    def lists(self) -> int:
+        """How many lists the papers are sorted into; 0 where all of them are compared."""
+        return 0 if self._lists is None else int(self._lists.nlist)
+
+    def vector_of(self, paper: int) -> Vector | None:
+        """The vector of a paper; None where it has none."""
+        rows = np.flatnonzero(self.ids == paper)
+        return self._whole(rows)[0] if len(rows) else None
+
+    def nearest(self, vector: Vector, k: int, but: int | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        """The ids of the k papers nearest to a vector, without the paper `but`, and their Euclidean distances.
+
+        Ties are broken by id.
+        """
+        rows = self._candidates(vector, min(k + SPARE, len(self.ids)))
+        rows = rows[self.ids[rows] != but] if but is not None else rows
+        distances = np.linalg.norm(self._whole(rows).astype(np.float64) - vector, axis=1)
+        best = np.lexsort([self.ids[rows], distances])[:k]
+        return self.ids[rows[best]], distances[best]
+
+    def _candidates(self, vector: Vector, count: int) -> NDArray[np.int64]:
+        """The rows of papers among which the nearest are."""
+        if count == 0:
+            return np.empty(0, np.int64)
+        if self._all is not None:
+            _, (rows,) = faiss.knn(vector[None], self._all, count)
+        else:
+            parameters: Any = faiss.SearchParametersIVF()
+            parameters.nprobe = NPROBE
+            _, (rows,) = self._lists.search(vector[None], count, params=parameters)
+        found: NDArray[np.int64] = rows[rows >= 0]
+        return found
+
+    def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
+        """The vectors in some rows."""
+        width = 4 * self._dimension
+        read = b"".join(os.pread(self._file.fileno(), width, int(row) * width) for row in rows)
+        return np.frombuffer(read, np.float32).reshape(-1, max(1, self._dimension))
+
+
+class Paper(NamedTuple):
+    """What a list of papers shows of one."""
+
+    corpusid: int
+    title: str | None
+    year: int | None
+
+
+def index_titles(results: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Write the file of all papers of the view `papers` into a folder."""
+    ((papers,),) = results.execute("SELECT count(*) FROM papers").fetchall()
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
+        found = results.execute(_PAPERS)
+        with progress_bar(of="list titles", unit="papers", total=papers) as bar:
+            while rows := found.fetchmany(ROWS_AT_ONCE):
+                connection.executemany("INSERT INTO papers (corpusid, title, year) VALUES (?, ?, ?)", rows)
+                bar.update(len(rows))
+        connection.commit()
+        connection.executescript(_INDEXES)
+
+
+class Titles:
+    """The papers in a file that `index_titles` has written; several threads may ask it."""
+
+    def __init__(self, folder: Path) -> None:
+        where = f"{(folder / FILE).resolve().as_uri()}?mode=ro&immutable=1"
+        self._connection = sqlite3.connect(where, uri=True, check_same_thread=False)
+        self._lock = Lock()
+        self.size: int = self._rows("SELECT count(*) FROM papers", ())[0][0]
+
+    def papers(self, ids: Collection[int]) -> dict[int, Paper]:
+        """Those of the papers of which the corpus has a record, by id."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._rows(f"SELECT corpusid, title, year FROM papers WHERE corpusid IN ({marks})", tuple(ids))
+        return {row[0]: Paper(*row) for row in rows}
+
+    def with_words(self, text: str, limit: int) -> list[Paper]:
+        """The most cited papers whose titles have all words of a text; the last one may be the beginning of a word."""
+        words = re.findall(r"\w+", text)
+        if not words:
+            return []
+        # Within quotation marks, no word is an operator of the search.
+        asked = " ".join(f'"{word}"' for word in words)
+        return [Paper(*row) for row in self._rows(_WITH_WORDS, (f"{asked}*", limit))]
+
+    def _rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()

@@ -1,0 +1,291 @@
+"""MS MARCO's mined negatives, as sentence-transformers publishes them (`msmarco-hard-negatives.jsonl.gz`), and scores.
+
+Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
+{"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
+
+Negatives are kept by the scores of a cross-encoder for pairs of a query and a document. The published file has 160
+million scores, and neither they nor the negatives come in one order: both are dealt out by query to files on the disk,
+and memory holds those of one file.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.core.database import spill_folder
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.id_sets import Ids
+from cocite.core.plain_columns import whole_numbers
+from cocite.core.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
+from cocite.core.written_ids import look_up
+from cocite.triplets.pair_texts import (
+    DOCUMENTS,
+    QUERIES,
+    TOO_CLOSE,
+    Bounds,
+    Example,
+    UserPairs,
+    all_named,
+    as_list,
+    key_of,
+    keys_of,
+)
+
+BEYOND = "negatives beyond per_system"
+NO_POSITIVE = "queries without a positive"
+PARTS = 64
+PAIR = np.dtype([("query", np.int64), ("document", np.int64), ("score", np.float64)])
+QUERY_KEYS = ("query_id", "qid")
+DOCUMENT_KEYS = ("corpus_id", "passage_id", "doc_id", "pid")
+PICKLED = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
+PUBLISHED = "sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2"
+ROWS_AT_ONCE = 10_000
+QUERIES_AT_ONCE = 1_000
+"""Rows of Parquet, which may have hundreds of scores each."""
+
+
+def read_msmarco(
+    folder: Path,
+    collection: Path,
+    scored: Path | None,
+    *,
+    bounds: Bounds,
+    per_system: int | None,
+    systems: Sequence[str],
+    spill_to: Path,
+) -> UserPairs:
+    """Queries with positives and, of each of several systems, negatives that it ranks high, by their names.
+
+    As published, a negative is kept if its score is at most that of the query's lowest positive less a margin, and each
+    system gives so many that no system before it gave.
+    """
+    mined = _mined_in(folder)
+    files = None if scored is None else score_files(scored)
+
+    def examples(counts: Counter[str]) -> Iterator[Example]:
+        counts.update(dict.fromkeys((TOO_CLOSE, BEYOND, NO_POSITIVE), 0))
+        example_of = partial(_example_of, bounds=bounds, per_system=per_system, systems=systems, counts=counts)
+        if files is None:
+            for row in read_rows(mined):
+                yield from example_of(row, None)
+            return
+        with spill_folder(spill_to) as temporary:
+            deal_out_scores(files, Path(temporary))
+            for part, rows in _dealt_out_rows(mined, Path(temporary)):
+                known = scores_of_part(part, Path(temporary))
+                for row in rows:
+                    yield from example_of(row, known)
+
+    return UserPairs(examples=examples, texts=partial(all_named, collection))
+
+
+def _mined_in(folder: Path) -> Path:
+    names = ("msmarco-hard-negatives.jsonl.gz", "msmarco-hard-negatives.jsonl")
+    places = [folder] if folder.is_file() else [folder / name for name in names]
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise InputError(f"{folder}: holds no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
+    return found
+
+
+def _dealt_out_rows(mined: Path, folder: Path) -> Iterator[tuple[int, Iterator[Row]]]:
+    """The rows whose queries are dealt out to each file, file by file."""
+    paths = [folder / f"rows-{part}.jsonl" for part in range(PARTS)]
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
+        for row in read_rows(mined):
+            part = key_of(row.identifier("qid"), QUERIES) % PARTS
+            files[part].write(json.dumps({**row.values, "line": row.at}) + "\n")
+    for part, path in enumerate(paths):
+        yield part, (Row(row.values, mined, row.values["line"]) for row in read_rows(path))
+
+
+def _example_of(
+    row: Row,
+    known: "Scores | None",
+    *,
+    bounds: Bounds,
+    per_system: int | None,
+    systems: Sequence[str],
+    counts: Counter[str],
+) -> Iterator[Example]:
+    """The example of a row; none where it has no positive."""
+    query = key_of(row.identifier("qid"), QUERIES)
+    near = _keys(row, "pos", as_list(row, "pos")).tolist()
+    mined = row.values.get("neg") or {}
+    if not isinstance(mined, Mapping):
+        raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {shown(mined)}.")
+    unknown = [name for name in systems if name not in mined]
+    if unknown and row.at == 1:
+        raise InputError(f"{row.place}: has no system {unknown[0]!r}; it has {', '.join(mined)}.")
+    if not near:
+        counts[NO_POSITIVE] += 1
+        return
+    given = {name: mined.get(name, []) for name in systems or mined}
+    for name, documents in given.items():
+        if not isinstance(documents, list):
+            raise InputError(f"{row.place}: neg must have a list for the system {name!r}, not {shown(documents)}.")
+    far = _keys(row, "neg", [document for of_system in given.values() for document in of_system])
+    is_kept = np.ones(len(far), dtype=bool)
+    if known is not None:
+        of_positives = known.of(query, near)
+        is_kept = bounds.kept(of_positives[~np.isnan(of_positives)].tolist(), known.of(query, far))
+        counts[TOO_CLOSE] += len(far) - int(is_kept.sum())
+    taken, first = dict[int, None](), 0
+    for of_system in given.values():
+        some = slice(first, first + len(of_system))
+        fresh = [key for key in dict.fromkeys(far[some][is_kept[some]].tolist()) if key not in taken]
+        counts[BEYOND] += len(fresh) - len(fresh[:per_system])
+        taken |= dict.fromkeys(fresh[:per_system])
+        first = some.stop
+    yield Example(query, near, list(taken))
+
+
+def _keys(row: Row, key: str, documents: Sequence[Any]) -> Ids:
+    """The keys of some documents. Raises `InputError` where one is no id."""
+    for document in documents:
+        if type(document) is not int:
+            row.as_identifier(document, key)
+    return keys_of(documents, DOCUMENTS)
+
+
+class Scores:
+    """The scores of some queries."""
+
+    def __init__(self, pairs: NDArray[Any]) -> None:
+        self.pairs = pairs[np.lexsort((pairs["document"], pairs["query"]))]
+
+    def of(self, query: int, documents: Sequence[int] | Ids) -> NDArray[np.float64]:
+        """The scores of a query's documents; not a number where there is none."""
+        first, last = np.searchsorted(self.pairs["query"], [query, query + 1])
+        known = self.pairs["document"][first:last]
+        found = np.full(len(documents), np.nan, dtype=np.float64)
+        places, is_known = look_up(known, np.asarray(documents, dtype=np.int64))
+        found[is_known] = self.pairs["score"][first:last][places[is_known]]
+        return found
+
+
+def score_files(folder: Path) -> list[Path]:
+    """The files of scores in a folder, or that file alone. Raises `InputError` where there are none but pickles."""
+    files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
+    scored = [path for path in files if path.suffix == ".parquet" or is_json_lines(path) or _is_tabs(path)]
+    if not scored:
+        pickled = next((path.name for path in files if path.name.endswith(PICKLED)), None)
+        why = f"{pickled} is a pickle, which is not loaded" if pickled else "it holds no table"
+        raise InputError(
+            f"{folder}: gives no scores ({why}); a table of query, document and score is needed, as TSV, JSON Lines or "
+            f"Parquet. The dataset {PUBLISHED} has those of MS MARCO."
+        )
+    return scored
+
+
+def deal_out_scores(files: Sequence[Path], folder: Path) -> None:
+    """Write the scores to the files of their queries."""
+    with ExitStack() as stack:
+        parts = [stack.enter_context((folder / f"scores-{part}").open("wb")) for part in range(PARTS)]
+        for path in files:
+            for pairs in _read(path):
+                of_part = pairs["query"] % PARTS
+                order = np.argsort(of_part, kind="stable")
+                ends = np.searchsorted(of_part[order], np.arange(PARTS + 1))
+                for part, first, last in zip(parts, ends[:-1], ends[1:], strict=True):
+                    part.write(pairs[order[first:last]].tobytes())
+
+
+def scores_of_part(part: int, folder: Path) -> Scores:
+    """The scores that were dealt out to a file."""
+    return Scores(np.fromfile(folder / f"scores-{part}", dtype=PAIR))
+
+
+def _is_tabs(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith((".tsv", ".txt"))
+
+
+def _read(path: Path) -> Iterator[NDArray[Any]]:
+    if path.suffix == ".parquet":
+        with explain_unreadable(path, PARQUET):
+            yield from _of_parquet(path)
+    elif is_json_lines(path):
+        yield from _in_parts(_of_row(row) for row in read_rows(path))
+    else:
+        yield from _in_parts(_of_tabs(path))
+
+
+def _in_parts(rows: Iterator[tuple[str, Sequence[str], Sequence[float]]]) -> Iterator[NDArray[Any]]:
+    """Queries, each with documents and their scores, as pairs, some at a time."""
+    queries, documents, scores = list[str](), list[str](), list[float]()
+    for query, its_documents, its_scores in rows:
+        queries += [query] * len(its_documents)
+        documents += its_documents
+        scores += its_scores
+        if len(queries) >= ROWS_AT_ONCE:
+            yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
+            queries, documents, scores = [], [], []
+    if queries:
+        yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
+
+
+def _pairs(queries: Ids, documents: Ids, scores: NDArray[Any]) -> NDArray[Any]:
+    pairs = np.empty(len(queries), dtype=PAIR)
+    pairs["query"], pairs["document"], pairs["score"] = queries, documents, scores
+    return pairs
+
+
+def _of_tabs(path: Path) -> Iterator[tuple[str, list[str], list[float]]]:
+    for number, (query, document, score) in read_fields(path, 3):
+        try:
+            yield query, [document], [float(score)]
+        except ValueError:
+            if number > 1:  # the first line may name the columns
+                raise InputError(f"{path}, line {number}: the score must be a number, not {shown(score)}.") from None
+
+
+def _of_row(row: Row) -> tuple[str, list[str], list[float]]:
+    key = next((key for key in DOCUMENT_KEYS if key in row.values), DOCUMENT_KEYS[0])
+    documents, scores = row.values.get(key), row.values.get("score")
+    if not isinstance(documents, list):
+        documents, scores = [documents], [scores]
+    if not isinstance(scores, list) or len(scores) != len(documents):
+        raise InputError(f"{row.place}: score must be a list of {len(documents)} numbers, as {key} is of documents.")
+    names = [row.as_identifier(document, key) for document in documents]
+    return row.identifier(*QUERY_KEYS), names, [row.as_number(score, "score") for score in scores]
+
+
+def _of_parquet(path: Path) -> Iterator[NDArray[Any]]:
+    for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"], rows=QUERIES_AT_ONCE):
+        there = batch.schema.names
+        query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
+        if query is None or document is None or "score" not in there:
+            raise InputError(
+                f"{path}: has no columns {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} and score."
+            )
+        queries, documents, scores = batch[query], batch[document], batch["score"]
+        lengths = [pc.list_value_length(each) if pa.types.is_list(each.type) else None for each in (documents, scores)]
+        if lengths[0] != lengths[1]:
+            raise InputError(f"{path}: score must have as many items in each row as {document}.")
+        if pa.types.is_list(documents.type):
+            queries = queries.take(pc.list_parent_indices(documents))
+            documents, scores = documents.flatten(), scores.flatten()
+        ids = {query: whole_numbers(queries), document: whole_numbers(documents)}
+        for key, column in ids.items():
+            if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)):
+                raise InputError(f"{path}: {key} must be a text or an integer in each row, not {column.type} or null.")
+        if len(scores) != len(documents) or not (pa.types.is_floating(scores.type) or pa.types.is_integer(scores.type)):
+            raise InputError(f"{path}: score must be a number for each document, not {batch['score'].type}.")
+        keys = _keys_in(ids[query], QUERIES), _keys_in(ids[document], DOCUMENTS)
+        yield _pairs(*keys, scores.to_numpy(zero_copy_only=False))
+
+
+def _keys_in(column: Any, role: str) -> Ids:
+    """The keys of a column of ids, whole numbers or texts."""
+    is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()
+    return keys_of(column.to_numpy().astype(np.int64) if is_whole else column.to_pylist(), role)

@@ -1,0 +1,321 @@
+"""The layouts of user-supplied queries and documents, but for that of MS MARCO, which is in `mined_pairs`.
+
+Rows that hold texts: JSON Lines or Parquet with a query, positives and, where there are some, negatives and scores. A
+short query is a plain string. A document is one, or an object of a title and an abstract; so is a query that is a
+paper, as in SPECTER2's triplets (`cite_prediction_new`).
+
+BEIR's (Thakur et al., 2021) has queries and documents by their names, and judgements of them:
+
+    corpus.jsonl          documents: _id, title, text
+    queries.jsonl         queries: _id, text
+    qrels/train.tsv       query, document and relevance between tabs, behind a line of names
+
+SPECTER's training files (Cohan et al., 2020) have which papers each paper cites, and the papers' texts:
+
+    data.json             for each query, its documents and how near they are: {"QUERY": {"DOCUMENT": {"count": 5}}}
+    metadata.json         title and abstract of each paper, by its name
+    train.txt, val.txt    names of the queries of each split
+
+InPars (Bonifacio et al., 2022) has queries that a language model wrote, each for one document, as JSON Lines: a query,
+the doc_id of its document or its doc_text (or text), the log_probs of the query's tokens and, where it was ranked
+again, a score.
+"""
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.rows import Row, read_fields, read_members, read_objects, read_rows, shown
+from cocite.core.text_ids import text_id, text_ids
+from cocite.triplets.pair_texts import (
+    DOCUMENTS,
+    QUERIES,
+    TEXTS_AT_ONCE,
+    TOO_CLOSE,
+    TRAINING,
+    UNTOLD,
+    VALIDATION,
+    Bounds,
+    Example,
+    Texts,
+    UserPairs,
+    all_named,
+    as_list,
+    collection_files,
+    key_of,
+    named_texts,
+    row_files,
+    texts_of,
+)
+
+Part = tuple[str | None, str | None]
+"""The title and the abstract of a text."""
+
+COLUMNS = {
+    "query": re.compile("query|anchor"),
+    "positives": re.compile(r"positives?|pos|positive_\d+"),
+    "negatives": re.compile(r"negatives?|neg|negative_\d+"),
+    "positive_scores": re.compile("positive_scores?"),
+    "negative_scores": re.compile("negative_scores?"),
+    "": re.compile("_?id|(query|positive|negative)_ids?|metadata"),
+}
+"""What each column is, by its name; those of no role are not read."""
+DIRECT = 5
+"""The count of a document that the query cites; a lesser count is of one that is cited by a paper which it cites."""
+OF_NEITHER = "queries of data.json in neither train.txt nor val.txt"
+
+
+def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Bounds) -> UserPairs:
+    """Rows whose texts stand in them: plain strings, or objects of a title and an abstract."""
+    files = row_files(folder, patterns)
+    return UserPairs(examples=partial(_examples_of_rows, files, bounds), texts=partial(_texts_of_rows, files))
+
+
+def _examples_of_rows(files: Sequence[tuple[Path, str]], bounds: Bounds, counts: Counter[str]) -> Iterator[Example]:
+    for path, split in files:
+        for row in read_rows(path):
+            query, positives, negatives = _parts_of(row)
+            near = [_document(part) for part in positives]
+            far = [_document(part) for part in negatives]
+            if bounds:
+                kept = bounds.kept(*_scores_of(row, bounds, len(near), len(far)))
+                counts[TOO_CLOSE] += len(far) - int(kept.sum())
+                far = [key for key, is_kept in zip(far, kept.tolist(), strict=True) if is_kept]
+            yield Example(_query(query), near, far, split)
+
+
+def _texts_of_rows(files: Sequence[tuple[Path, str]]) -> Iterator[Texts]:
+    rows = (_parts_of(row) for path, _ in files for row in read_rows(path))
+    return _texts_inside((query, [*positives, *negatives]) for query, positives, negatives in rows)
+
+
+def _texts_inside(rows: Iterator[tuple[str | Part | None, Sequence[Part]]]) -> Iterator[Texts]:
+    """Queries and documents that stand in rows, some at a time: their keys are their ids."""
+    queries, documents = list[str | None](), list[Part]()
+    for query, parts in rows:
+        if isinstance(query, tuple):
+            documents.append(query)
+        else:
+            queries.append(query)
+        documents += parts
+        if len(documents) + len(queries) >= TEXTS_AT_ONCE:
+            yield from _by_ids(queries, documents)
+            queries, documents = [], []
+    yield from _by_ids(queries, documents)
+
+
+def _by_ids(queries: Sequence[str | None], documents: Sequence[Part]) -> Iterator[Texts]:
+    none = [None] * len(queries)
+    titles, abstracts = [title for title, _ in documents], [abstract for _, abstract in documents]
+    yield Texts(text_ids(queries, none, is_query=True), queries, none, are_queries=True)
+    yield Texts(text_ids(titles, abstracts, is_query=False), titles, abstracts, are_queries=False)
+
+
+def _parts_of(row: Row) -> tuple[str | Part | None, list[Part], list[Part]]:
+    """The query of a row, a short one as text, its positives and its negatives."""
+    roles = _roles(row)
+    [query] = roles["query"]
+    given = row.values[query]
+    positives = [part for key in roles["positives"] for part in _parts(row, key)]
+    negatives = [part for key in roles["negatives"] for part in _parts(row, key)]
+    if isinstance(given, Mapping):
+        return _part(row, given, query), positives, negatives
+    return (None if given is None else row.as_text(given, query)), positives, negatives
+
+
+def _roles(row: Row) -> dict[str, list[str]]:
+    """The columns of a row by what they are. Raises `InputError` where one is unknown, or there is no query."""
+    roles: dict[str, list[str]] = {role: [] for role in COLUMNS}
+    for key in row.values:
+        role = next((role for role, name in COLUMNS.items() if name.fullmatch(key)), None)
+        if role is None:
+            raise InputError(
+                f"{row.place}: has the unknown column {key!r}; a row has a query, positives, negatives, "
+                "positive_scores and negative_scores."
+            )
+        roles[role].append(key)
+    if len(roles["query"]) != 1 or not roles["positives"]:
+        raise InputError(f"{row.place}: has no query, or no positive (its columns: {', '.join(row.values) or 'none'}).")
+    return roles
+
+
+def _parts(row: Row, key: str) -> Iterator[Part]:
+    return (_part(row, value, key) for value in as_list(row, key) if value is not None)
+
+
+def _part(row: Row, value: Any, key: str) -> Part:
+    """A document: a text, or an object of a title and an abstract, or a text in its place."""
+    if not isinstance(value, Mapping):
+        return None, row.as_text(value, key)
+    inner = Row(dict(value), row.path, row.at)
+    return inner.text("title"), inner.text("abstract", "text")
+
+
+def _query(part: str | Part | None) -> int:
+    return _document(part) if isinstance(part, tuple) else text_id(part, None, is_query=True)
+
+
+def _document(part: Part) -> int:
+    return text_id(*part, is_query=False)
+
+
+def _scores_of(row: Row, bounds: Bounds, positives: int, negatives: int) -> tuple[list[float], Any]:
+    """The scores of a row's positives and negatives. Raises `InputError` where there are not as many."""
+    roles, found = _roles(row), list[list[float]]()
+    for role, count in (("positive_scores", positives), ("negative_scores", negatives)):
+        given = [value for key in roles[role] for value in as_list(row, key)]
+        needed = role == "negative_scores" or bounds.margin is not None
+        if needed and len(given) != count:
+            raise InputError(
+                f"{row.place}: has {len(given)} {role} for {count} {role.removesuffix('_scores')}s; margin and "
+                "max_score need one for each."
+            )
+        found.append([row.as_number(value, role) for value in given])
+    return found[0], np.array(found[1], dtype=np.float64)
+
+
+def read_beir(folder: Path, qrels: Path, validate: str) -> UserPairs:
+    """Queries and documents by their names, and judgements: of a relevance of 0, a document is a negative."""
+    files = {TRAINING: _qrels_in(qrels, "train")}
+    if files[TRAINING] is None:
+        raise InputError(f"{qrels}: holds no qrels/train.tsv, the judgements to train on.")
+    if validate != "share":
+        files[VALIDATION] = _qrels_in(qrels, validate)
+    if validate == "test" and files[VALIDATION] is None:
+        raise InputError(f"{qrels}: holds no qrels/test.tsv, and layout.validate_on is test.")
+    return UserPairs(
+        examples=partial(_examples_of_qrels, {split: path for split, path in files.items() if path}),
+        texts=partial(all_named, folder),
+    )
+
+
+def _qrels_in(folder: Path, name: str) -> Path | None:
+    places = [folder / inner / f"{name}.tsv{end}" for inner in ("qrels", ".") for end in ("", ".gz")]
+    return next((path for path in places if path.is_file()), None)
+
+
+def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Iterator[Example]:
+    for split, path in files.items():
+        queries, documents, grades = array("q"), array("q"), array("d")
+        for number, (query, document, grade) in read_fields(path, 3):
+            try:
+                relevance = float(grade)
+            except ValueError:
+                if number == 1:  # the names of the columns
+                    continue
+                relevance = math.nan
+            if not math.isfinite(relevance):
+                raise InputError(f"{path}, line {number}: the relevance must be a number, not {shown(grade)}.")
+            grades.append(relevance)
+            queries.append(key_of(query, QUERIES))
+            documents.append(key_of(document, DOCUMENTS))
+        of_queries, of_documents = np.array(queries), np.array(documents)
+        is_near = np.array(grades) > 0
+        order = np.argsort(of_queries, kind="stable")
+        starts = np.append(np.flatnonzero(np.diff(of_queries[order], prepend=-1)), len(order))
+        told = split if len(files) > 1 else UNTOLD
+        for first, last in pairwise(starts.tolist()):
+            rows = order[first:last]
+            near, far = (of_documents[rows[is_near[rows] == which]].tolist() for which in (True, False))
+            yield Example(int(of_queries[rows[0]]), near, far, told)
+
+
+def read_specter(folder: Path, patterns: Sequence[str]) -> UserPairs:
+    """Papers by their names, and how often each is cited by a query: 5 for a direct citation, 1 for one two away."""
+    if not (folder / "data.json").is_file():
+        return read_text_rows(folder, patterns, Bounds())
+    if not (folder / "metadata.json").is_file():
+        raise InputError(f"{folder}: holds data.json and no metadata.json, which has the titles and abstracts.")
+    return UserPairs(examples=partial(_examples_of_counts, folder), texts=partial(_texts_of_metadata, folder))
+
+
+def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]:
+    splits = dict[str, str]()
+    for name, split in (("train", TRAINING), ("val", VALIDATION)):
+        path = folder / f"{name}.txt"
+        if path.is_file():
+            with explain_unreadable(path, "file of text"):
+                names = path.read_text(encoding="utf-8-sig").splitlines()
+            splits |= {line.strip(): split for line in names if line.strip()}
+    counts[OF_NEITHER] += 0
+    for query, others in read_members(folder / "data.json"):
+        place = f"{folder / 'data.json'}, {query}"
+        if splits and query not in splits:
+            counts[OF_NEITHER] += 1
+            continue
+        near, far = list[int](), list[int]()
+        for document, said in others.items() if isinstance(others, Mapping) else [("", None)]:
+            count = said.get("count") if isinstance(said, Mapping) else None
+            if isinstance(count, bool) or not isinstance(count, int | float):
+                raise InputError(f'{place}: must be an object such as {{"DOCUMENT": {{"count": 5}}}}.')
+            (near if count >= DIRECT else far).append(key_of(document, DOCUMENTS))
+        yield Example(key_of(query, DOCUMENTS), near, far, splits.get(query, UNTOLD))
+
+
+def _texts_of_metadata(folder: Path) -> Iterator[Texts]:
+    rows = ((name, row.text("title"), row.text("abstract")) for name, row in read_objects(folder / "metadata.json"))
+    return texts_of(rows, DOCUMENTS)
+
+
+def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: int | None) -> UserPairs:
+    """Queries that a language model wrote, each for one document; of all of them those with the best scores.
+
+    A score is that of a reranker or, where there is none, the mean of the logarithms of the tokens' probabilities.
+    """
+    files = row_files(folder, patterns)
+    has_names = any(_text_in(row) is None for path, _ in files for row in islice(read_rows(path), 1))
+    if has_names and not collection_files(collection, DOCUMENTS):
+        raise InputError(
+            f"{collection}: holds no documents, and the queries name theirs by doc_id; there should be a corpus.jsonl, "
+            "or layout.collection names one."
+        )
+    return UserPairs(
+        examples=partial(_examples_of_inpars, files, top),
+        texts=partial(_texts_of_inpars, files, collection if has_names else None),
+    )
+
+
+def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, counts: Counter[str]) -> Iterator[Example]:
+    chosen: set[int] | None = None
+    if top is not None:
+        found = np.array([_score_of_inpars(row) for path, _ in files for row in read_rows(path)])
+        chosen = set(np.argsort(-found, kind="stable")[:top].tolist())
+        counts["queries beyond the best scores"] += len(found) - len(chosen)
+    numbered = enumerate((row, split) for path, split in files for row in read_rows(path))
+    for number, (row, split) in numbered:
+        if chosen is not None and number not in chosen:
+            continue
+        query = text_id(row.text("query", "question"), None, is_query=True)
+        document = _text_in(row)
+        near = key_of(row.identifier("doc_id"), DOCUMENTS) if document is None else text_id(*document, is_query=False)
+        yield Example(query, [near], [], split)
+
+
+def _texts_of_inpars(files: Sequence[tuple[Path, str]], collection: Path | None) -> Iterator[Texts]:
+    rows = (row for path, _ in files for row in read_rows(path))
+    yield from _texts_inside((row.text("query", "question"), list(filter(None, [_text_in(row)]))) for row in rows)
+    if collection is not None:
+        yield from named_texts(collection, DOCUMENTS)
+
+
+def _text_in(row: Row) -> Part | None:
+    """The title and the text of the document that a query brings, if it does."""
+    text = row.text("doc_text", "text")
+    return None if text is None else (row.text("title"), text)
+
+
+def _score_of_inpars(row: Row) -> float:
+    key = next((key for key in ("score", "log_probs") if row.values.get(key) is not None), None)
+    if key is None:
+        raise InputError(f"{row.place}: has no score and no log_probs, and layout.top chooses by them.")
+    given = [row.as_number(value, key) for value in as_list(row, key)]
+    return float(np.mean(given)) if given else -np.inf

@@ -1,0 +1,225 @@
+"""Examples of user-supplied pairs: what a layout holds, without what cannot be used, as rows of `sampled_examples`.
+
+What a layout names is looked up in its texts, which are read once for their ids and once more for the texts of those
+examples that are left. Memory holds the examples by number, and no text.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress
+from cocite.core.randomness import priorities
+from cocite.core.text_ids import text_id
+from cocite.core.written_ids import look_up
+from cocite.triplets.pair_texts import TRAINING, UNTOLD, VALIDATION, Example, Texts, UserPairs
+from cocite.triplets.sampled import (
+    Block,
+    Sampled,
+    among,
+    as_lists,
+    documents_of,
+    drawn_splits,
+    each_once,
+    numbered,
+)
+from cocite.triplets.sampled_texts import Titles, texts_table
+
+UNKNOWN, EMPTY, LONG, KEPT_OUT = range(4)
+SPLITS = (UNTOLD, TRAINING, VALIDATION)
+REPEATED = "names that come again with another text (the first counts)"
+
+Flags = NDArray[np.bool_]
+
+
+def sample_pairs(
+    block: Block,
+    pairs: UserPairs,
+    *,
+    validation: float,
+    longest_query: int,
+    paired: bool,
+    per_query: int | None,
+    blocks_of: int | None,
+) -> Sampled:
+    """The examples of a layout, and their texts.
+
+    Left out are texts that are empty or not there, short queries of more than `longest_query` words, and texts with the
+    title of a paper that is kept out; negatives that are positives of the same query; and examples without a query or a
+    positive. `validation` is the share of the queries that validate, if the layout does not tell which do. `paired`,
+    each negative makes an example of its own with one of the positives. Of each query, at most `per_query` examples are
+    taken, at random, and these in whole blocks of `blocks_of`.
+    """
+    counts: Counter[str] = Counter()
+    read = _read(pairs.examples(counts))
+    keys, ids = _looked_up(read, pairs, block.titles_kept_out(), longest_query, counts)
+    rows = _usable(read, keys, ids, counts)
+    if paired:
+        rows = each_once(_paired(rows))
+    if per_query is not None or blocks_of is not None:
+        rows = _of_each_query(rows, block.seed, per_query, blocks_of, counts)
+    told = rows["split"]
+    drawn = drawn_splits(block.seed, "validation of brought queries", rows["query"].to_numpy(), validation)
+    splits = pc.if_else(pc.equal(told, UNTOLD), drawn, told)
+    rows = rows.set_column(rows.column_names.index("split"), "split", splits)
+    return Sampled(rows=rows, omissions=dict(counts), texts=_texts_of(pairs, keys, ids, documents_of(rows)))
+
+
+class _Read(NamedTuple):
+    """Examples by the keys of their texts."""
+
+    queries: Ids
+    splits: NDArray[np.int8]
+    """Places in SPLITS."""
+    near: Ids
+    """The positives of all examples, one example after the other."""
+    near_of: Ids
+    """The example of each."""
+    far: Ids
+    far_of: Ids
+
+
+def _read(examples: Iterator[Example]) -> _Read:
+    queries, splits = array("q"), array("b")
+    lists, owners = (array("q"), array("q")), (array("q"), array("q"))
+    for number, example in enumerate(progress(examples, of="Examples", unit="example")):
+        queries.append(example.query)
+        splits.append(SPLITS.index(example.split))
+        for found, owner, keys in zip(lists, owners, (example.positives, example.negatives), strict=True):
+            found.extend(keys)
+            owner.extend([number] * len(keys))
+    (near, far), (near_of, far_of) = (map(np.array, columns) for columns in (lists, owners))
+    return _Read(np.array(queries), np.array(splits), near, near_of, far, far_of)
+
+
+def _looked_up(
+    read: _Read, pairs: UserPairs, kept_out: Titles, longest_query: int, counts: Counter[str]
+) -> tuple[Ids, Ids]:
+    """The keys that examples name, rising, and the id of each; where its text is not used, the reason for it."""
+    keys = np.unique(np.concatenate([read.queries, read.near, read.far]))
+    ids = np.full(len(keys), UNKNOWN, dtype=np.int64)
+    counts[REPEATED] += 0
+    for some in pairs.texts():
+        place, is_named = look_up(keys, some.keys)
+        rows = np.flatnonzero(is_named)
+        # The key of a text that stands in an example is negative, and that of no other one.
+        for row in rows[(ids[place[rows]] == UNKNOWN) | (some.keys[rows] >= 0)].tolist():
+            found = _id_or_reason(some, row, kept_out, longest_query)
+            counts[REPEATED] += ids[place[row]] not in (UNKNOWN, found)
+            if ids[place[row]] == UNKNOWN:
+                ids[place[row]] = found
+    of_queries = np.isin(keys, read.queries)
+    for reason, said in (
+        (UNKNOWN, "names of {} that no text has"),
+        (EMPTY, "{} without a text"),
+        (LONG, f"short queries of more than {longest_query:,} words"),
+        (KEPT_OUT, "{} with the title of a paper that is kept out"),
+    ):
+        for what, is_one in (("queries", of_queries), ("documents", ~of_queries)):
+            counts[said.format(what)] += int(np.count_nonzero(is_one & (ids == reason)))
+    return keys, ids
+
+
+def _id_or_reason(some: Texts, row: int, kept_out: Titles, longest_query: int) -> int:
+    title, abstract = some.titles[row], some.abstracts[row]
+    if not title and not abstract:
+        return EMPTY
+    if (title or abstract) in kept_out:
+        return KEPT_OUT
+    if some.are_queries and title and len(title) > longest_query and len(title.split()) > longest_query:
+        return LONG
+    return text_id(title, abstract, is_query=some.are_queries)
+
+
+def _usable(read: _Read, keys: Ids, ids: Ids, counts: Counter[str]) -> pa.Table:
+    """The examples whose query and some positive have a text, by the ids of their texts, each once."""
+    queries, near, far = (ids[np.searchsorted(keys, some)] for some in (read.queries, read.near, read.far))
+    is_near = (near < 0) & (near != queries[read.near_of])
+    is_far = (far < 0) & (far != queries[read.far_of])
+    is_positive = among(queries[read.far_of], far, iter([(queries[read.near_of], near)]))
+    counts["negatives that are positives of the same query"] += int(np.count_nonzero(is_far & is_positive))
+    is_far &= ~is_positive
+    has_positive = np.bincount(read.near_of[is_near], minlength=len(queries)) > 0
+    counts["examples of a query that is not used"] += int(np.count_nonzero(queries >= 0))
+    counts["examples without a positive"] += int(np.count_nonzero((queries < 0) & ~has_positive))
+    is_whole = (queries < 0) & has_positive
+    validating = np.unique(queries[is_whole & (read.splits == SPLITS.index(VALIDATION))])
+    validates = is_whole & (read.splits != SPLITS.index(VALIDATION)) & np.isin(queries, validating)
+    counts["training examples of a query that validates"] += int(np.count_nonzero(validates))
+    is_whole &= ~validates
+    columns = {
+        "query": queries[is_whole],
+        "number": np.zeros(np.count_nonzero(is_whole), dtype=np.int32),
+        "split": pa.array(SPLITS).take(pa.array(read.splits[is_whole])),
+        "positives": _lists(near, read.near_of, is_near, is_whole),
+        "negatives": _lists(far, read.far_of, is_far, is_whole),
+    }
+    return each_once(pa.table(columns))
+
+
+def _lists(values: Ids, of: Ids, is_used: Flags, is_whole: Flags) -> pa.ListArray:
+    """The values that are used of each example that is whole, each once, in the order in which they come."""
+    rows = np.flatnonzero(is_used & is_whole[of])
+    first = np.sort(np.unique(np.stack([of[rows], values[rows]]), axis=1, return_index=True)[1])
+    rows = rows[first]
+    sizes = np.bincount(of[rows], minlength=len(is_whole))[is_whole]
+    return as_lists(values[rows], sizes)
+
+
+def _of_each_query(
+    rows: pa.Table, seed: int, per_query: int | None, blocks_of: int | None, counts: Counter[str]
+) -> pa.Table:
+    """At most so many examples of each query, and these in whole blocks, at random."""
+    queries, numbers = (rows[name].to_numpy().astype(np.int64) for name in ("query", "number"))
+    order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
+    starts = np.searchsorted(queries, queries)
+    allowed = np.searchsorted(queries, queries, "right") - starts
+    if per_query is not None:
+        allowed = np.minimum(allowed, per_query)
+        counts["examples beyond per_query"] += len(rows) - _sum_of_each(allowed, starts)
+    if blocks_of is not None:
+        before = _sum_of_each(allowed, starts)
+        allowed -= allowed % blocks_of
+        counts["examples beyond the last whole block of a query"] += before - _sum_of_each(allowed, starts)
+    is_taken = np.arange(len(order)) - starts < allowed
+    return rows.take(pa.array(np.sort(order[is_taken])))
+
+
+def _sum_of_each(of_queries: Ids, starts: Ids) -> int:
+    """The sum of a number that all examples of a query have, each query counted once."""
+    return int(of_queries[np.unique(starts)].sum())
+
+
+def _paired(examples: pa.Table) -> pa.Table:
+    """Examples of one positive and one negative: as many as there are of the more numerous, the others in turn.
+
+    An example without negatives makes one of each positive.
+    """
+    near, far = (examples[name].combine_chunks() for name in ("positives", "negatives"))
+    near_sizes, far_sizes = (lists.value_lengths().to_numpy().astype(np.int64) for lists in (near, far))
+    owner, nth = numbered(np.maximum(near_sizes, far_sizes))
+    has_far = far_sizes[owner] > 0
+    near_at = (np.cumsum(near_sizes) - near_sizes)[owner] + nth % near_sizes[owner]
+    far_at = (np.cumsum(far_sizes) - far_sizes)[owner] + nth % np.maximum(far_sizes[owner], 1)
+    rows = examples.select(["query", "number", "split"]).take(pa.array(owner))
+    return rows.append_column(
+        "positives", as_lists(near.flatten().to_numpy()[near_at], np.ones(len(owner), int))
+    ).append_column("negatives", as_lists(far.flatten().to_numpy()[far_at[has_far]], has_far))
+
+
+def _texts_of(pairs: UserPairs, keys: Ids, ids: Ids, named: Ids) -> Iterator[pa.RecordBatch]:
+    """The texts that rows name, of those with these keys and ids."""
+    wanted = keys[np.isin(ids, named)]
+    if len(wanted) == 0:
+        return
+    for some in pairs.texts():
+        rows = np.flatnonzero(look_up(wanted, some.keys)[1]).tolist()
+        titles, abstracts = ([column[row] for row in rows] for column in (some.titles, some.abstracts))
+        yield from texts_table(titles, abstracts, is_query=some.are_queries, among=named).to_batches()
