@@ -134,7 +134,11 @@ def test_a_shard_that_is_no_gzip_file_is_named(read, tmp_path):
         read("abstracts", path)
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b""), gzip.compress(b"\n\n")])
+@pytest.mark.parametrize(
+    "content",
+    [b"", gzip.compress(b""), gzip.compress(b"\n\n")],
+    ids=["nothing", "packed nothing", "packed blank lines"],
+)
 def test_an_empty_shard_is_named(read, shard, tmp_path, content):
     full = shard(GOOD)
     empty = tmp_path / "empty.gz"
