@@ -4,7 +4,7 @@ mteb writes a file of JSON a task, `results/<model>/<revision>/<task>.json`, wit
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ def name_in_mteb(metric: str) -> str:
     return f"{MEASURES[cut[1]]}_at_{cut[2]}" if cut else metric
 
 
-def is_same_test(task: InMteb, entry: Mapping[str, Any], queries: int, searched: int | None) -> bool:
+def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -> bool:
     """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes.
 
     A sample of the queries or of the documents is another test. So is another split, one without the judgements of

@@ -128,7 +128,7 @@ def _score_of(result: Result, task: Task, settings: BeirSettings, queries: int, 
     Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
     is no number from 0 to 1.
     """
-    if task.mteb is None or not is_same_test(task.mteb, settings.model_dump(), queries, searched):
+    if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):
         raise OmittedError("result on a task whose queries or documents are others here than in mteb")
     if SPLIT not in result.splits:
         raise OmittedError(f"result without the split {SPLIT}")
