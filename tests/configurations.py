@@ -13,16 +13,22 @@ from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
 
 
+def with_changes(configuration, **entries):
+    """A configuration with some keys changed; `models__cocite__loss=…` is models.cocite.loss."""
+    changed = copy.deepcopy(configuration)
+    for path, value in entries.items():
+        *parents, last = path.split("__")
+        entry = changed
+        for name in parents:
+            entry = entry[name]
+        entry[last] = value
+    return changed
+
+
 def refused(written, path, value):
     """The message with which a configuration is refused whose key at `path` has this value."""
-    changed = copy.deepcopy(written)
-    *parents, last = path.split(".")
-    entry = changed
-    for name in parents:
-        entry = entry[name]
-    entry[last] = value
     with pytest.raises(InputError) as error:
-        resolve(changed)
+        resolve(with_changes(written, **{path.replace(".", "__"): value}))
     return str(error.value)
 
 

@@ -38,6 +38,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not RUNS.intersection(item.fixturenames))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a case of packed bytes by its argument: gzip writes the time into them, and processes must agree on it."""
+    return argname if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real corpora, through COCITE_SHARED or beside the checkout; skips where it is absent."""

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 from scipy.stats import kendalltau
 from tests.benchmarks.measuring import say
 
+from cocite.config.configuration import Configuration
 from cocite.config.probes import described_loss
+from cocite.config.stale import configuration_of
 
 RESAMPLES = 2000
 TASKS = ("cite", "cocite")
@@ -27,21 +28,21 @@ Pair = tuple[str, str]
 
 def main(results: Path, *probes: str) -> None:
     """Print the MAP of each pair by the models and by the maps of each probe, and tau with its interval."""
-    config = yaml.safe_load((results / "configuration.yaml").read_text())
+    config = configuration_of(results)
     for probe in probes:
-        entry = config["probes"][probe]
-        models = models_on(config, entry["encoder"])
-        tuned = {pair: of_model(results, entry["benchmark"], name) for pair, name in models.items()}
-        mapped = {pair: of_maps(results, probe, *pair) for pair in models if pair[0] in entry["triplets"]}
+        entry = config.probes[probe]
+        models = models_on(config, entry.encoder)
+        tuned = {pair: of_model(results, entry.benchmark, name) for pair, name in models.items()}
+        mapped = {pair: of_maps(results, probe, *pair) for pair in models if pair[0] in entry.triplets}
         compare(probe, models, tuned, {pair: found for pair, found in mapped.items() if not found.is_empty()})
 
 
-def models_on(config: Mapping[str, Any], encoder: str) -> dict[Pair, str]:
+def models_on(config: Configuration, encoder: str) -> dict[Pair, str]:
     """The models that start from an encoder, by what they learn from."""
     return {
-        (model["triplets"], described_loss(model["loss"])): name
-        for name, model in config["models"].items()
-        if model.get("encoder") == encoder and "triplets" in model and "loss" in model
+        (model.triplets, described_loss(model.loss)): name
+        for name, model in config.models.items()
+        if model.encoder == encoder and model.triplets and model.loss
     }
 
 

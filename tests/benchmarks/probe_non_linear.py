@@ -12,16 +12,14 @@ from pathlib import Path
 
 import polars as pl
 import torch
-import yaml
 from tests.benchmarks.probe_agreement import TASKS, compare, models_on, of_model
 from torch import Tensor
 from torch.nn import Parameter
 from torch.nn.functional import gelu, normalize
 
-from cocite.config.entries import as_json
 from cocite.config.loss import Loss
 from cocite.config.probes import MapTraining, described_loss
-from cocite.config.settings import entry_of
+from cocite.config.stale import configuration_of
 from cocite.encoder.probing import LARGEST_NORM, Ready, open_ready, schedule_of
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.probes import asked_of
@@ -31,22 +29,21 @@ from cocite.evaluation.scored import Vectors
 
 def main(results: Path, probe: str) -> None:
     """Print the MAP of each pair by the models and by non-linear maps, and tau with its interval."""
-    config = yaml.safe_load((results / "configuration.yaml").read_text())
-    entry = config["probes"][probe]
-    settings = entry_of(entry, MapTraining)
-    untrained = results / f"encoder/untrained_{entry['encoder']}/seed-0"
-    models = models_on(config, entry["encoder"])
+    config = configuration_of(results)
+    entry = config.probes[probe]
+    untrained = results / f"encoder/untrained_{entry.encoder}/seed-0"
+    models = models_on(config, entry.encoder)
     mapped = {}
-    for triplets, loss in product(entry["triplets"], settings.losses):
+    for triplets, loss in product(entry.triplets, entry.losses):
         examples = results / f"triplets/{triplets}/examples.parquet"
-        ready = open_ready(examples, untrained / "papers", settings.examples, normalise=True, seed=config["seed"])
+        ready = open_ready(examples, untrained / "papers", entry.examples, normalise=True, seed=config.seed)
         found = [
-            scored(results / "evaluation" / entry["benchmark"], untrained, entry["benchmark"], weights)
-            for weights in (trained(ready, loss, settings, seed) for seed in settings.seeds)
+            scored(results / "evaluation" / entry.benchmark, untrained, entry.benchmark, weights)
+            for weights in (trained(ready, loss, entry, seed) for seed in entry.seeds)
         ]
         means = pl.concat(found).group_by("task", "query").agg(pl.col("value").mean()).sort("task", "query")
-        mapped[triplets, described_loss(as_json(loss))] = means
-    tuned = {pair: of_model(results, entry["benchmark"], name) for pair, name in models.items() if pair in mapped}
+        mapped[triplets, described_loss(loss)] = means
+    tuned = {pair: of_model(results, entry.benchmark, name) for pair, name in models.items() if pair in mapped}
     compare(f"{probe}, non-linear", models, tuned, {pair: mapped[pair] for pair in tuned})
 
 

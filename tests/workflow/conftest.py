@@ -1,6 +1,5 @@
 """One finished run of a small demo, for the tests that look at it or plan on top of it."""
 
-import copy
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.configurations import with_changes
 from tests.workflow.preloaded import snakemake
 
 ROOT = Path(__file__).parents[2]
@@ -73,15 +73,8 @@ class Run:
 
 
 def edited(**entries):
-    """The small configuration with some keys changed; `models__cocite__loss=…` is models.cocite.loss."""
-    config = copy.deepcopy(SMALL)
-    for path, value in entries.items():
-        *parents, last = path.split("__")
-        entry = config
-        for name in parents:
-            entry = entry[name]
-        entry[last] = value
-    return config
+    """The small configuration with some keys changed."""
+    return with_changes(SMALL, **entries)
 
 
 @dataclass(frozen=True, kw_only=True)

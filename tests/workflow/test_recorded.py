@@ -1,13 +1,13 @@
 """A folder of results knows what it was made from: another corpus is refused, other edits are not."""
 
-import copy
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
+from tests.configurations import with_changes
 
 from cocite.config.configuration import read_configuration, resolve
-from cocite.config.stale import recorded_values
+from cocite.config.stale import configuration_of, recorded_values
 from cocite.core.errors import InputError
 from cocite.plan.recorded import edited, files_without_record, missing_records, record, refuse_another_corpus
 from cocite.tools.documentation import ROOT
@@ -42,15 +42,8 @@ def make(name, content="{}", folder="results"):
 
 
 def changed(**entries):
-    """The configuration with some keys changed; `corpus__path` is corpus.path."""
-    config = copy.deepcopy(CONFIG)
-    for path, value in entries.items():
-        *parents, last = path.split("__")
-        entry = config
-        for name in parents:
-            entry = entry[name]
-        entry[last] = value
-    return config
+    """The configuration with some keys changed."""
+    return with_changes(CONFIG, **entries)
 
 
 @pytest.mark.parametrize(
@@ -181,3 +174,11 @@ def test_the_configuration_that_is_recorded_can_be_run_as_it_stands(file, shared
     config = read_configuration(ROOT / file)
     record(config, Path("elsewhere"))
     assert resolve(read_configuration(Path("elsewhere/configuration.yaml"))) == config
+
+
+def test_a_configuration_of_another_version_is_refused_with_the_way_out():
+    make("configuration.yaml", "{release: '2026-01-06', corpus: {source: demo}, maps: {}, colour: blue}")
+    with pytest.raises(
+        InputError, match=r"another version of CoCite: .*colour.* Run the workflow again with this one\."
+    ):
+        configuration_of(RESULTS)

@@ -232,7 +232,9 @@ def recorded_configuration(values: Mapping[str, Any]) -> Configuration:
         return Configuration.model_validate_json(json.dumps(values), by_alias=True, by_name=False)
     except ValidationError as error:
         [fault, *_] = explain(error, Configuration, values)
-        raise InputError(f"The recorded configuration is none of this version of CoCite: {fault}") from None
+        raise InputError(
+            f"The recorded configuration is of another version of CoCite: {fault} Run the workflow again with this one."
+        ) from None
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[str, Any]:

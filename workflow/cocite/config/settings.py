@@ -28,8 +28,7 @@ def settings_of(entry: Entry, kind: Any) -> dict[str, Any]:
     kinds = list(variants(kind))
     if len(kinds) > 1:
         key = discriminator(kinds)
-        tag = getattr(entry, fields_of(kinds[0])[key].alias or key) if key else None
-        kinds = [each for each in kinds if tag_of(each, key) == tag]
+        kinds = [each for each in kinds if tag_of(each, key) == tag_of(type(entry), key)]
     [chosen] = kinds
     found = {}
     for (key, field), name in zip(fields_of(chosen).items(), chosen.model_fields, strict=True):

@@ -47,11 +47,11 @@ def folders_of_buckets(inputs: str) -> Callable[[Any, Any], list[str]]:
     return tables
 
 
-def option(name: str, of_input: str = "") -> Callable[[Any, Any], list[str]]:
-    """An option with the path of an input, or nothing if the rule has none there."""
+def option(name: str) -> Callable[[Any, Any], list[str]]:
+    """An option with the path of the input of its name, or nothing if the job has no such input."""
 
     def words(wildcards: Any, input: Any) -> list[str]:
-        path = input[of_input or name.removeprefix("--").replace("-", "_")]
+        path = input[name.removeprefix("--")]
         return [name, str(path)] if path else []
 
     return words
