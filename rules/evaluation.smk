@@ -8,7 +8,7 @@ rule prepare_holdout:
         citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
     output:
-        tables=plan.evaluation.prepared("documents", "choosing"),
+        tables=plan.evaluation.prepared("documents", "selection"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -24,7 +24,7 @@ rule prepare_holdout:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=6,
+        version=7,
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
@@ -430,7 +430,7 @@ rule score_maps:
         maps="<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
         vectors=plan.encoder.vectors_to_map,
         judgements=plan.evaluation.asked_in_probe("judgements"),
-        choosing=plan.evaluation.asked_in_probe("choosing"),
+        selection=plan.evaluation.asked_in_probe("selection"),
     output:
         "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet",
     log:
@@ -445,7 +445,7 @@ rule score_maps:
         mem_mb=megabytes(1000, judgements=100),
         runtime=minutes(20, maps=1),
     params:
-        version=1,
+        version=2,
         normalise=plan.encoder.option_to_normalise,
         vectors=folders_of("vectors"),
         tables=subpath(input.judgements, parent=True),

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from cocite.core.errors import surroundings
+from cocite.core.errors import os_error_hint
 
 HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
 
@@ -71,9 +71,9 @@ def test_what_a_place_does_not_allow_is_one_message_too(tmp_path):
     assert result.stderr == told
 
 
-def test_only_errors_that_surroundings_cause_are_told_without_a_traceback():
-    assert surroundings(PermissionError(13, "Permission denied", "a")) == (
+def test_only_errors_that_the_environment_causes_are_told_without_a_traceback():
+    assert os_error_hint(PermissionError(13, "Permission denied", "a")) == (
         "a: Permission denied; grant this user the right to it."
     )
-    assert surroundings(FileNotFoundError(2, "No such file or directory", "a")) is None
-    assert surroundings(OSError("without a file")) is None
+    assert os_error_hint(FileNotFoundError(2, "No such file or directory", "a")) is None
+    assert os_error_hint(OSError("without a file")) is None

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import documents, embedded
 
-from cocite.baselines.methods.brought import BroughtVectors
+from cocite.baselines.methods.brought import UserSuppliedVectors
 from cocite.baselines.user_vectors import Called, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
@@ -47,8 +47,8 @@ RUN = {"model": "m", "training_seed": 0, "benchmark": "b", "modes": ["compat"], 
 FORMATS = {"v.parquet": as_parquet, "v.npz": as_npz, "v.jsonl": as_lines, "v.jsonl.gz": as_lines}
 
 
-def baseline(path: Path, **more) -> BroughtVectors:
-    return BroughtVectors(kind="brought", path=str(path), **more)
+def baseline(path: Path, **more) -> UserSuppliedVectors:
+    return UserSuppliedVectors(kind="brought", path=str(path), **more)
 
 
 @pytest.mark.parametrize("name", FORMATS)

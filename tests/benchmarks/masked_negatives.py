@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.probes import MapTraining
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.encoder.batch import Compared
+from cocite.encoder.batch import PairIndices
 from cocite.encoder.data import Numbers
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking, _related
 from cocite.encoder.probing import Ready, open_ready, train_map
@@ -57,7 +57,7 @@ def loss_with(linked: Linked) -> MultipleNegativesRanking:
     """`mnrl` over what is not linked."""
 
     class Masked(MultipleNegativesRanking):
-        def __call__(self, vectors: Tensor, batch: Compared) -> Tensor:
+        def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
             query, positive = batch.positives.T
             candidates = torch.cat([positive, batch.negatives[:, 1]])
             known = _related(query, batch.positives, len(vectors))[:, candidates] | linked.mask(query, candidates)
@@ -73,7 +73,7 @@ def ready_with(ready: Ready, linked: Linked) -> Ready:
     """The examples, which tell `linked` the documents of each batch."""
 
     class Telling(Ready):
-        def batch(self, numbers: Numbers) -> tuple[Tensor, Compared]:
+        def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
             sides = (self.examples.positives, self.examples.negatives)
             others = [links.documents[links.places_of(numbers)[1]] for links in sides]
             linked.documents = np.unique(np.concatenate([self.examples.queries[numbers], *others]))
@@ -121,6 +121,6 @@ def main(results: Path, triplets: str) -> None:
             asked = {"tables": results / "evaluation/holdout", "tasks": ",".join(TASKS)}
             score_maps(Path(folder, "maps"), vectors=papers, **asked, output=outcomes, normalise=True)
             scores = next(found for point, found in scores_of({name: outcomes}, 1).items() if point.loss == "mnrl")
-        of_tasks = [scores["proving", task] for task in TASKS]
+        of_tasks = [scores["test", task] for task in TASKS]
         cells = [f"{found.value:.2f} ± {found.deviation:.2f}" for found in of_tasks]
         say(f"| {name} | {size} | {linked.masked / linked.compared:.1%} | {' | '.join(cells)} |")

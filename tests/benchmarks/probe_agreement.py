@@ -57,8 +57,8 @@ def of_model(results: Path, benchmark: str, model: str) -> pl.DataFrame:
 def of_maps(results: Path, probe: str, triplets: str, loss: str) -> pl.DataFrame:
     """The same by the maps of a pair, over their seeds and sizes of a batch."""
     found = pl.read_parquet(results / f"evaluation/probe_{probe}/outcomes/{triplets}.parquet")
-    proving = found.filter(pl.col("part") == "proving", pl.col("task").is_in(TASKS), pl.col("loss") == loss)
-    return proving.group_by("task", "query").agg(pl.col("value").mean()).sort("task", "query")
+    test = found.filter(pl.col("part") == "test", pl.col("task").is_in(TASKS), pl.col("loss") == loss)
+    return test.group_by("task", "query").agg(pl.col("value").mean()).sort("task", "query")
 
 
 def compare(

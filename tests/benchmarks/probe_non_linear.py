@@ -78,7 +78,7 @@ def scored(tables: Path, untrained: Path, benchmark: str, weights: tuple[Tensor,
     vectors = Vectors({document: row for row, document in enumerate(documents["document"])}, mapped)
     similarity = by_distance(vectors)
     found = []
-    for task, judgements in asked_of(tables, "proving", TASKS).items():
+    for task, judgements in asked_of(tables, "test", TASKS).items():
         values = measure_rankings(judgements, rank_candidates(judgements, similarity, vectors.rows), ["map"])["map"]
         found += [{"task": task, "query": query, "value": value} for query, value in values.items()]
     return pl.DataFrame(found).sort("task", "query")

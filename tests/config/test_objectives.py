@@ -200,7 +200,7 @@ def with_sets(written):
 def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_encoder_under_it(with_sets):
     config = configure(with_sets)
     assert config.models["both"].learns_from == (next(iter(with_sets["triplets"])), "crops")
-    assert config.encoder_under("then") == "small"
+    assert config.base_encoder("then") == "small"
     assert config.models["both"].triplets is None
     assert config.models["then"].encoder is None
 

@@ -14,7 +14,13 @@ from transformers import AutoConfig, AutoModel
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.encoder import attention, data, trainer
-from cocite.encoder.attention import Dropout, _attention_dropping, attention_of_each, let_drop_fast, let_pack
+from cocite.encoder.attention import (
+    Dropout,
+    _attention_dropping,
+    attention_of_each,
+    enable_sequence_packing,
+    use_fast_dropout,
+)
 from cocite.encoder.batch import Collator
 from cocite.encoder.data import Documents, open_examples
 from cocite.encoder.model import Encoder, open_encoder
@@ -61,13 +67,13 @@ def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling):
     model.pooling = pooling
     documents, rows = documents_of(FIVE, ONE, THREE), np.arange(3)
     padded = vectors_of(model, documents.padded(rows, 0))
-    assert let_pack(model)
+    assert enable_sequence_packing(model)
     torch.testing.assert_close(vectors_of(model, documents.packed(rows)), padded, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(vectors_of(model, documents.padded(rows, 0)), padded)
 
 
 def test_a_packed_document_knows_nothing_of_its_neighbours(model):
-    let_pack(model)
+    enable_sequence_packing(model)
     some, others = (
         vectors_of(model, documents_of(neighbour, THREE).packed(np.arange(2)))[1] for neighbour in (FIVE, ONE)
     )
@@ -80,7 +86,7 @@ def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
     objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=bool(size))
     gradients = []
     for packs in (False, True):
-        assert not packs or let_pack(model)
+        assert not packs or enable_sequence_packing(model)
         batch = Collator(
             examples=examples, padding=0, start=10**6, mini_batch_tokens=size, packs=packs, comparisons=TERMS
         )(np.arange(8))
@@ -95,7 +101,7 @@ def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
 
 
 def test_dropout_reaches_the_attention_of_packed_documents(model):
-    let_pack(model)
+    enable_sequence_packing(model)
     for layer in model.transformer.encoder.layer:
         layer.attention.self.dropout.p = 0.5
     row = documents_of(FIVE, THREE).packed(np.arange(2))
@@ -121,7 +127,7 @@ def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(mode
     other = Encoder(AutoModel.from_config(config), "mean", tokenizer).eval()
     documents, rows = documents_of(list(range(5, 35)), ONE, THREE), np.arange(3)
     padded = vectors_of(other, documents.padded(rows, config.pad_token_id))
-    assert let_pack(other)
+    assert enable_sequence_packing(other)
     row = documents.packed(rows, first_position=other.first_position)
     torch.testing.assert_close(vectors_of(other, row), padded, rtol=1e-5, atol=1e-6)
     again = vectors_of(other, documents.padded(rows, config.pad_token_id))
@@ -130,7 +136,7 @@ def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(mode
 
 def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
     model.transformer.config.model_type, model.transformer.config.pad_token_id = "roberta", 1
-    assert not let_pack(model)
+    assert not enable_sequence_packing(model)
 
 
 @pytest.mark.parametrize("window", [attention.ALL, 2])
@@ -165,13 +171,13 @@ def kernel_without_window(*arguments, window, **keywords):
 @pytest.mark.parametrize("kernel", [no_kernel, heedless_kernel, kernel_without_window])
 def test_without_a_kernel_that_does_it_right_documents_stay_padded(model, monkeypatch, kernel):
     monkeypatch.setitem(attention.KERNELS, "cpu", kernel)
-    assert not let_pack(model)
+    assert not enable_sequence_packing(model)
     assert model.transformer.config._attn_implementation == "sdpa"
 
 
 def test_other_architectures_stay_padded(model, monkeypatch):
     monkeypatch.setattr(attention, "ARCHITECTURES", ("another",))
-    assert not let_pack(model)
+    assert not enable_sequence_packing(model)
     assert model.transformer.config._attn_implementation == "sdpa"
 
 
@@ -254,7 +260,7 @@ def models(encoder):
     )
     with_torch = Encoder(AutoModel.from_config(config), "mean", opened.tokenizer)
     fast = copy.deepcopy(with_torch)
-    let_drop_fast(fast)
+    use_fast_dropout(fast)
     return with_torch, fast
 
 

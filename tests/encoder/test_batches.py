@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.attention import Dropout, let_drop_fast
+from cocite.encoder.attention import Dropout, use_fast_dropout
 from cocite.encoder.batch import Collator, mini_batches_of_like_length, runs_of
 from cocite.encoder.data import Examples, Links, documents_of, open_examples
 from cocite.encoder.model import open_encoder
@@ -130,7 +130,7 @@ def test_only_the_fields_that_are_there_are_joined():
 @pytest.fixture(scope="module")
 def prepared(encoder, inputs):
     opened = open_encoder(encoder)
-    let_drop_fast(opened)
+    use_fast_dropout(opened)
     return opened, open_examples(inputs.training[0])
 
 

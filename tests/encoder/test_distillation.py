@@ -18,7 +18,7 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
 from cocite.encoder import losses
-from cocite.encoder.batch import Compared, arranged
+from cocite.encoder.batch import PairIndices, build_batch
 from cocite.encoder.data import open_examples
 from cocite.encoder.losses.distillation import Distillation
 from cocite.encoder.teachers import open_teachers, read_teachers
@@ -72,7 +72,7 @@ def test_two_documents_have_the_square_of_the_difference_of_their_cosines():
     # The cosine of (1, 0) and (3, 4) is 0.6, that of (1, 1) and (1, 0) is 1/√2.
     vectors = torch.tensor([[9.0, 9.0], [1.0, 0.0], [3.0, 4.0]], dtype=torch.float64)
     taught = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
-    value = LOSS(vectors, Compared(places=torch.tensor([1, 2]), taught=taught))
+    value = LOSS(vectors, PairIndices(places=torch.tensor([1, 2]), taught=taught))
     assert value.item() == pytest.approx((0.6 - 0.5**0.5) ** 2, abs=1e-7)
 
 
@@ -82,19 +82,19 @@ def test_the_loss_is_the_mean_over_all_pairs_of_documents(seed, documents, wide,
     places = torch.randperm(documents + 2, generator=torch.Generator().manual_seed(seed))[:documents]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(losses, "COMPARISONS_AT_ONCE", 2 * documents if in_blocks else 2**20)
-        value = LOSS(vectors, Compared(places=places, taught=taught))
+        value = LOSS(vectors, PairIndices(places=places, taught=taught))
     assert value.item() == pytest.approx(by_loops(vectors[places].tolist(), taught.tolist()), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("at_once", [1, 2**20])
 def test_its_gradients_are_those_of_finite_differences(monkeypatch, at_once):
     monkeypatch.setattr(losses, "COMPARISONS_AT_ONCE", at_once)
-    batch = Compared(places=torch.tensor([4, 0, 2]), taught=drawn(2, 3, 4))
+    batch = PairIndices(places=torch.tensor([4, 0, 2]), taught=drawn(2, 3, 4))
     assert torch.autograd.gradcheck(lambda vectors: LOSS(vectors, batch), drawn(1, 5, 3).requires_grad_())
 
 
 def test_a_text_without_a_direction_is_as_near_to_nothing_and_spoils_no_other():
-    value = LOSS(torch.zeros(2, 3), Compared(places=torch.arange(2), taught=torch.eye(2)))
+    value = LOSS(torch.zeros(2, 3), PairIndices(places=torch.arange(2), taught=torch.eye(2)))
     assert value.item() == 0.0
 
 
@@ -102,7 +102,7 @@ def test_a_batch_holds_the_documents_that_the_teacher_knows_with_their_vectors(i
     examples = open_examples(inputs.training[0])
     [known] = open_teachers(teacher, [examples.ids])
     taught = replace(examples, teachers={"graph": known})
-    batch = arranged(taught, np.arange(4), comparisons=TrainingSettings(**ADDED).comparisons)
+    batch = build_batch(taught, np.arange(4), comparisons=TrainingSettings(**ADDED).comparisons)
     [[_], [part]] = batch.parts
     papers = examples.ids[batch.documents[part.places]]
     in_batch = set(examples.ids[batch.documents].tolist())
@@ -119,7 +119,7 @@ def test_a_batch_with_one_taught_document_has_no_pair_and_no_loss(inputs, tmp_pa
     taught = replace(examples, teachers={"graph": known})
     comparisons = TrainingSettings(**ALONE).comparisons
     with_zero = np.flatnonzero(examples.ids[examples.queries] == 0)[:1]
-    assert arranged(taught, with_zero, comparisons=comparisons).parts == [[]]
+    assert build_batch(taught, with_zero, comparisons=comparisons).parts == [[]]
 
 
 def test_only_the_vectors_of_the_documents_are_held(teacher):

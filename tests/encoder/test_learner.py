@@ -47,7 +47,7 @@ def test_a_loss_sees_what_the_projection_makes_of_the_vectors(encoder, batch):
 
 def test_without_a_head_the_vectors_are_seen_as_they_are(encoder):
     vectors = torch.ones(2, 16)
-    assert Learner(open_encoder(encoder)).seen_through(PROJECTION, vectors) is vectors
+    assert Learner(open_encoder(encoder)).apply_head(PROJECTION, vectors) is vectors
 
 
 def test_heads_follow_from_the_seed(encoder):

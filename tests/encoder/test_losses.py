@@ -15,7 +15,7 @@ from cocite.config.objectives import LOSSES
 from cocite.config.plugins import plugins
 from cocite.config.settings import parse_settings
 from cocite.encoder import losses
-from cocite.encoder.batch import Compared
+from cocite.encoder.batch import PairIndices
 
 
 def call(name, vectors, batch, **settings):
@@ -37,7 +37,7 @@ def batch_of(*examples):
     positives = [(query, document) for query, near, _ in examples for document in near]
     negatives = [(query, document) for query, _, far in examples for document in far]
     triplets = [(query, one, other) for query, near, far in examples for one in near for other in far]
-    return Compared(
+    return PairIndices(
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
         negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
         triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),

@@ -18,7 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.encoder import masking as masks_and_head
-from cocite.encoder.attention import let_pack
+from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.data import documents_of, joined_examples, open_examples
 from cocite.encoder.fetch import fetch_encoder
@@ -187,7 +187,7 @@ def assert_alike(some, others):
 def test_packing_leaves_the_gradients_as_they_are(encoder, inputs, size):
     learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": size})
     padded = gradients(learner, given, collated(learner, given, inputs, mini_batch_tokens=size))
-    assert let_pack(learner.encoder)
+    assert enable_sequence_packing(learner.encoder)
     batch = collated(learner, given, inputs, mini_batch_tokens=size, packs=True)
     assert_alike(padded, gradients(learner, given, batch))
 

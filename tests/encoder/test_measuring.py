@@ -11,7 +11,7 @@ from tests.encoder.building import AfterSteps, trained
 
 from cocite.core.errors import InputError
 from cocite.encoder import schedule
-from cocite.encoder.batch import arranged
+from cocite.encoder.batch import build_batch
 from cocite.encoder.data import Examples, Links, documents_of
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.objective import Objective
@@ -26,7 +26,7 @@ def batch():
         queries=np.array([0, 1]), positives=positives, negatives=negatives, documents=documents, ids=np.arange(100, 104)
     )
     mini_batches = [{"input_ids": torch.zeros(3, 9)}, {"input_ids": torch.zeros(1, 5)}]
-    return replace(arranged(examples, np.array([0, 1])), mini_batches=mini_batches), examples
+    return replace(build_batch(examples, np.array([0, 1])), mini_batches=mini_batches), examples
 
 
 def checked(value, batch, vectors, step):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.examples import curve_in, written_pairs
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.batch import Compared
-from cocite.encoder.measuring import against_the_next
+from cocite.encoder.batch import PairIndices
+from cocite.encoder.measuring import use_next_positives_as_negatives
 from cocite.encoder.schedule import Mixture, Schedule, round_order
 
 SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
@@ -152,12 +152,12 @@ def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_sever
 
 
 def test_without_negatives_a_pair_is_compared_with_the_positive_of_the_next():
-    batch = Compared(
+    batch = PairIndices(
         positives=torch.tensor([[0, 1], [2, 3], [4, 5]]),
         negatives=torch.empty(0, 2, dtype=torch.int64),
         triplets=torch.empty(0, 3, dtype=torch.int64),
     )
-    compared = against_the_next(batch)
+    compared = use_next_positives_as_negatives(batch)
     assert compared.negatives.tolist() == [[0, 3], [2, 5], [4, 1]]
     assert compared.triplets.tolist() == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
 

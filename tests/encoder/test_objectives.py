@@ -9,7 +9,7 @@ from torch import nn
 
 from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
-from cocite.encoder.batch import arranged
+from cocite.encoder.batch import build_batch
 from cocite.encoder.data import Examples, Links, documents_of, open_examples
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.spaces import read_space
@@ -65,7 +65,7 @@ def objective_of(objectives, learner):
 def loss_of(objectives, vectors, learner, rows=ROWS):
     """The loss of a batch of all rows whose documents have these vectors."""
     objective, terms = objective_of(objectives, learner)
-    batch = arranged(small_examples(rows), np.arange(len(rows)), comparisons=terms)
+    batch = build_batch(small_examples(rows), np.arange(len(rows)), comparisons=terms)
     return objective.loss_of(vectors[batch.documents], batch)
 
 
@@ -142,7 +142,7 @@ def test_a_hybrid_has_the_gradients_of_the_weighted_sum():
 def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss):
     rows = [(0, [1], [3], "", [""]), (2, [4], [5], "", [""]), (6, [7], [1], "", [""])]
     vectors, learner = drawn_vectors(), learner_with()
-    batch = arranged(small_examples(rows), np.arange(3))
+    batch = build_batch(small_examples(rows), np.arange(3))
     usual = TrainingSettings(loss=loss)
     expected = usual.loss(vectors[batch.documents], batch.whole)
     assert torch.equal(loss_of([{"loss": loss}], vectors, learner, rows), expected)
@@ -150,7 +150,7 @@ def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss
 
 def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
     # Of the query 0, paper 3 is a positive as a result and a negative as background.
-    batch = arranged(small_examples(), np.arange(4), comparisons=TrainingSettings(loss="supcon").comparisons)
+    batch = build_batch(small_examples(), np.arange(4), comparisons=TrainingSettings(loss="supcon").comparisons)
     [[background, result]] = batch.parts
     assert (background.aspect, background.share, result.aspect, result.share) == ("background", 0.5, "result", 0.5)
     assert batch.documents[background.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
@@ -160,7 +160,7 @@ def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
 
 def test_an_example_without_the_kinds_that_a_loss_sees_does_not_count_in_it():
     terms = TrainingSettings(objectives=HYBRID).comparisons
-    first, second = arranged(small_examples(), np.arange(4), comparisons=terms).parts
+    first, second = build_batch(small_examples(), np.arange(4), comparisons=terms).parts
     assert [(part.aspect, part.share) for part in first] == [("background", 0.25), ("result", 0.5)]
     assert [(part.aspect, part.share) for part in second] == [("background", 0.5), ("result", 0.25)]
 

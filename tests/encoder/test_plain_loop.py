@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
 from cocite.core.randomness import derive_seed
-from cocite.encoder.batch import Compared
+from cocite.encoder.batch import PairIndices
 from cocite.encoder.schedule import round_order
 from cocite.encoder.trainer import Inputs
 
@@ -81,7 +81,7 @@ def loss_of(model, tokenizer, triplets: list[list[str]], settings: TrainingSetti
     tokens = tokenizer(distinct, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
     hidden, mask = model(**tokens).last_hidden_state, tokens["attention_mask"].unsqueeze(-1)
     vectors = (hidden * mask).sum(1) / mask.sum(1)
-    batch = Compared(positives=rows[:, [0, 1]], negatives=rows[:, [0, 2]], triplets=rows)
+    batch = PairIndices(positives=rows[:, [0, 1]], negatives=rows[:, [0, 2]], triplets=rows)
     return settings.loss(vectors, batch)
 
 

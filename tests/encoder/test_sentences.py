@@ -21,7 +21,7 @@ from tests.examples import written_aspects
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json, write_json
 from cocite.encoder import poolings
-from cocite.encoder.attention import let_pack
+from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.data import documents_of, open_examples
 from cocite.encoder.layers import WEIGHTS, open_names
@@ -151,7 +151,7 @@ def test_padding_and_packing_leave_vectors_and_gradients_as_they_are(by_sentence
     encoder = open_encoder(by_sentence).eval()
     documents = tokenise([encoder.tokenizer.document(0, fields(*paper)).text for paper in PAPERS], encoder.tokenizer)
     rows, found = np.arange(3), []
-    assert let_pack(encoder)
+    assert enable_sequence_packing(encoder)
     for features in (documents.padded(rows, encoder.tokenizer.padding), documents.packed(rows)):
         encoder.zero_grad()
         vectors = encoder(features)

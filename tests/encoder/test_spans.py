@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.batch import arranged
+from cocite.encoder.batch import build_batch
 from cocite.encoder.data import Examples, Links, Spans, documents_of, joined_documents, joined_examples, open_examples
 from cocite.encoder.tokens import open_tokenizer
 
@@ -77,7 +77,7 @@ def cropped(count):
 
 def test_the_two_spans_of_a_paper_are_two_documents_of_a_batch_and_change_with_the_epoch():
     examples, numbers = cropped(4), np.arange(4)
-    batches = [arranged(examples, numbers, epochs=np.full(4, epoch), seed=5) for epoch in (0, 0, 1)]
+    batches = [build_batch(examples, numbers, epochs=np.full(4, epoch), seed=5) for epoch in (0, 0, 1)]
     assert all(len(batch.documents) == 12 for batch in batches)
     tokens = [{row: batch.tokens[place].tolist() for place, row in enumerate(batch.documents)} for batch in batches]
     assert tokens[0] == tokens[1]
@@ -87,7 +87,7 @@ def test_the_two_spans_of_a_paper_are_two_documents_of_a_batch_and_change_with_t
 
 
 def test_a_span_of_two_epochs_is_two_documents_of_a_batch():
-    batch = arranged(cropped(4), np.array([1, 1]), epochs=np.array([0, 1]), seed=5)
+    batch = build_batch(cropped(4), np.array([1, 1]), epochs=np.array([0, 1]), seed=5)
     assert len(batch.documents) == 6
     assert sorted(batch.documents.tolist()) == [1, 1, 5, 5, 9, 9]
 
@@ -105,7 +105,7 @@ def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
     joined = joined_examples([whole, cropped(2), whole])
     assert joined.objectives.tolist() == [0, 1, 1, 2]
     assert joined.queries[0] == joined.queries[3] == 0
-    batch = arranged(joined, np.arange(4), epochs=np.zeros(4, np.int64), seed=1)
+    batch = build_batch(joined, np.arange(4), epochs=np.zeros(4, np.int64), seed=1)
     assert len(batch.documents) == 3 + 6
     assert joined.ids[joined.queries].tolist() == [0, 0, 1, 0]
     assert joined.negatives.documents[joined.negatives.starts[3]] == joined.negatives.documents[0]

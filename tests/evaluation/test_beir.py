@@ -203,9 +203,9 @@ def test_judgements_may_lie_beside_the_corpus_unless_there_are_those_of_the_spli
     (folder / "qrels/test.tsv").unlink()
     assert own.prepare().judgements["beir_iclr2022"] == {"q1": {"d1": 2}}
     entry = Beir.model_validate({"kind": "beir", "datasets": {"iclr2022": str(folder)}})
-    assert [*entry.faults("benchmarks.iclr", {})] == []
+    assert [*entry.check_environment("benchmarks.iclr", {})] == []
     (folder / "qrels.tsv").unlink()
-    [said] = entry.faults("benchmarks.iclr", {})
+    [said] = entry.check_environment("benchmarks.iclr", {})
     assert "the dataset iclr2022 has no file qrels/test.tsv" in said
 
 
@@ -215,7 +215,7 @@ def test_the_how_to_page_writes_a_dataset_that_its_configuration_scores(tmp_path
     monkeypatch.chdir(tmp_path)
     subprocess.run([sys.executable, "-c", script], check=True)
     asked = Beir.model_validate(yaml.safe_load(entry)["benchmarks"]["searches"])
-    assert list(asked.faults("benchmarks.searches", None)) == []
+    assert list(asked.check_environment("benchmarks.searches", None)) == []
     settings, omissions = BeirSettings(datasets=asked.datasets), tmp_path / "omissions.parquet"
     prepare_beir(settings=settings, tables=tmp_path, omissions=omissions)
     assert read_benchmark(tmp_path).judgements == {"beir_library": {"q1": {"d1": 2, "d2": 0}}}
@@ -359,7 +359,7 @@ def test_queries_and_documents_are_read_in_other_forms(own, change):
     assert (own.prepare(), own.documents()) == (expected, texts)
     assert expected.judgements == {"beir_own": JUDGED}
     found = Beir.model_validate({"kind": "beir", "folder": str(own.root)})
-    assert (list(found.datasets), list(found.faults("benchmarks.beir", None))) == (["own"], [])
+    assert (list(found.datasets), list(found.check_environment("benchmarks.beir", None))) == (["own"], [])
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_judgements_are_found_in_other_forms(own, path):
         own.write_text(f"own/{path}", "".join(f"{query} 0 {document} {grade}\n" for query, document, grade in rows))
     assert own.prepare().judgements == {"beir_own": JUDGED}
     asked = Beir.model_validate({"kind": "beir", "folder": str(own.root)})
-    assert list(asked.faults("benchmarks.beir", None)) == []
+    assert list(asked.check_environment("benchmarks.beir", None)) == []
     assert str(files_of(own.root / "own", "test")[2]).endswith(path)
 
 

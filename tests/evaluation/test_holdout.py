@@ -137,16 +137,16 @@ def test_papers_that_choose_are_asked_the_same_and_each_paper_chooses_or_proves(
     prepare(tmp_path / "all", links, set(range(40)), **corpus)
     searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, choosing=0.4, search=TitleSearch())
     every = judged(tmp_path / "all/judgements.parquet", "judgements")
-    proving = judged(tmp_path / "part/judgements.parquet", "judgements")
-    choosing = judged(tmp_path / "part/choosing.parquet", "choosing")
-    assert {row for row in proving if row[0] != "title_search"} | choosing == every
-    queries = {query for _, query, *_ in choosing}
+    test = judged(tmp_path / "part/judgements.parquet", "judgements")
+    selection = judged(tmp_path / "part/selection.parquet", "selection")
+    assert {row for row in test if row[0] != "title_search"} | selection == every
+    queries = {query for _, query, *_ in selection}
     assert 8 < len(queries) < 24
-    assert not {query for _, query, *_ in proving} & queries
+    assert not {query for _, query, *_ in test} & queries
     titles = {query.removeprefix("title:") for query in searched.judgements["title_search"]}
     assert titles
     assert not titles & queries
-    assert judged(tmp_path / "all/choosing.parquet", "choosing") == set()
+    assert judged(tmp_path / "all/selection.parquet", "selection") == set()
 
 
 def test_every_link_and_every_other_paper_can_be_chosen():

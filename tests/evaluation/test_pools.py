@@ -207,7 +207,7 @@ def test_a_query_is_in_one_fold_and_folds_that_are_asked_for_must_be_there(csfcu
 def test_a_folder_is_checked_for_its_files_before_anything_runs(csfcube):
     def faults(**more):
         entry = CsfCube.model_validate({"kind": "csfcube", "folder": str(csfcube.root), **more})
-        return [fault.partition("has no file ")[2] for fault in entry.faults("benchmarks.facets", None)]
+        return [fault.partition("has no file ")[2] for fault in entry.check_environment("benchmarks.facets", None)]
 
     background, method = (f"{JUDGED.format(facet)}." for facet in ("background", "method"))
     assert faults() == [background]

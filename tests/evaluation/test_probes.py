@@ -13,7 +13,7 @@ from cocite.evaluation.comparisons import drawn_interval
 from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores, write_winners
 
 TASKS = ("cite", "cocite")
-QUERIES = {"choosing": ["1", "2", "3"], "judgements": ["4", "5", "6", "7"]}
+QUERIES = {"selection": ["1", "2", "3"], "judgements": ["4", "5", "6", "7"]}
 CANDIDATES = [str(number) for number in range(10, 22)]
 MAPS = {Trained("triplet margin=1.0", 8, seed): np.diag([1.0, seed, 0.5]).astype(np.float32) for seed in (1, 2)}
 
@@ -65,7 +65,7 @@ def test_each_query_has_its_average_precision_with_each_map_and_without_one(fold
     rows = score(folder)
     expected = {}
     for trained, weight in {**MAPS, UNTRAINED: np.eye(3)}.items():
-        for part, table in {"choosing": "choosing", "proving": "judgements"}.items():
+        for part, table in {"selection": "selection", "test": "judgements"}.items():
             for task in TASKS:
                 for query in QUERIES[table]:
                     value = average_precision(folder, table, task, query, weight)
@@ -79,8 +79,8 @@ def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
     scores = scores_of({"specter": folder / "specter.parquet"}, seed=1)
     untrained, trained = Point("untrained", "untrained", 0), Point("specter", "triplet margin=1.0", 8)
     assert set(scores) == {untrained, trained}
-    assert scores[untrained]["proving", "cite"].deviation is None
-    for part in ("choosing", "proving"):
+    assert scores[untrained]["test", "cite"].deviation is None
+    for part in ("selection", "test"):
         of_tasks = []
         for task in TASKS:
             of_task, found = (
@@ -99,7 +99,7 @@ def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
 def change(path, by, part=None):
     """Change the outcomes of the trained maps, of one part or of both."""
     table = read_table(path, "probe_outcomes")
-    is_changed = (table["seed"].to_numpy() > 0) & np.isin(table["part"].to_pylist(), part or ("choosing", "proving"))
+    is_changed = (table["seed"].to_numpy() > 0) & np.isin(table["part"].to_pylist(), part or ("selection", "test"))
     value = pa.array(table["value"].to_numpy() + np.where(is_changed, by, 0.0))
     write_table(path, "probe_outcomes", table.set_column(table.schema.get_field_index("value"), "value", value))
 
@@ -113,13 +113,13 @@ def ranked(folder):
 
 
 def test_the_choice_does_not_see_the_queries_that_prove(folder):
-    """Whatever proving queries score, ranks stay; whatever choosing queries score decides them."""
+    """Whatever test queries score, ranks stay; whatever selection queries score decides them."""
     for name in ("good", "bad"):
         score(folder, f"{name}.parquet")
     for name, part, by, expected in (
-        ("good", "choosing", 5.0, ["good", "bad"]),
-        ("bad", "proving", 50.0, ["good", "bad"]),
-        ("bad", "choosing", 10.0, ["bad", "good"]),
+        ("good", "selection", 5.0, ["good", "bad"]),
+        ("bad", "test", 50.0, ["good", "bad"]),
+        ("bad", "selection", 10.0, ["bad", "good"]),
     ):
         change(folder / f"{name}.parquet", by, part)
         order, rows = ranked(folder)
@@ -141,9 +141,9 @@ def test_a_paper_without_a_vector_is_named_and_without_papers_that_choose_nothin
     (folder / "papers/1.parquet").unlink()
     with pytest.raises(InputError, match="has no vector of paper 1, nor of 9 others"):
         score(folder)
-    path = folder / "choosing.parquet"
-    write_table(path, "choosing", read_table(path, "choosing").slice(0, 0))
-    with pytest.raises(InputError, match="asks nothing of the choosing papers; hold out more papers"):
+    path = folder / "selection.parquet"
+    write_table(path, "selection", read_table(path, "selection").slice(0, 0))
+    with pytest.raises(InputError, match="asks nothing of the selection papers; hold out more papers"):
         score(folder)
 
 

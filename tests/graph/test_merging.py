@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.large_ids import RELABELLINGS
 
-from cocite.graph.counting import RUNS_SIDE_BY_SIDE, lay_by, merge
+from cocite.graph.counting import RUNS_SIDE_BY_SIDE, merge, spill_run
 
 Counts = dict[tuple[int, int], int]
 
@@ -15,7 +15,7 @@ Counts = dict[tuple[int, int], int]
 def _lay_by(path: Path, counts: Counts, pairs_of_a_block: int) -> Path:
     pairs = sorted(counts)
     blocks = [pairs[first : first + pairs_of_a_block] for first in range(0, len(pairs), pairs_of_a_block)]
-    lay_by(path, [_block(block, counts) for block in blocks])
+    spill_run(path, [_block(block, counts) for block in blocks])
     return path
 
 

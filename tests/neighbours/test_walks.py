@@ -31,7 +31,7 @@ from cocite.neighbours.walking import (
     NOT_LINKED,
     NOT_REACHED,
     chances_around,
-    new_desk,
+    new_push_workspace,
     queries_at_once,
     threads_for,
     walk_neighbours,
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 @given(graphs, st.booleans(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-2, 1e-4, 1e-9]))
 def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, weighted, restart, tolerance):
     graph = open_adjacency(links_of(folder, edges, weighted=weighted))
-    degrees, desk = degrees_by_definition(edges, weighted=weighted), new_desk(len(graph.ids))
+    degrees, desk = degrees_by_definition(edges, weighted=weighted), new_push_workspace(len(graph.ids))
     for query in graph.ids.tolist():
         true = chances_by_definition(edges, query, restart, weighted=weighted)
         places, chances = chances_around(graph, int(np.searchsorted(graph.ids, query)), restart, tolerance, desk)

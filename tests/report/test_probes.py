@@ -14,8 +14,8 @@ RANKS = {"good": 1, "even": 2, "untrained": 3, "far": 4}
 @pytest.fixture
 def scores() -> pl.DataFrame:
     rows = []
-    for (name, value), part, task in product(VALUES.items(), ("choosing", "proving"), ("cite", "cocite", "all")):
-        found = value - (part == "choosing") + {"cite": 1, "cocite": -1, "all": 0}[task]
+    for (name, value), part, task in product(VALUES.items(), ("selection", "test"), ("cite", "cocite", "all")):
+        found = value - (part == "selection") + {"cite": 1, "cocite": -1, "all": 0}[task]
         difference = value - VALUES["good"]
         rows.append(
             {
@@ -41,7 +41,7 @@ def scores() -> pl.DataFrame:
 def test_sets_stand_in_the_order_of_the_papers_that_choose_with_the_values_of_those_that_prove(scores):
     table = probes_table({"which": scores})
     assert table["triplets"].to_list() == ["good", "even", "untrained", "far"]
-    assert table["choosing"].to_list() == ["83.0", "82.9", "79.0", "59.0"]
+    assert table["selection"].to_list() == ["83.0", "82.9", "79.0", "59.0"]
     best, even, untrained, _ = table.to_dicts()
     assert (best["cite"], best["cocite"], best["from the best"]) == ("85.0 ± 0.1", "83.0 ± 0.1", "")
     assert even["from the best"] == "-0.1 (-0.4 to +0.2)"

@@ -42,7 +42,7 @@ def test_a_probe_trains_no_encoder_and_samples_the_sets_of_its_grids(finished):
 def test_each_set_and_loss_has_scores_beside_the_vectors_as_they_are(probed):
     scores = pq.read_table(probed.folder / "results/evaluation/probe_which/scores.parquet")
     assert set(scores["triplets"].to_pylist()) == {"specter", "bands-1", "bands-2", "untrained"}
-    assert len(scores.filter(pc.field("part") == "choosing").filter(pc.field("task") == "all")) == 7
+    assert len(scores.filter(pc.field("part") == "selection").filter(pc.field("task") == "all")) == 7
     assert sorted(set(scores["rank"].to_pylist())) == list(range(1, 8))
     queries = scores.filter(pc.field("task") == "cite").group_by("part").aggregate([("queries", "max")]).to_pydict()
     assert all(count > 3 for count in queries["queries_max"])
@@ -50,12 +50,12 @@ def test_each_set_and_loss_has_scores_beside_the_vectors_as_they_are(probed):
 
 def test_those_who_choose_are_scored_by_no_model(probed):
     folder = probed.folder / "results/evaluation/holdout"
-    choosing, proving = (
-        set(pq.read_table(folder / f"{name}.parquet")["query"].to_pylist()) for name in ("choosing", "judgements")
+    selection, test = (
+        set(pq.read_table(folder / f"{name}.parquet")["query"].to_pylist()) for name in ("selection", "judgements")
     )
-    assert choosing
-    assert proving
-    assert not choosing & proving
+    assert selection
+    assert test
+    assert not selection & test
 
 
 def test_winners_resolve_in_the_configuration_that_they_came_from(probed):

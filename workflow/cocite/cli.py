@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cocite.core.errors import InputError, printable, surroundings
+from cocite.core.errors import InputError, os_error_hint, printable
 from cocite.core.locked import hold_steps_lock
 from cocite.core.usage import report_usage
 from cocite.encoder import work_offline
@@ -237,7 +237,7 @@ def _run() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception as error:
-        known = (surroundings(error) if isinstance(error, OSError) else None) or fault_behind(error)
+        known = (os_error_hint(error) if isinstance(error, OSError) else None) or fault_behind(error)
         if known is None:
             raise
         explanation = known

@@ -111,13 +111,13 @@ class Baseline(Entry):
         """
         raise NotImplementedError
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a model: both are scored under their names."""
         name = key.removeprefix("baselines.")
         if name in config.models:
             yield f"{key}: a model has that name, and both are scored; give the baseline another."
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A baseline that stands on itself, or on one that cannot bear it."""
         baselines, name = config.baselines, key.removeprefix("baselines.")
         if self.under is None:
@@ -151,9 +151,9 @@ class Trained(Baseline):
     def _point(self, values: Mapping[str, Any]) -> Baseline:
         return type(self).model_validate_json(json.dumps(values), by_alias=True, by_name=False)
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A grid over what is no setting of a training, or with a value that the key cannot have."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         entry = as_json(self)
         known = [name for name in fields_of(type(self)) if name not in UNTRIED]
         for name in self.grid or {}:

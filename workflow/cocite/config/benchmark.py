@@ -93,7 +93,7 @@ class Benchmark(Entry):
         return {}
 
 
-class BroughtBenchmark(Benchmark):
+class UserSuppliedBenchmark(Benchmark):
     """What benchmarks have that others made."""
 
     tasks: Annotated[Names, Field(min_length=1)] | None = None
@@ -113,7 +113,7 @@ class BroughtBenchmark(Benchmark):
         """Whose ids its documents have; a generated benchmark is about the corpus."""
         return "corpus" if self.is_generated else self.id_space
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks that the benchmark does not have."""
         known = [task.name for task in self.declared]
         for task in self.tasks or ():
@@ -122,15 +122,15 @@ class BroughtBenchmark(Benchmark):
                 yield f"{key}.tasks names {task!r}, which is no task of the kind {self.kind} (they are {tasks})."
 
 
-class FolderBenchmark(BroughtBenchmark):
+class FolderBenchmark(UserSuppliedBenchmark):
     """What benchmarks have that lie in a folder."""
 
     folder: GivenPath
     """Folder of the benchmark. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         if not Path(self.folder).is_dir():
             yield f"{key}.folder: the folder {self.folder} does not exist."
 
@@ -143,7 +143,7 @@ class Fetched(NamedTuple):
     splits: list[str]
 
 
-class HubBenchmark(BroughtBenchmark):
+class HubBenchmark(UserSuppliedBenchmark):
     """What benchmarks have that lie in a folder or on the Hugging Face hub; a class says what its `hub` holds."""
 
     folder: GivenPath | None = None
@@ -163,9 +163,9 @@ class HubBenchmark(BroughtBenchmark):
         data. Nothing if it is here."""
         raise NotImplementedError
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         if self.folder is not None and not Path(self.folder).is_dir():
             yield f"{key}.folder: the folder {self.folder} does not exist."
 

@@ -40,7 +40,7 @@ from cocite.config.source import MatchedSource
 from cocite.config.triplets import TripletSet
 from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
-from cocite.core.errors import InputError, surroundings
+from cocite.core.errors import InputError, os_error_hint
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
@@ -120,7 +120,7 @@ class Configuration(Entry):
         """The folders that the run writes to, by their keys."""
         return folders_of(as_json(self))
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Files and folders that cannot be what they are named for."""
         yield from self.corpus.faults_of_paper_ids("corpus.paper_ids")
         for number, entry in enumerate(self.exclude):
@@ -147,7 +147,7 @@ class Configuration(Entry):
                     "another."
                 )
 
-    def encoder_under(self, model: str) -> str:
+    def base_encoder(self, model: str) -> str:
         """The encoder that a model starts from, or that the model has which it goes on from; empty in a circle."""
         chain = (model, *all_parts(model, lambda each: filter(None, [self.models[each].from_])))
         return next((encoder for each in chain if (encoder := self.models[each].encoder) is not None), "")
@@ -248,8 +248,8 @@ def inconsistencies(config: Configuration) -> list[str]:
     declared."""
     entries = list(_entries(config))
     undeclared = (f"Configuration key {fault}" for fault in _undeclared(config, entries))
-    faults = [*undeclared, *_first_faults(entry.faults(key, config) for key, entry in entries)]
-    return faults or list(_first_faults(entry.faults_of_references(key, config) for key, entry in entries))
+    faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in entries)]
+    return faults or list(_first_faults(entry.check_references(key, config) for key, entry in entries))
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:
@@ -273,7 +273,7 @@ def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
         try:
             yield from [f"Configuration key {fault}" for fault in faults][:1]
         except OSError as error:
-            said = surroundings(error)
+            said = os_error_hint(error)
             if said is None:
                 raise
             yield said

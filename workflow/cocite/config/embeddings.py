@@ -133,7 +133,7 @@ class GraphEmbedding(HeldOutEdges):
     neighbours: Neighbours = Neighbours()
     """The search for the nearest neighbours of the queries."""
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """More neighbours than the release can have papers, and papers of no triplets, or of its own."""
         yield from more_than_papers(f"{key}.neighbours.k", self.neighbours.k, config)
         at, name = f"{key}.neighbours.papers_of", self.neighbours.papers_of

@@ -105,7 +105,7 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
         name: str = getattr(getattr(sets.get(each), "by", None), "name", "")
         if name in config.models:
-            name = config.encoder_under(name)
+            name = config.base_encoder(name)
         if name in config.encoders:
             yield name
 
@@ -186,7 +186,7 @@ class EncoderSettings(Entry):
         """The fields beside title and abstract that a document is read as."""
         return tuple(name for name in self.text or () if name not in TITLE_AND_ABSTRACT)
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A map that the probe does not learn, or learns of the vectors of another encoder."""
         if self.map is None:
             return
@@ -212,7 +212,7 @@ class EncoderSettings(Entry):
                     "which has a map as well; mine them by an encoder without one."
                 )
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
         if "authors" in self.further and not config.corpus.authors:
             yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."

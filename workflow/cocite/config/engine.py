@@ -67,7 +67,7 @@ class Engine(Entry):
         it at the end: the caller removes it once the results are written, and the vectors may lie in it until then.
         """
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there."""
         for path in self.files:
             if not path.is_file():

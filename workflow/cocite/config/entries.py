@@ -3,8 +3,8 @@
 A key is a field of an entry: its type, bounds and default check it, and the docstring below it describes it. The JSON
 schema, `docs/config.md`, the settings that a command takes and the sentences on what is wrong all come from there.
 What a field cannot say by itself, an entry says in three places: a validator, for keys of one entry that do not go
-together; `faults`, for what lies outside, on the disk or in other sections; and `faults_of_references`, for what has
-to be looked up under the names that it refers to.
+together; `check_environment`, for what lies outside, on the disk or in other sections; and `check_references`, for
+what has to be looked up under the names that it refers to.
 """
 
 import os
@@ -58,11 +58,11 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """What is wrong with this entry in view of the disk and of other sections; sentences that begin with a key."""
         yield from ()
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """What is wrong in view of the entries that this one names; asked only where all names are declared."""
         yield from ()
 

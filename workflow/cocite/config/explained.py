@@ -161,7 +161,7 @@ def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
     context = details.get("ctx", {})
     match details["type"]:
         case "extra_forbidden":
-            return f"{what} {key} {_stranger(str(place.keys[-1]), place.entry, place.siblings)}"
+            return f"{what} {key} {_unknown_key_message(str(place.keys[-1]), place.entry, place.siblings)}"
         case "missing":
             return f"{what} {key} is missing."
         case "union_tag_not_found":
@@ -219,7 +219,7 @@ def _no_choice(key: str, given: Any, expected: str) -> str:
     return f"{key} is {quoted(given)}{words}; it must be one of {', '.join(choices)}{suggestion}"
 
 
-def _stranger(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
+def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
     """The end of a sentence on a key that an entry does not have."""
     key = discriminator(siblings) if siblings else None
     if key and any(name in fields_of(each) for each in siblings):

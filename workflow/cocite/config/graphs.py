@@ -83,7 +83,7 @@ class CocitationGraph(CocitationCounting, PairGraph):
 class SentenceGraph(SentenceCounting, PairGraph):
     """Joins papers that are cited in one sentence."""
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Sentences that are not ingested."""
         yield from lack_of_contexts(f"{key}.signal", self.signal, config)
 
@@ -117,7 +117,7 @@ class CombinationGraph(Combination):
     signal: Literal["combination"]
     """What joins two papers."""
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Parts that are directed, or that the combination is a part of."""
         for part in self.of:
             if getattr(config.graphs[part], "directed", False):

@@ -14,7 +14,7 @@ class Loss(Entry):
 
     A loss has a field `kind`, the name of its module, and is called with the vectors of the distinct documents of a
     batch (documents × dimension) and what is compared, which says by places among them what each query's positives and
-    negatives are (see `encoder.batch.Compared`). It gives a scalar in the dtype of its input. A training gives
+    negatives are (see `encoder.batch.PairIndices`). It gives a scalar in the dtype of its input. A training gives
     float32, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
 
     A loss over documents compares no examples: it is given the places of the documents that it sees.
@@ -29,7 +29,7 @@ class Loss(Entry):
     needs_negatives: ClassVar[bool] = True
     """Whether it learns nothing from examples without negatives of their own."""
 
-    sees: ClassVar[Literal["examples", "teacher", "masks"]] = "examples"
+    input_kind: ClassVar[Literal["examples", "teacher", "masks"]] = "examples"
     """What it is given: examples; or documents, with the vectors that its teacher has of them, or with the losses of
     their masked tokens in place of vectors."""
 

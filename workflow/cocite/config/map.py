@@ -76,7 +76,7 @@ class MapSettings(Entry):
         `neighbours` and `distances` (papers × k) hold the nearest others of each paper, the nearest first.
         """
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Models that have no vectors, and labels that the benchmark does not have."""
         known = with_vectors(config, self.benchmark)
         for name in self.models or ():

@@ -158,7 +158,7 @@ class Mining(SearchedDocuments, Sampler):
             raise inconsistent(f".min_score ({self.min_score}) must not exceed max_score ({self.max_score}).")
         return self
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """An encoder, a model or graphs that are not declared."""
         for at, given, section in self._named():
             declared = getattr(config, section)
@@ -166,9 +166,9 @@ class Mining(SearchedDocuments, Sampler):
                 has = ", ".join(declared) or "none"
                 yield f"{key}.{at} names {given!r}, which {section} does not declare (declared: {has})."
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A circle: a set that is a part of itself, or the model that mines depends on the set that it mines."""
-        yield from super().faults_of_references(key, config)
+        yield from super().check_references(key, config)
         if not isinstance(self.by, ByModel):
             return
         seeds = config.models[self.by.name].seeds

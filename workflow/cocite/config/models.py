@@ -152,7 +152,7 @@ class TrainingSettings(Entry):
         self._check_mixing()
         for fault in faults_of_terms(self.objectives or ()):
             raise inconsistent(fault)
-        in_encoder = any(each.space == "encoder" and each.loss.sees != "masks" for each in self.comparisons)
+        in_encoder = any(each.space == "encoder" and each.loss.input_kind != "masks" for each in self.comparisons)
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
                 raise inconsistent(f".{key} has no effect where no objective is in the encoder's space.")
@@ -296,7 +296,7 @@ class Model(TrainingSettings):
         """The sets of triplets or examples that it learns from, in the order of its objectives."""
         return self.sets if self.triplets is None else (self.triplets,)
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A start that is none or cannot learn, objectives without examples, or spaces that the model does not have."""
         if self.encoder is not None and config.encoders[self.encoder].sentence_wise:
             yield f"{key}.encoder names {self.encoder!r}, which is sentence_wise; no model starts from such an encoder."
@@ -329,7 +329,7 @@ class Model(TrainingSettings):
                 if kind not in kinds:
                     has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
-        encoder = config.encoder_under(key.removeprefix("models."))
+        encoder = config.base_encoder(key.removeprefix("models."))
         pooling = config.encoders[encoder].pooling if encoder else None
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
@@ -343,7 +343,7 @@ class Model(TrainingSettings):
         if self.spaces and self.dimension is not None:
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline, one seed to average over, or the width of an adapter that exists."""
         if self.averaged and len(self.seeds) < 2:
             yield f"{key}.averaged has no effect on one training; name further seeds."

@@ -64,11 +64,11 @@ class Comparison:
 def faults_of_terms(terms: Sequence[Term]) -> Iterator[str]:
     """What has no effect on losses that compare no examples; the sentences follow the key of the entry."""
     for number, term in enumerate(terms):
-        if term.loss.sees != "examples":
+        if term.loss.input_kind != "examples":
             at, kind = f".objectives[{number}]", term.loss.kind
             if term.space != "encoder":
                 yield f"{at}.space ({term.space}) has no effect on the loss {kind}, which sees documents of no aspect."
             if term.negatives is not None:
                 yield f"{at}.negatives has no effect on the loss {kind}, which sees all documents."
-    if len({term.loss for term in terms if term.loss.sees == "masks"}) > 1:
+    if len({term.loss for term in terms if term.loss.input_kind == "masks"}) > 1:
         yield ".objectives mask two shares of the tokens; give each mlm the same share."

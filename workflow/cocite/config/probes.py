@@ -87,7 +87,7 @@ class MapTraining(Entry):
     @model_validator(mode="after")
     def _compares_examples(self) -> "MapTraining":
         for number, loss in enumerate(self.losses):
-            if loss.sees != "examples":
+            if loss.input_kind != "examples":
                 raise inconsistent(f".losses[{number}] ({loss.kind}) compares no examples, which a probe does.")
         return self
 
@@ -121,7 +121,7 @@ class Probe(MapTraining):
         sets = len(self.triplets) + sum(grid.size for grid in self.grids.values())
         return sets * len(self.losses) * len(self.batch_sizes)
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Too many points, none, or a grid that has the name of a set."""
         if not self.size:
             yield f"{key} has no sets; name some under triplets, or make some under grids."
@@ -131,7 +131,7 @@ class Probe(MapTraining):
                 "or raise most."
             )
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A benchmark by which nothing can be chosen, or sets that have no vectors."""
         benchmark = config.benchmarks[self.benchmark]
         if benchmark.made_by is not HoldoutSettings:

@@ -68,7 +68,7 @@ class ListedQueries(QueryRule):
     path: GivenPath
     """Text file with one corpus id a line. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there."""
         if not Path(self.path).is_file():
             yield f"{key}.path: the file {self.path} does not exist."
@@ -89,7 +89,7 @@ class PublishedQueries(QueryRule):
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a dataset without its commit, or papers that its ids do not name."""
         yield from unpinned(key, "dataset", self.dataset, self.revision)
         if config.corpus.whose_ids != "s2" and config.corpus.matched_with is None:

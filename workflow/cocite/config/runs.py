@@ -123,7 +123,7 @@ def adapters_of(config: "Configuration", name: str) -> set[str]:
         return set(config.encoders[name.removeprefix(UNTRAINED)].adapters or ())
     if model.trainable.kind != "adapter":
         return set()
-    return {*(config.encoders[config.encoder_under(model_of(name))].adapters or ()), model.trainable.name}
+    return {*(config.encoders[config.base_encoder(model_of(name))].adapters or ()), model.trainable.name}
 
 
 def scored_runs(

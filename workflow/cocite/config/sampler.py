@@ -82,7 +82,7 @@ class Sampler(Entry):
         that brings texts is given all queries in one block.
         """
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A set that is a part of itself."""
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
@@ -161,7 +161,7 @@ class Gathering(Sampler):
             raise inconsistent(".oversample has no effect where positives are not paired with negatives.")
         return self
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph."""
         if not getattr(config.graphs[self.graph], "directed", False):
             yield f"{key}.graph: {self.graph!r} is not a directed citation graph."

@@ -150,7 +150,7 @@ class Source(Entry):
         """The keys that say which shards there are."""
         return {key: value for key, value in as_json(self).items() if key not in self.work_keys}
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release that has no date."""
         if config.release == LATEST:
             if not self.knows_latest:

@@ -43,7 +43,7 @@ class Walks(Links, WalkSettings):
     shards: Count = 1
     """Jobs that share the queries."""
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """More neighbours than the release can have papers."""
         yield from more_than_papers(f"{key}.k", self.k, config)
 

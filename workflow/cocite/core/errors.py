@@ -34,25 +34,25 @@ LONGEST_REASON = 200
 
 
 class InputError(Exception):
-    """Input, configuration or surroundings that a step cannot work with.
+    """Input, configuration or an environment that a step cannot work with.
 
     The message is one sentence or two: the file, line or key; what is wrong; what would be right.
     The command line prints it without a traceback.
     """
 
 
-def surroundings(error: OSError) -> str | None:
-    """The message for an error of the operating system that its surroundings cause; None for any other."""
+def os_error_hint(error: OSError) -> str | None:
+    """The message for an error of the operating system that its environment causes; None for any other."""
     if error.filename is None or error.errno not in SURROUNDINGS:
         return None
     return f"{error.filename}: {error.strerror}; {SURROUNDINGS[error.errno]}."
 
 
-def is_of_surroundings(error: BaseException) -> bool:
-    """Whether an error names a cause outside the file that is read: its surroundings, or a full disk."""
+def is_environment_error(error: BaseException) -> bool:
+    """Whether an error names a cause outside the file that is read: permissions, folders, or a full disk."""
     if not isinstance(error, OSError):
         return False
-    return error.errno in FULL or surroundings(error) is not None
+    return error.errno in FULL or os_error_hint(error) is not None
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
     """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
 
     Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. The block must do
-    nothing but read. Errors that name a cause outside the file pass: those of the surroundings and a full disk. A pipe
+    nothing but read. Errors that name a cause outside the file pass: those of the environment and a full disk. A pipe
     is refused, since whoever opens one waits for a writer.
     """
     if path.is_fifo():
@@ -74,7 +74,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
     except MemoryError:
         raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
     except Exception as error:
-        if is_of_surroundings(error):
+        if is_environment_error(error):
             raise
         raise InputError(f"{path}: not a readable {kind} ({reason_of(error)}){advice}.") from error
 

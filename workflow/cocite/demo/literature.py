@@ -111,7 +111,7 @@ class Literature:
         return list(dict.fromkeys(self.topics[topic].field for topic in (self.topic[paper], self.second[paper])))
 
 
-def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
+def generate_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
     """A literature with so many recorded papers, the last of them published in `last_year`."""
     rng = generator(seed, "demo", "literature")
     chosen = _choose_topics(topics)

@@ -33,7 +33,7 @@ from cocite.core.atomic import atomic_path, write_json, write_text
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.randomness import generator
-from cocite.demo.literature import Literature, cite_literature, imagine_literature
+from cocite.demo.literature import Literature, cite_literature, generate_literature
 from cocite.demo.prose import Writer
 
 Record = dict[str, Any]
@@ -80,7 +80,7 @@ def generate_release(
     day = parse_date(release)
     if papers < 1 or shards < 1:
         raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
-    literature = imagine_literature(papers, topics, day.year - 1, seed)
+    literature = generate_literature(papers, topics, day.year - 1, seed)
     references = cite_literature(literature, seed)
     influential: set[tuple[int, int]] = set()
     rows = {

@@ -40,7 +40,7 @@ BITS = 16
 """Random bits that decide on whether a number is dropped."""
 
 
-def let_pack(encoder: Encoder) -> bool:
+def enable_sequence_packing(encoder: Encoder) -> bool:
     """Let the encoder take packed documents; false, and no change, where it or the kernel of its device cannot."""
     sizes = encoder.transformer.config
     # RoBERTa counts no position for its padding, which documents have where the tokenizer pads with another token.
@@ -179,7 +179,7 @@ class Dropout(nn.Module):
         return numbers * scale * kept
 
 
-def let_drop_fast(encoder: Encoder) -> None:
+def use_fast_dropout(encoder: Encoder) -> None:
     """Let the encoder draw its dropout from bits; the probabilities stay as they are."""
     transformer = encoder.transformer
     for module in list(transformer.modules()):

@@ -78,7 +78,7 @@ def runs_of(lengths: Numbers, most: int | None) -> list[slice]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class PairIndices:
     """What a loss sees of a batch, by places among its documents: pairs and triplets, or documents alone."""
 
     positives: Tensor = torch.empty(0, 2, dtype=torch.int64)
@@ -109,9 +109,9 @@ class Batch:
     """The epoch that each document is first in, from which its masks follow."""
     shares: tuple[int, ...]
     """How many of them each process embeds, one process after the other."""
-    whole: Compared
+    whole: PairIndices
     """All of its examples."""
-    parts: Sequence[Sequence[Compared]] = ()
+    parts: Sequence[Sequence[PairIndices]] = ()
     """What each of the losses compares, by aspect."""
     mini_batches: Sequence[dict[str, Any]] = ()
     """The tokens of those that this process embeds; a mini-batch goes through the encoder together."""
@@ -128,7 +128,7 @@ class Batch:
         )
 
 
-def arranged(
+def build_batch(
     examples: Examples,
     numbers: Numbers,
     *,
@@ -167,7 +167,7 @@ def arranged(
         parts=[
             list(
                 _by_aspect(examples, numbers, query, near, far, each)
-                if each.loss.sees == "examples"
+                if each.loss.input_kind == "examples"
                 else _documents_alone(examples, numbers, documents, query, near, far, each)
             )
             for each in comparisons
@@ -190,10 +190,10 @@ def _distinct(documents: Documents, numbers: Numbers, epochs: Numbers, seed: int
     return distinct, place, documents.chosen(distinct).drawn(seed, epoch_of[first])
 
 
-def compared_by(query: Numbers, near: Links, far: Links, **of_part: Any) -> Compared:
+def compared_by(query: Numbers, near: Links, far: Links, **of_part: Any) -> PairIndices:
     """What examples compare: their queries, positives and negatives."""
     first, second = far.places_of(near.owners)
-    return Compared(
+    return PairIndices(
         positives=_columns(query[near.owners], near.documents),
         negatives=_columns(query[far.owners], far.documents),
         triplets=_columns(query[near.owners[first]], near.documents[first], far.documents[second]),
@@ -215,7 +215,7 @@ def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDA
 
 def _by_aspect(
     examples: Examples, numbers: Numbers, query: Numbers, near: Links, far: Links, comparison: Comparison
-) -> Iterator[Compared]:
+) -> Iterator[PairIndices]:
     """What a loss compares, by aspect: examples of its objectives with negatives of the kinds that it sees."""
     counts = _are_of(examples, numbers, comparison)
     if comparison.negatives is not None:
@@ -239,20 +239,20 @@ def _documents_alone(
     near: Links,
     far: Links,
     comparison: Comparison,
-) -> Iterator[Compared]:
+) -> Iterator[PairIndices]:
     """What a loss over documents sees: those of the examples of its objectives, a teacher's where it asks for one."""
     counts = _are_of(examples, numbers, comparison)
     others = (some.documents[counts[some.owners]] for some in (near, far))
     places, share = np.unique(np.concatenate([query[counts], *others])), float(counts.mean())
     if comparison.loss.teacher is None:
         if len(places):
-            yield Compared(places=torch.from_numpy(places), share=share)
+            yield PairIndices(places=torch.from_numpy(places), share=share)
         return
     teacher = examples.teachers[comparison.loss.teacher]
     rows = teacher.rows[documents[places]]
     places, taught = places[rows >= 0], teacher.vectors[rows[rows >= 0]]
     if len(places) > 1:  # a pair, at least
-        yield Compared(places=torch.from_numpy(places), taught=torch.from_numpy(taught), share=share)
+        yield PairIndices(places=torch.from_numpy(places), taught=torch.from_numpy(taught), share=share)
 
 
 def masks_of(
@@ -291,7 +291,7 @@ class Collator:
 
     def __call__(self, numbers: Numbers, epochs: Numbers | None = None) -> Batch:
         """The examples of these numbers in these epochs, with the tokens of the documents that this process embeds."""
-        batch = arranged(
+        batch = build_batch(
             self.examples,
             numbers,
             epochs=epochs,
@@ -307,7 +307,7 @@ class Collator:
     def _masked(self, batch: Batch, mine: Numbers) -> list[Masked] | None:
         """The documents among mine whose tokens a loss predicts, masked; None where no process has any."""
         pairs = zip(self.comparisons, batch.parts, strict=True)
-        asked = [part.places.numpy() for each, parts in pairs if each.loss.sees == "masks" for part in parts]
+        asked = [part.places.numpy() for each, parts in pairs if each.loss.input_kind == "masks" for part in parts]
         if self.masking is None or not asked:
             return None
         rows = np.intersect1d(np.unique(np.concatenate(asked)), mine, assume_unique=True)

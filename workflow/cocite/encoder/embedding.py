@@ -43,7 +43,7 @@ from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
 from cocite.encoder.data import Documents, Numbers
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder, rounded
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, cast_for_inference, embed_batch, open_encoder
 from cocite.encoder.papers import Sentences, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
@@ -91,7 +91,7 @@ def embed_tables(
     What is embedded of a source does not depend on the others.
     """
     take_gpus(1)
-    encoder = rounded(open_encoder(model, precision, dimension))
+    encoder = cast_for_inference(open_encoder(model, precision, dimension))
     adapters = adapters or (NO_ADAPTER,)
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from cocite.core.errors import InputError
 from cocite.encoder import processes
-from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, Compared, arranged, batches_of_like_length, masks_of
+from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, PairIndices, batches_of_like_length, build_batch, masks_of
 from cocite.encoder.data import Documents, Examples, Numbers
 from cocite.encoder.losses import cosines_of
 from cocite.encoder.masking import Masking, sums_by_document
@@ -32,7 +32,7 @@ LACKS_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory"
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnreadLoss:
+class DeferredLoss:
     """The loss of a batch that is still on its device, and what it takes to name what has spoilt it."""
 
     value: Tensor
@@ -47,9 +47,9 @@ class UnreadLoss:
     """Whether the vector of each document is finite."""
 
 
-def unread(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> UnreadLoss:
+def defer_loss(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> DeferredLoss:
     """The loss of a batch, to be read later, because reading it waits for the device."""
-    return UnreadLoss(
+    return DeferredLoss(
         value=loss.detach(),
         step=step,
         documents=batch.documents,
@@ -58,7 +58,7 @@ def unread(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> UnreadLoss
     )
 
 
-def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
+def read_losses(losses: list[DeferredLoss], examples: Examples) -> list[float]:
     """The values of the losses, read from the device together.
 
     Raises `InputError` where one is not a number, with what caused it.
@@ -73,7 +73,7 @@ def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
     return values
 
 
-def _cause(loss: UnreadLoss, examples: Examples) -> str:
+def _cause(loss: DeferredLoss, examples: Examples) -> str:
     """The documents without finite vectors; where there are none, the loss itself has overflowed: its queries."""
     ids = examples.ids[loss.documents]
     if len(faulty := ids[~loss.finite.cpu().numpy()]):
@@ -145,13 +145,13 @@ def measure(
     near, far = [], []
     for start in range(0, len(order), batch_size):
         numbers = order[start : start + batch_size]
-        batch = arranged(examples, numbers, seed=seed, comparisons=objective.comparisons)
+        batch = build_batch(examples, numbers, seed=seed, comparisons=objective.comparisons)
         of_batch = vectors[batch.documents]
         with torch.no_grad():
             for name, loss in losses.items():
                 value = loss(of_batch, batch, None if predicted is None else predicted[batch.documents])
                 totals[name] += len(numbers) * value.item()
-        compared = batch.whole if len(examples.negatives.documents) else against_the_next(batch.whole)
+        compared = batch.whole if len(examples.negatives.documents) else use_next_positives_as_negatives(batch.whole)
         query, positive, negative = of_batch[compared.triplets].unbind(dim=1)
         right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
         triplets += len(query)
@@ -164,12 +164,12 @@ def measure(
     }
 
 
-def against_the_next(compared: Compared) -> Compared:
+def use_next_positives_as_negatives(compared: PairIndices) -> PairIndices:
     """What is compared where no query has negatives: its positive with that of the next pair, as if it were one."""
     query, positive = compared.positives.unbind(dim=1)
     negatives = torch.stack([query, positive.roll(-1)], dim=1)
     triplets = torch.cat([compared.positives, negatives[:, 1:]], dim=1)
-    return Compared(positives=compared.positives, negatives=negatives, triplets=triplets)
+    return PairIndices(positives=compared.positives, negatives=negatives, triplets=triplets)
 
 
 def predict(

@@ -23,7 +23,7 @@ from transformers.utils import logging
 from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import read_json, write_json, write_text
-from cocite.core.errors import InputError, is_of_surroundings
+from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
@@ -192,14 +192,14 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
     """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise.
 
-    The block must do nothing but read. Errors of the surroundings, a full disk and missing memory pass.
+    The block must do nothing but read. Errors of the environment, a full disk and missing memory pass.
     """
     try:
         yield
     except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic within tokenizers is no Exception
-        if is_of_surroundings(error):
+        if is_environment_error(error):
             raise
         reason = " ".join(str(error).split())[:300]
         if not isinstance(error, OSError | ValueError | RuntimeError):
@@ -231,7 +231,7 @@ def computing(encoder: Encoder) -> torch.autocast:
     return torch.autocast(encoder.device.type, dtype=torch.bfloat16, enabled=enabled)
 
 
-def rounded(encoder: Encoder) -> Encoder:
+def cast_for_inference(encoder: Encoder) -> Encoder:
     """The encoder with its weights in the numbers that it computes in: it embeds faster, and can learn no more."""
     encoder.transformer.to(encoder.computes_in)
     return encoder.eval()

@@ -23,7 +23,7 @@ from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import choose_weights
-from cocite.encoder.batch import Batch, Compared
+from cocite.encoder.batch import Batch, PairIndices
 from cocite.encoder.masking import Masked, PredictionHead, new_head, open_head, sums_by_document
 from cocite.encoder.model import Encoder, Features, computing
 
@@ -46,7 +46,7 @@ class Learner(nn.Module):
         self.prediction = prediction
         """What predicts masked tokens, where a loss asks for it."""
 
-    def seen_through(self, head: str, vectors: Tensor) -> Tensor:
+    def apply_head(self, head: str, vectors: Tensor) -> Tensor:
         """What the head makes of vectors, documents × its dimension; without such a head, the vectors as they are.
 
         They may lie on another device than the head, as those of a validation do.
@@ -179,19 +179,19 @@ class Objective:
     def named(self) -> dict[str, int]:
         """The numbers of losses that are added up, by their names, where one of them compares no examples."""
         of_one_set = len(self.comparisons) > 1 and all(each.objectives is None for each in self.comparisons)
-        if not of_one_set or all(each.loss.sees == "examples" for each in self.comparisons):
+        if not of_one_set or all(each.loss.input_kind == "examples" for each in self.comparisons):
             return {}
         kinds = [each.loss.kind for each in self.comparisons]
         names = [f"{kind} {number + 1}" if kinds.count(kind) > 1 else kind for number, kind in enumerate(kinds)]
         return {name: number for number, name in enumerate(names)}
 
-    def _compare(self, comparison: Comparison, part: Compared, vectors: Tensor, predicted: Tensor | None) -> Tensor:
+    def _compare(self, comparison: Comparison, part: PairIndices, vectors: Tensor, predicted: Tensor | None) -> Tensor:
         """One of the losses, over the examples of an aspect, or over documents."""
-        if comparison.loss.sees == "masks":
+        if comparison.loss.input_kind == "masks":
             of_tokens: Tensor = comparison.loss(predicted, part)
             return of_tokens
         in_encoder = comparison.space == "encoder"
-        seen = self.learner.seen_through(PROJECTION if in_encoder else part.aspect, vectors)
+        seen = self.learner.apply_head(PROJECTION if in_encoder else part.aspect, vectors)
         total: Tensor = comparison.loss(seen, part)
         for dimension in self.leading if in_encoder else ():
             total = total + comparison.loss(vectors[:, :dimension], part)

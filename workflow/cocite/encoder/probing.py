@@ -33,7 +33,7 @@ from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.probes import Trained, name_of_map
-from cocite.encoder.batch import Compared, compared_by
+from cocite.encoder.batch import PairIndices, compared_by
 from cocite.encoder.data import Numbered, Numbers, numbered_examples
 from cocite.encoder.schedule import Mixture, Schedule
 
@@ -59,7 +59,7 @@ class Ready:
         found = vectors @ weight.T
         return torch.nn.functional.normalize(found, dim=1) if self.normalise else found
 
-    def batch(self, numbers: Numbers) -> tuple[Tensor, Compared]:
+    def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
         """The vectors of the distinct documents of some examples, and what the examples compare by their places."""
         query = self.examples.queries[numbers]
         near, far = self.examples.positives.of(numbers), self.examples.negatives.of(numbers)

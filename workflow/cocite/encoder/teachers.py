@@ -64,7 +64,7 @@ def attach_teachers(
     return sets
 
 
-def untaught_of(training: Examples, validation: Iterable[Examples]) -> dict[str, str]:
+def describe_missing_teacher_vectors(training: Examples, validation: Iterable[Examples]) -> dict[str, str]:
     """How many documents each teacher has no vectors of, in words."""
     said = {}
     for name, teacher in training.teachers.items():

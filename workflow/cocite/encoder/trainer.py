@@ -28,7 +28,7 @@ from cocite.core.progress import report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
-from cocite.encoder.attention import let_drop_fast, let_pack
+from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import (
@@ -42,7 +42,7 @@ from cocite.encoder.checkpoints import (
 )
 from cocite.encoder.data import ExampleFiles, Examples, joined_examples, open_examples
 from cocite.encoder.masking import masking_of
-from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
+from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory, measure, read_losses
 from cocite.encoder.memory import KEPT, RETURNED, set_memory
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
@@ -50,7 +50,7 @@ from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
-from cocite.encoder.teachers import attach_teachers, untaught_of
+from cocite.encoder.teachers import attach_teachers, describe_missing_teacher_vectors
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
@@ -145,7 +145,7 @@ def train_encoder(
     }
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
-    trainer.learn(stopping or Stopping())
+    trainer.fit(stopping or Stopping())
     if processes.is_first():
         load_best(state, learner)
         merge_lora(encoder, settings)
@@ -159,7 +159,7 @@ def train_encoder(
             seeds=seeds,
             triplets={"training": len(training), "validation": sum(map(len, opened.values()))},
             spaces=learner.aspects,
-            untaught=untaught_of(training, opened.values()),
+            untaught=describe_missing_teacher_vectors(training, opened.values()),
         )
         remove_state(state)
 
@@ -199,9 +199,9 @@ class Trainer:
         self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
         encoder = learner.encoder
         on_gpu = encoder.device.type == ON_GPU
-        packs = on_gpu and let_pack(encoder)
+        packs = on_gpu and enable_sequence_packing(encoder)
         if not on_gpu:
-            let_drop_fast(encoder)
+            use_fast_dropout(encoder)
         sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
         mixture = Mixture(
             queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
@@ -230,11 +230,11 @@ class Trainer:
         self.weights = list(learned_weights(learner).values())
         self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
-        self.unread: list[UnreadLoss] = []
+        self.deferred: list[DeferredLoss] = []
         self.strict = True
         """Whether gradients come from deterministic kernels only; false from the first operation on that has none."""
 
-    def learn(self, stopping: Stopping) -> None:
+    def fit(self, stopping: Stopping) -> None:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
         self.history = load_checkpoint(self.state, self.learner, self.optimiser)
         last = self.schedule.steps
@@ -243,18 +243,18 @@ class Trainer:
                 if self.schedule.is_validated(self.history.step) and self.history.validated_step < self.history.step:
                     self._validate(stopping)
                 with shown(self.history, last, self.state / EVENTS) as advance:
-                    self._go_on(stopping, advance)
+                    self._train_loop(stopping, advance)
         except Unfinished as stopped:
             raise Unfinished(
                 f"Stopped after step {self.history.step} of {last}: {stopped}. All is saved; started again, the "
                 "training goes on from here."
             ) from None
 
-    def _go_on(self, stopping: Stopping, advance: Callable[[], None]) -> None:
+    def _train_loop(self, stopping: Stopping, advance: Callable[[], None]) -> None:
         """Take the steps that are left. Raises `Unfinished` with the reason where it is stopped."""
         saved_at = time.monotonic()
         for step, batches in self.steps():
-            self.take(step, batches)
+            self.step(step, batches)
             if self.schedule.is_logged(step):
                 self._read_losses()
                 losses, self.history.losses = self.history.losses, []
@@ -281,17 +281,17 @@ class Trainer:
                 return
             yield step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)]
 
-    def take(self, step: int, batches: list[Batch]) -> None:
+    def step(self, step: int, batches: list[Batch]) -> None:
         """Take a step: the gradients of its batches, added up, move the weights."""
         try:
-            self.unread += self._add_gradients(step, batches)
+            self.deferred += self._add_gradients(step, batches)
         except RuntimeError as error:
             if not self.strict or "deterministic" not in str(error):
                 raise
             report(f"Weights may differ from run to run in their last digits: {str(error).splitlines()[0]}")
             self.strict = False
             self.optimiser.zero_grad()
-            self.unread += self._add_gradients(step, batches)
+            self.deferred += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         for weight in self.learner.heads.parameters():
             if weight.grad is not None:  # of a head, each process has computed the whole gradient
@@ -303,24 +303,24 @@ class Trainer:
         self.optimiser.zero_grad()
         self.history.step = step
 
-    def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
+    def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
         """Compute the gradients of the batches of a step, added up; return the losses."""
         device = self.learner.encoder.device
         seed_dropout(derive_seed(self.seed, "dropout", step, processes.number()), device)
         if not self.learner.encoder.transformer.training:  # as it is opened, and as a validation leaves it
             self.learner.train()
         losses = []
-        with refusing_what_is_not_deterministic(self.strict):
+        with deterministic_mode(self.strict):
             for batch in batches:
                 with explained_memory(batch):
                     loss, vectors = self.objective(batch.to(device))
                     (loss / len(batches)).backward()
-                losses.append(unread(loss, batch, vectors, step))
+                losses.append(defer_loss(loss, batch, vectors, step))
         return losses
 
     def _read_losses(self) -> None:
-        self.history.losses += read_losses(self.unread, self.training)
-        self.unread = []
+        self.history.losses += read_losses(self.deferred, self.training)
+        self.deferred = []
 
     def _validate(self, stopping: Stopping) -> None:
         """Measure the validation set, and keep the weights if they are the best so far.
@@ -398,7 +398,7 @@ def seed_dropout(seed: int, device: torch.device) -> None:
 
 
 @contextmanager
-def refusing_what_is_not_deterministic(strict: bool) -> Iterator[None]:
+def deterministic_mode(strict: bool) -> Iterator[None]:
     """Let torch raise in the block, instead of warn, where an operation has no deterministic kernel.
 
     Attention on a GPU has both kinds of kernels, and torch takes the deterministic backward pass only where it raises.

@@ -218,9 +218,9 @@ def write_documents(
     write_rows(tables / "documents.parquet", "documents", rows)
 
 
-def write_choosing(choosing: Benchmark, tables: Path) -> None:
+def write_selection(selection: Benchmark, tables: Path) -> None:
     """Write what is asked about the held-out papers that choose between settings."""
-    write_rows(tables / "choosing.parquet", "choosing", (row[:4] for row in _judged(choosing)))
+    write_rows(tables / "selection.parquet", "selection", (row[:4] for row in _judged(selection)))
 
 
 def write_tables(benchmark: Benchmark, tables: Path) -> None:

@@ -36,7 +36,7 @@ from cocite.evaluation.scored import Vectors
 
 UNTRAINED = Trained("untrained", 0, 0)
 """How the vectors as they are stand among the maps."""
-PARTS = {"choosing": "choosing", "proving": "judgements"}
+PARTS = {"selection": "selection", "test": "judgements"}
 """The table that asks about the papers of each part."""
 RESAMPLES = 1000
 ALL = "all"
@@ -143,10 +143,10 @@ def rank_probe(
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
     """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first.
 
-    They are ranked by the mean of all tasks over the choosing queries alone.
+    They are ranked by the mean of all tasks over the selection queries alone.
     """
     found = scores_of(outcomes, seed)
-    by_choice = sorted(found, key=lambda point: -found[point]["choosing", ALL].value)
+    by_choice = sorted(found, key=lambda point: -found[point]["selection", ALL].value)
     ranks = {point: number for number, point in enumerate(by_choice, start=1)}
     best = found[by_choice[0]]
     rows = [

@@ -176,7 +176,7 @@ def _empty_counter(paper, counter, sums, used, out, out_shares, written):  # typ
     return written
 
 
-def lay_by(path: Path, blocks: Iterable[Counted]) -> None:
+def spill_run(path: Path, blocks: Iterable[Counted]) -> None:
     """Write a run to a file that lives no longer than the step."""
     schema = pa.schema([("paper", "int64"), ("other", "int64"), ("count", "int32"), ("shares", "int64")])
     with pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
@@ -198,7 +198,7 @@ def merge(runs: Sequence[Path]) -> Iterator[Counted]:
 
 def _to_one(runs: Sequence[Path]) -> Path:
     merged = runs[0].with_suffix(f".merged{runs[0].suffix}")
-    lay_by(merged, _side_by_side(runs))
+    spill_run(merged, _side_by_side(runs))
     for path in runs:
         path.unlink()
     return merged

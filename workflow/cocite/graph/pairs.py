@@ -37,7 +37,7 @@ from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Qu
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.splits import read_queries
 from cocite.graph.citations import Source, open_citations
-from cocite.graph.counting import UNIT, Counted, count_pairs_of, lay_by, merge
+from cocite.graph.counting import UNIT, Counted, count_pairs_of, merge, spill_run
 from cocite.graph.groups import (
     ANCHORED_GROUPS,
     BYTES_A_MEMBER,
@@ -163,7 +163,7 @@ def _count(source: Source, settings: Counting, met: Met, capacity: int, folder: 
             yield from blocks
             return
         runs.append(folder / f"{len(runs)}.arrow")
-        lay_by(runs[-1], blocks)
+        spill_run(runs[-1], blocks)
     if not runs:
         among = "" if settings.largest is None else f", among groups of at most {settings.largest} papers"
         raise InputError(f"{source.files[0].parent}: holds no pair for the graph; {source.signal.empty}{among}.")

@@ -64,7 +64,7 @@ NOT_LINKED = "queries that no walk starts from: they have no edge or, if asked f
 NOT_REACHED = "neighbours, up to k a query, that walks do not lead to: a smaller tolerance leads to more"
 
 
-class Desk(NamedTuple):
+class PushWorkspace(NamedTuple):
     """The memory that one query at a time works with; chances and residuals are 0 in between."""
 
     chances: NDArray[np.float64]
@@ -144,7 +144,7 @@ def _walk(
     graph: Adjacency, queries: NDArray[np.int64], settings: WalkSettings, ranked: NDArray[np.bool_], workers: Workers
 ) -> Keys:
     """The keys of the neighbours of each query, queries × k."""
-    desks = [new_desk(len(graph.ids)) for _ in range(workers.threads)]
+    desks = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
     keys = np.empty((len(queries), settings.k), dtype=np.uint64)
     tolerance = settings.tolerance / graph.mean_weight
     with progress_bar(of=f"{len(queries):,} queries", unit="queries", total=len(queries)) as bar:
@@ -168,9 +168,9 @@ def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
     return have_text
 
 
-def new_desk(papers: int) -> Desk:
+def new_push_workspace(papers: int) -> PushWorkspace:
     """A desk for a graph of so many papers; the system gives it memory only as far as walks reach."""
-    return Desk(
+    return PushWorkspace(
         chances=np.zeros(papers),
         residuals=np.zeros(papers),
         touched=np.zeros(papers, dtype=np.int32),
@@ -181,7 +181,7 @@ def new_desk(papers: int) -> Desk:
 
 
 def chances_around(
-    graph: Adjacency, query: int, restart: float, tolerance: float, desk: Desk
+    graph: Adjacency, query: int, restart: float, tolerance: float, desk: PushWorkspace
 ) -> tuple[Places, NDArray[np.float64]]:
     """The papers that walks from a query reach, the query first, and the chances that they stop there."""
     reached = desk.touched[: _push(graph, query, restart, tolerance, desk)].copy()
@@ -191,7 +191,12 @@ def chances_around(
 
 
 def keys_around(
-    graph: Adjacency, query: int, settings: WalkSettings, tolerance: float, desk: Desk, ranked: NDArray[np.bool_]
+    graph: Adjacency,
+    query: int,
+    settings: WalkSettings,
+    tolerance: float,
+    desk: PushWorkspace,
+    ranked: NDArray[np.bool_],
 ) -> Keys:
     """The keys of the k papers with the highest scores around a query, the highest first, `FARTHEST` behind them.
 

@@ -90,7 +90,7 @@ class EncoderPlan(StagePlan):
     def reads_further_fields(self, model: str) -> bool:
         """Whether a model, or an untrained encoder, reads more of a document than its title and abstract."""
         is_untrained = model in self.untrained
-        encoder = model.removeprefix(UNTRAINED) if is_untrained else self.config.encoder_under(model_of(model))
+        encoder = model.removeprefix(UNTRAINED) if is_untrained else self.config.base_encoder(model_of(model))
         return bool(self.config.encoders[encoder].further)
 
     def documents_to_tokenise(self, wildcards: Any) -> list[str]:
@@ -191,7 +191,7 @@ class EncoderPlan(StagePlan):
 
         An objective shares the validation set with all sets of its group.
         """
-        encoder = self.config.encoder_under(wildcards.model)
+        encoder = self.config.base_encoder(wildcards.model)
         names = self.config.models[wildcards.model].learns_from
         pairs = [(name, validation_of(self.config.triplets[name].group)) for name in names]
         return [

@@ -29,20 +29,20 @@ def probes_table(scores: Scores) -> pl.DataFrame:
     for probe, table in scores.items():
         for point in _points(table).iter_rows(named=True):
             of_point = table.filter(*(pl.col(name) == point[name] for name in ("triplets", "loss", "batch_size")))
-            proving = of_point.filter(pl.col("part") == "proving", pl.col("task") != ALL).sort("task")
-            [choosing] = of_point.filter(part="choosing", task=ALL)["value"]
+            test = of_point.filter(pl.col("part") == "test", pl.col("task") != ALL).sort("task")
+            [selection] = of_point.filter(part="selection", task=ALL)["value"]
             rows.append(
                 {
                     **({"probe": probe} if len(scores) > 1 else {}),
                     "triplets": point["triplets"],
                     "loss": "" if point["triplets"] == UNTRAINED else point["loss"],
                     "batch size": "" if point["triplets"] == UNTRAINED else str(point["batch_size"]),
-                    "choosing": f"{choosing:.1f}",
-                    **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in proving.iter_rows(named=True)},
+                    "selection": f"{selection:.1f}",
+                    **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in test.iter_rows(named=True)},
                     "from the best": _difference(of_point),
                 }
             )
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "choosing"])
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "selection"])
 
 
 def draw_probes(scores: Scores, output: Path) -> None:
@@ -71,25 +71,25 @@ def _points(table: pl.DataFrame) -> pl.DataFrame:
 
 def _difference(of_point: pl.DataFrame) -> str:
     """How the mean over the tasks differs from the best's by the papers that prove, with its interval."""
-    [row] = of_point.filter(part="proving", task=ALL).to_dicts()
+    [row] = of_point.filter(part="test", task=ALL).to_dicts()
     if row["rank"] == 1:
         return ""
     return f"{row['difference']:+.1f} ({row['difference_low']:+.1f} to {row['difference_high']:+.1f})"
 
 
 def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None:
-    proving, choosing = (table.filter(task=ALL, part=part).sort("rank") for part in ("proving", "choosing"))
-    before = float(proving.filter(triplets=UNTRAINED)["value"][0])
-    high = float(max([*proving["high"], *choosing["value"]]))
-    low = max(float(min([*proving["low"], *choosing["value"]])), before - REACH * (high - before))
+    test, selection = (table.filter(task=ALL, part=part).sort("rank") for part in ("test", "selection"))
+    before = float(test.filter(triplets=UNTRAINED)["value"][0])
+    high = float(max([*test["high"], *selection["value"]]))
+    low = max(float(min([*test["low"], *selection["value"]])), before - REACH * (high - before))
     span = (high - low) / (1 - NAMES) or 1.0
     left = high - span
     axis.set(xlim=(left - 0.02 * span, high + 0.02 * span))
     axis.set_yticks([])
     axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
     axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
-    has_sizes = proving.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique() > 1
-    for row, (point, chose) in enumerate(zip(proving.to_dicts(), choosing["value"], strict=True)):
+    has_sizes = test.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique() > 1
+    for row, (point, chose) in enumerate(zip(test.to_dicts(), selection["value"], strict=True)):
         colour = entries.get(point["loss"], CHOOSING).colour
         if point["value"] < low:  # far behind: an arrow at the edge, so that the others can be told apart
             axis.plot(low, row, "<", color=colour, markersize=5)

@@ -203,7 +203,7 @@ def traits(name: str, configuration: Configuration) -> dict[str, Any]:
 
     `base` has the names by which its encoder may be known, `after` the samplers of the model that it starts from.
     """
-    model, base = configuration.models[name], configuration.encoder_under(name)
+    model, base = configuration.models[name], configuration.base_encoder(name)
     encoder = configuration.encoders[base]
     entries = [_sampled(each, configuration) for each in model.learns_from]
     terms = model.objectives or [Term.model_construct(loss=model.loss)]

@@ -116,7 +116,7 @@ def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
 def readers_of_fields(configuration: Configuration) -> dict[str, list[str]]:
     """The names of the encoders and models that read each field of a document."""
     named = dict(zip(untrained(configuration), configuration.encoders, strict=True))
-    named |= {name: configuration.encoder_under(name) for name in configuration.models}
+    named |= {name: configuration.base_encoder(name) for name in configuration.models}
     readers: dict[str, list[str]] = {name: ["everything that reads texts"] for name in TITLE_AND_ABSTRACT}
     for name, encoder in named.items():
         for field in configuration.encoders[encoder].further:
@@ -130,7 +130,7 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
     keys = ["loss", "objectives"]
     differing = {name: ((entry.loss, entry.objectives), _without(entry, keys)) for name, entry in models.items()}
     known = {
-        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": configuration.encoder_under(name)}
+        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": configuration.base_encoder(name)}
         for name, entry in models.items()
     }
     return _side_by_side(differing, known, scores, curves, configuration)

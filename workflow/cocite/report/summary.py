@@ -219,7 +219,7 @@ def _competing(configuration: Configuration) -> list[str]:
 
 def _references(model: str, configuration: Configuration) -> Sequence[str]:
     """What a model is measured against: the encoder that it starts from, and the words of texts."""
-    return [f"{UNTRAINED}{configuration.encoder_under(model_of(model))}", *that_rank_alone(configuration)[:1]]
+    return [f"{UNTRAINED}{configuration.base_encoder(model_of(model))}", *that_rank_alone(configuration)[:1]]
 
 
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:

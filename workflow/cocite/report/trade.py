@@ -29,7 +29,7 @@ LEAST_SPAN = 2.0
 LETTER, LINE = 0.073, 0.15
 """Width and height of a letter of a label, inches, rather too large than too small."""
 POINT = 0.06
-"""From the middle of a point to its edge, and half the width of an error bar with its surroundings, inches."""
+"""From the middle of a point to its edge, and half the width of an error bar with what surrounds it, inches."""
 DISTANCES = (0.04, 0.16, 0.3, 0.45, 0.65, 0.9)
 """From a point to its label, inches; from the second on, a line joins them."""
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.core.id_sets import contains
-from cocite.triplets.picking import Draws, Picks, is_among, offer, strike_all
+from cocite.triplets.picking import Draws, Picks, exclude_all, is_among, offer
 from cocite.triplets.sampled import Block
 
 
@@ -90,7 +90,7 @@ def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_kn
             for number in range(2):
                 rows = (0, len(own)) if required else _rows_of(limits[number], at)
                 _offer_band(picked[number], place, query[start], own, at, limits[number], rows)
-            strike_all(easy, place, own, needed)
+            exclude_all(easy, place, own, needed)
         start = end
 
 

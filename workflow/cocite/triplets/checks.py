@@ -41,7 +41,7 @@ from cocite.core.tables.files import checked_files, open_table, read_table, tabl
 from cocite.core.tables.splits import read_queries
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
-from cocite.triplets.sampled_texts import brought_queries
+from cocite.triplets.sampled_texts import user_supplied_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
@@ -96,7 +96,7 @@ def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
 
     A set whose queries are texts alone was sampled for no other.
     """
-    brought = brought_queries([triplets])
+    brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
     return pa.concat_tables([brought, queries.cast(brought.schema)]) if is_of_corpus else brought
 

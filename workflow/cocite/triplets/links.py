@@ -21,7 +21,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, contains, members_at, place_of, places_of, set_of, size
 from cocite.core.randomness import priorities
 from cocite.triplets.pairing import Rows, examples_table, first_drawn, paired, unserved
-from cocite.triplets.picking import NONE, Draws, Picks, draw, offer, picks, strike, strike_all
+from cocite.triplets.picking import NONE, Draws, Picks, draw, exclude, exclude_all, offer, picks
 from cocite.triplets.sampled import Block, Sampled
 
 IS_CITED = np.uint8(1 << len(INTENTS))
@@ -47,7 +47,7 @@ class Links(NamedTuple):
     """How many citations of the graph have an intent, if intents were read."""
 
 
-class Seats(NamedTuple):
+class QueryAspectRows(NamedTuple):
     """What is asked for: a row for each query and aspect of a block."""
 
     queries: Ids
@@ -57,7 +57,7 @@ class Seats(NamedTuple):
     keys: Ids
     """What stands for query and aspect in what is drawn for each aspect by itself."""
     aspects: int
-    """Seats of a query."""
+    """QueryAspectRows of a query."""
 
 
 def links_of(block: Block, *, directed: bool = False, by_intent: bool = True) -> Links:
@@ -87,12 +87,12 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = True) ->
     return Links(papers=papers, traits=united, starts=starts, intents=with_intent)
 
 
-def seats_for(block: Block, aspects: Sequence[str]) -> Seats:
+def seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
     """A seat of each query for each aspect; one that stands for any link where there are no aspects."""
     bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
     numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
     queries = np.repeat(block.queries, len(bits))
-    return Seats(
+    return QueryAspectRows(
         queries=queries,
         bits=np.tile(np.array(bits, dtype=np.uint8), len(block.queries)),
         keys=priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64),
@@ -100,14 +100,21 @@ def seats_for(block: Block, aspects: Sequence[str]) -> Seats:
     )
 
 
-def seats_of_queries(block: Block) -> Seats:
+def seats_of_queries(block: Block) -> QueryAspectRows:
     """A seat of each query, which stands for any link; what is drawn follows from the query itself."""
     bits = np.full(len(block.queries), KNOWN, dtype=np.uint8)
-    return Seats(queries=block.queries, bits=bits, keys=block.queries, aspects=1)
+    return QueryAspectRows(queries=block.queries, bits=bits, keys=block.queries, aspects=1)
 
 
 def pick_linked(
-    block: Block, links: Links, seats: Seats, count: int, name: str, *, opposed: bool = False, required: bool = True
+    block: Block,
+    links: Links,
+    seats: QueryAspectRows,
+    count: int,
+    name: str,
+    *,
+    opposed: bool = False,
+    required: bool = True,
 ) -> Picks:
     """Let each seat pick among the papers that are linked with its query by its aspect.
 
@@ -121,7 +128,7 @@ def pick_linked(
 def pick_two_away(
     block: Block,
     links: Links,
-    seats: Seats,
+    seats: QueryAspectRows,
     count: int,
     name: str,
     easy: Draws,
@@ -267,7 +274,7 @@ def _offer_links(picked, seats, links, listed, required, opposed):  # type: igno
 @njit(nogil=True, cache=True)
 def _strike_linked(easy, links):  # type: ignore[no-untyped-def]
     for place in range(len(links.starts) - 1):
-        strike_all(easy, place, links.papers[links.starts[place] : links.starts[place + 1]], easy.papers.shape[1])
+        exclude_all(easy, place, links.papers[links.starts[place] : links.starts[place + 1]], easy.papers.shape[1])
 
 
 @njit(nogil=True, cache=True)
@@ -284,7 +291,7 @@ def _pass_on(edges, between, of_papers, seats, links, listed, required, any_aspe
         for place in places[starts[at] : starts[at + 1]]:
             if targets[edge] == seats.queries[place * seats.aspects]:
                 continue
-            strike(easy, place, targets[edge])
+            exclude(easy, place, targets[edge])
             near = links.papers[links.starts[place] : links.starts[place + 1]]
             for seat in range(place * seats.aspects, (place + 1) * seats.aspects):
                 bit = seats.bits[seat]

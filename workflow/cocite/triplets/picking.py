@@ -155,7 +155,7 @@ def permuted(place, key, bits, papers):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def strike(draws, place, paper):  # type: ignore[no-untyped-def]
+def exclude(draws, place, paper):  # type: ignore[no-untyped-def]
     """Strike a paper out of the draws of the query of a place."""
     for number in range(draws.papers.shape[1]):
         if draws.papers[place, number] == paper:
@@ -163,7 +163,7 @@ def strike(draws, place, paper):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def strike_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
+def exclude_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
     """Strike out the draws of the query of a place that are among some papers, until `needed` are known not to be."""
     for number in range(draws.papers.shape[1]):
         if needed == 0:
@@ -186,7 +186,7 @@ def offer_ends(edges, listed, required, positives, easy):  # type: ignore[no-unt
     """
     places, papers, keys = edges
     for row in range(len(places)):
-        strike(easy, places[row], papers[row])
+        exclude(easy, places[row], papers[row])
         if not required or contains(listed, papers[row]):
             offer_at(positives, places[row], papers[row], 0, papers[:0], keys[row])
 
@@ -205,7 +205,7 @@ def offer_cocited(pairs, queries, listed, min_count, required, offered, is_known
             if place < 0:
                 continue
             is_known[place] = True
-            strike(easy, place, paper)
+            exclude(easy, place, paper)
             if required and not contains(listed, paper):
                 continue
             if counts[row] >= min_count:
@@ -222,8 +222,8 @@ def offer_cited(positives, elsewhere, easy, texts, cited, bounds, listed):  # ty
     for place in range(len(queries)):
         own = cited[bounds[place, 0] : bounds[place, 1]]
         of_paper = cited[bounds[place, 2] : bounds[place, 3]]
-        strike(easy, place, citing[place])
-        strike_all(easy, place, of_paper, easy.papers.shape[1])
+        exclude(easy, place, citing[place])
+        exclude_all(easy, place, of_paper, easy.papers.shape[1])
         for paper in own:
             if contains(listed, paper):
                 offer(positives, place, queries[place], paper, 0, own[:0])

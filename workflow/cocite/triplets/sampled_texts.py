@@ -31,7 +31,7 @@ from cocite.core.written_ids import look_up
 Texts: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])
-BROUGHT_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
+USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
 RANGE_BITS = 6
 ID_BITS = 62
 """Negative ids lie between −2⁶² and −1."""
@@ -103,14 +103,14 @@ def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
     yield from rows.take(pa.array(first)).combine_chunks().to_batches(ROWS_AT_ONCE)
 
 
-def brought_queries(sets: Sequence[Path]) -> pa.Table:
+def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
     """The queries of some sets that are texts: their ids, rising, and the split of each."""
-    found = [BROUGHT_QUERIES.empty_table()]
+    found = [USER_SUPPLIED_QUERIES.empty_table()]
     for path in sets:
         for batch in open_table(path, table_in(path)).iter_batches(columns=["query", "split"]):
             is_text = pa.array(batch["query"].to_numpy() < 0)
-            found.append(pa.Table.from_batches([batch.filter(is_text)]).rename_columns(BROUGHT_QUERIES.names))
-    rows = pa.concat_tables(table.cast(BROUGHT_QUERIES) for table in found)
+            found.append(pa.Table.from_batches([batch.filter(is_text)]).rename_columns(USER_SUPPLIED_QUERIES.names))
+    rows = pa.concat_tables(table.cast(USER_SUPPLIED_QUERIES) for table in found)
     first = np.unique(rows["corpusid"].to_numpy(), return_index=True)[1]
     return rows.take(pa.array(first))
 

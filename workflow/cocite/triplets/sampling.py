@@ -30,11 +30,11 @@ from cocite.core.tables import splits
 from cocite.core.tables.files import table_in, write_omissions, write_table
 from cocite.triplets.sampled import WORDS, Block, read_papers, table_made_of
 from cocite.triplets.sampled_texts import (
-    BROUGHT_QUERIES,
+    USER_SUPPLIED_QUERIES,
     Texts,
     batches_of,
-    brought_queries,
     kept_out_titles,
+    user_supplied_queries,
     write_texts,
 )
 
@@ -85,7 +85,7 @@ def _blocks(
     asked = splits.read_queries(queries)
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
-        asked = pa.concat_tables([brought_queries(sets), asked.cast(BROUGHT_QUERIES)])
+        asked = pa.concat_tables([user_supplied_queries(sets), asked.cast(USER_SUPPLIED_QUERIES)])
     listed, kept_out = read_papers(papers, queries), np.unique(splits.read_kept_out(queries)["corpusid"].to_numpy())
     number, at_once = (1, max(1, len(asked))) if sampler.brings_texts else (len(asked), QUERIES_AT_ONCE)
     for first in range(0, number, at_once):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cocite.baselines.steps import Batch, Embedding
 
 
-class BroughtVectors(Baseline):
+class UserSuppliedVectors(Baseline):
     """Vectors of whatever model, which the user brings with the ids of documents; documents without one are counted.
 
     SPECTER's published files are read as they are.
@@ -47,11 +47,11 @@ class BroughtVectors(Baseline):
         """Half a gigabyte, and what an NPZ file takes, which is read as a whole."""
         return 1000 + 2 * sources_mb
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there or of no known format, or a benchmark that is not declared."""
         from cocite.baselines.user_vectors import SUFFIXES
 
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         path = Path(self.path)
         if not path.exists():
             yield f"{key}.path: {path} does not exist."

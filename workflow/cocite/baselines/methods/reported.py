@@ -27,9 +27,9 @@ class ReportedScores(Baseline):
         """The file or folder."""
         return (self.path,)
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder without results or with those of several models, or a run that has no task of mteb."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         try:
             result_files(Path(self.path))
         except InputError as error:

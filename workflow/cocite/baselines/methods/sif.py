@@ -43,9 +43,9 @@ class SIF(Trained):
         """One pass over the corpus."""
         return 20 + 0.1 * sources_mb
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A baseline without word vectors."""
-        yield from super().faults_of_references(key, config)
+        yield from super().check_references(key, config)
         kind = config.baselines[self.of].kind
         if kind != "fasttext":
             yield f"{key}.of: the baseline {self.of} ({kind}) has no word vectors; those of the kind fasttext have."

@@ -17,7 +17,7 @@ class Aspects(Benchmark, AspectSettings):
     declared = tuple(Task(name=name, kind="ranking", group="aspects", metrics=("map", "ndcg")) for name in INTENTS)
     made_by = AspectSettings
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """No held-out papers."""
         if config.queries.holdout == 0:
             yield f"{key} needs held-out papers; queries.holdout is 0."

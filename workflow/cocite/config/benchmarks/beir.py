@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.benchmark import BroughtBenchmark
+from cocite.config.benchmark import UserSuppliedBenchmark
 from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import InMteb, Task
@@ -114,7 +114,7 @@ class BeirSettings(Entry):
     words of that document, as in ArguAna, and not where queries and documents are only numbered alike."""
 
 
-class Beir(BroughtBenchmark, BeirSettings):
+class Beir(UserSuppliedBenchmark, BeirSettings):
     """BEIR, or any datasets in its layout, where queries are searched in whole collections (Thakur et al., 2021)."""
 
     kind: Literal["beir"]
@@ -160,7 +160,7 @@ class Beir(BroughtBenchmark, BeirSettings):
         found = {name: str(path) for name, path in datasets_in(Path(self.folder)).items()}
         return self.model_copy(update={"folder": None, "datasets": found}) if found else self
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Folders or files that are not there, and tasks that no dataset has."""
         if self.folder is not None:
             there = Path(self.folder).is_dir()

@@ -58,9 +58,9 @@ class CsfCube(FolderBenchmark):
         """The metrics of all its tasks if they are means over folds; else none."""
         return tuple(f"{metric}{OVER_FOLDS}" for metric in RELEASED) if self.folds else ()
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Files that are not there: the texts, the folds if they are used, and the facets that are scored."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         folder, judged = Path(self.folder), {facet: JUDGED.format(facet) for facet in FACETS}
         if not folder.is_dir():
             return

@@ -32,7 +32,7 @@ class Holdout(Benchmark, HoldoutSettings):
         """Its tasks; the search only if it has settings."""
         return [task for task in self.declared if task is not TITLE_SEARCH or self.search is not None]
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """No held-out papers."""
         if config.queries.holdout == 0:
             yield f"{key} needs held-out papers; queries.holdout is 0."

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from cocite.config.benchmark import BroughtBenchmark, Fetched, HubBenchmark
+from cocite.config.benchmark import Fetched, HubBenchmark, UserSuppliedBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
@@ -147,12 +147,12 @@ class SciRepEval(HubBenchmark):
             for (half, name), splits in splits_to_fetch(self.scored_tasks).items()
         }
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
         if self.folder != GENERATED:
-            yield from super().faults(key, config)
+            yield from super().check_environment(key, config)
             return
-        yield from BroughtBenchmark.faults(self, key, config)
+        yield from UserSuppliedBenchmark.check_environment(self, key, config)
         if config.corpus.source not in ("demo", "directory"):
             yield (
                 f"{key}.folder is demo, but a benchmark can only be generated about a release in a folder or a "

@@ -23,7 +23,7 @@ from numba import njit
 from cocite.config.explained import shown
 from cocite.config.release_folder import unpacked
 from cocite.config.table_files import CsvFormat, JsonLinesFormat, ParquetFormat, TableFiles, TsvFormat, named_columns
-from cocite.core.errors import FULL_DISK, InputError, is_of_surroundings, reason_of
+from cocite.core.errors import FULL_DISK, InputError, is_environment_error, reason_of
 from cocite.core.tables.checksums import verify_pages
 from cocite.core.tables.places import as_name, as_text
 from cocite.corpus.ingest.documents import lines_of
@@ -225,7 +225,7 @@ def explained_parquet(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         is_of_file = not isinstance(error, InputError | MemoryError | duckdb.OutOfMemoryException)
-        if not is_of_file or is_of_surroundings(error) or FULL_DISK in str(error):
+        if not is_of_file or is_environment_error(error) or FULL_DISK in str(error):
             raise
         raise InputError(f"{path} is cut short or not a Parquet file ({reason_of(error)}); fetch it again.") from None
 

@@ -50,7 +50,7 @@ class Directory(MatchedSource):
         """The manifest of the release in the folder, which its release.json may name."""
         return list_folder(Path(self.path), release)
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, and a folder that is not that of the release, or is written to."""
         yield from self.faults_of_match(f"{key}.match")
         misnamed = list(faults_of_name(config.release))

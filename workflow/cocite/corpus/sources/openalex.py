@@ -137,9 +137,9 @@ class OpenAlex(FetchedSource, MatchedSource):
         files = "one file" if each == 1 else f"up to {each} files"
         return f"The {self.jobs} jobs of corpus.jobs have {files} each; filters leave out some of what they read."
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, sentences that OpenAlex has not, or a base that was made otherwise."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         if self.path is not None and self.url is not None:
             yield f"{key}.url and {key}.path do not go together; name the copy that is meant."
         if self.path is not None and not Path(self.path).is_dir():

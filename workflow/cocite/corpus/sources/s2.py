@@ -93,9 +93,9 @@ class SemanticScholar(FetchedSource):
             return "corpus.shards of the configuration is right: each shard has a job of its own."
         return f"For a job a shard, configure corpus.shards: {json.dumps(shards).replace(chr(34), '')}"
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release without a date, or a base that a release, its authors or its contexts cannot be reached from."""
-        yield from super().faults(key, config)
+        yield from super().check_environment(key, config)
         for name in ("authors", "contexts"):
             if self.base is not None and getattr(self, name):
                 yield (

@@ -88,7 +88,7 @@ class Table(MatchedSource):
 
         yield shares_in_words(self.papers, self.citations, self.outside, numbers=self.ids == "integer")
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, files that cannot be read, and keys that do not go together."""
         yield from faults_of_name(config.release)
         for name in ("papers", "citations"):

@@ -10,7 +10,7 @@ from cocite.encoder.losses import ranking
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class Angle(Loss):
@@ -21,7 +21,7 @@ class Angle(Loss):
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """`ranking` of |Σ(re, im)| of the complex quotient of each pair, whose halves are real and imaginary parts.
 
         With x = (a, b) and y = (c, d): re = (ac + bd) / (‖x‖‖y‖), im = (bc − ad) / (‖x‖‖y‖). Raises `InputError` where

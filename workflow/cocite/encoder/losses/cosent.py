@@ -9,7 +9,7 @@ from cocite.encoder.losses import cosines_of, ranking
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class CoSent(Loss):
@@ -20,7 +20,7 @@ class CoSent(Loss):
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """`ranking` of the cosines."""
         near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
         return ranking(near, far, temperature=self.temperature)

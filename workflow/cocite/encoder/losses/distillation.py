@@ -9,7 +9,7 @@ from cocite.encoder.losses import mean_over
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class Distillation(Loss):
@@ -19,7 +19,7 @@ class Distillation(Loss):
     kind: Literal["distillation"]
     together: ClassVar[int] = 1
     needs_negatives: ClassVar[bool] = False
-    sees = "teacher"
+    input_kind = "teacher"
     embedding: Annotated[str, Refers("embeddings")]
     """Name of the graph embedding that teaches. Papers without a vector in it are left out of the pairs, and
     counted."""
@@ -29,7 +29,7 @@ class Distillation(Loss):
         """The graph embedding that it asks for vectors."""
         return self.embedding
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean of (cos(t_i, t_j) − cos(g_i, g_j))² over all pairs of different documents i and j of the batch.
 
         t are the vectors of the texts, and g those of the teacher.

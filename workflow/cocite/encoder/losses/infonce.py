@@ -9,7 +9,7 @@ from cocite.encoder.losses import cosines_of, mean_over
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class InfoNce(Loss):
@@ -20,7 +20,7 @@ class InfoNce(Loss):
     temperature: Positive = 0.1
     """τ, by which similarities are divided."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
 
         The documents of other queries are no negatives.

@@ -9,7 +9,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class MaskedLanguageModelling(Loss):
@@ -18,7 +18,7 @@ class MaskedLanguageModelling(Loss):
     kind: Literal["mlm"]
     together: ClassVar[int] = 1
     needs_negatives: ClassVar[bool] = False
-    sees = "masks"
+    input_kind = "masks"
     share: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Share of the tokens that are predicted. Of these, 80% are replaced by the mask, 10% by a random token, and 10%
     stay. They are drawn again for each epoch."""
@@ -28,7 +28,7 @@ class MaskedLanguageModelling(Loss):
         """The share of the tokens that it asks to be predicted."""
         return self.share
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean cross entropy over the tokens that are predicted; 0 where there are none.
 
         `vectors` has for each document the sum of the cross entropies of its tokens, and their number.

@@ -9,7 +9,7 @@ from cocite.encoder.losses import cosines_of, mean_over
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class MultipleNegativesRanking(Loss):
@@ -23,7 +23,7 @@ class MultipleNegativesRanking(Loss):
     sampled_negatives: bool = True
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean cross entropy, over cosines × temperature, of the own positive against the documents of the batch.
 
         Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all

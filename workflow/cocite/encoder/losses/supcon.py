@@ -9,7 +9,7 @@ from cocite.encoder.losses import cosines_of, mean_over
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 
 class SupCon(Loss):
@@ -22,7 +22,7 @@ class SupCon(Loss):
     temperature: Positive = 0.05
     """τ, by which similarities are divided."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
 
         The sums run over the positives and the negatives of the same query, those of all its examples in the batch.

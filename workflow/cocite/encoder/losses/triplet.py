@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batch import Compared
+    from cocite.encoder.batch import PairIndices
 
 EPSILON = 1e-6
 """Added to differences inside the Euclidean norm, as torch's pairwise_distance does."""
@@ -21,7 +21,7 @@ class TripletMargin(Loss):
     margin: NonNegative = 1.0
     """How much farther than the positive the negative is to be."""
 
-    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
         """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example."""
         from torch.nn.functional import pairwise_distance, relu
 

@@ -3,8 +3,8 @@
 Each held-out paper has some papers that it cites (task cite) or that are cited together with it (task cocite), among
 random papers; or, for each aspect of citations, some that it is linked with by that aspect, among some that it is
 linked with by another one and random papers. Links are counted in the whole release: held-out papers are kept out of
-graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart for choosing between settings,
-in a table that no score of the benchmark reads. Titles may be searched for as well: each has to find its abstract among
+graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart to choose between settings, in
+a table that no score of the benchmark reads. Titles may be searched for as well: each has to find its abstract among
 those of the held-out papers, unless its abstract repeats it or it has several answers.
 
 DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
@@ -33,7 +33,7 @@ from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries,
 from cocite.core.randomness import fractions, generator, priorities
 from cocite.core.tables.files import verified_files
 from cocite.core.tables.splits import HELD_OUT, read_kept_out
-from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_choosing
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 
 LARGEST_POOL = 1_000_000
 ROWS_AT_ONCE = 100_000
@@ -99,7 +99,7 @@ def prepare_holdout(
 
     It spills into the folder of the tables. Raises `InputError` where no held-out paper has enough links.
     """
-    benchmark, choosing, omitted = Benchmark(), Benchmark(), dict[str, int]()
+    benchmark, selection, omitted = Benchmark(), Benchmark(), dict[str, int]()
     share = (settings.choosing or 0) if isinstance(settings, HoldoutSettings) else 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         held_out, with_text = _open(database, papers, citations, queries)
@@ -110,7 +110,7 @@ def prepare_holdout(
         for task, links in _links_of_tasks(database, settings):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
             benchmark.judgements[task] = choice.judge(with_text[~is_set_apart], links, omitted)
-            choosing.judgements[task] = choice.judge(with_text[is_set_apart], links, {})
+            selection.judgements[task] = choice.judge(with_text[is_set_apart], links, {})
         if not held_out:
             raise InputError(
                 f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
@@ -128,7 +128,7 @@ def prepare_holdout(
             searched = _documents(database, with_text[~is_set_apart])
             of_search, short_queries = _add_search(benchmark, searched, settings.search, seed, omitted)
             documents |= of_search
-    write_choosing(choosing, tables)
+    write_selection(selection, tables)
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
 
 

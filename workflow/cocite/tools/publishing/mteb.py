@@ -74,7 +74,7 @@ def provenance_for(results: Path, output: Path) -> Provenance:
 def base_model(name: str, configuration: Configuration) -> str | None:
     """The model of the hub that a model was trained from; None where it came from elsewhere."""
     is_trained = model_of(name) in configuration.models
-    encoder = configuration.encoder_under(model_of(name)) if is_trained else name.removeprefix(UNTRAINED)
+    encoder = configuration.base_encoder(model_of(name)) if is_trained else name.removeprefix(UNTRAINED)
     entry = configuration.encoders[encoder]
     return entry.model if entry.revision is not None else None
 

@@ -28,7 +28,7 @@ class CitedPapers(Mixing):
     easy: Natural = 3
     """Triplets of a query whose negative is an easy one; the others have hard negatives."""
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph."""
         if not getattr(config.graphs[self.graph], "directed", False):
             yield f"{key}.graph: {self.graph!r} is not a directed citation graph."

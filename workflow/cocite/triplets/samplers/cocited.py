@@ -41,7 +41,7 @@ class CocitedPapers(Pairing):
             )
         return self
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph, or one that lacks what is asked for."""
         graph = config.graphs[self.graph]
         if graph.signal not in ("cocitation", "sentence-cocitation"):

@@ -72,7 +72,7 @@ class CitingSentences(Sampler):
             raise inconsistent(".oversample has no effect where positives are not paired with negatives.")
         return self
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Sentences that are not ingested."""
         yield from lack_of_contexts(f"{key}.sampler", self.sampler, config)
 

@@ -23,7 +23,7 @@ NO_TEXT = "triplets with a paper without text"
 TWICE = "triplets that hold a paper twice"
 
 
-class BroughtTriplets(Sampler):
+class UserSuppliedTriplets(Sampler):
     """Triplets that the user brings as Parquet: corpus ids, or rows as SPECTER2's `cite_prediction_new` has them.
 
     There, each row has query, pos and neg (Singh et al., 2023), each with an id beside its texts; texts are taken from
@@ -38,7 +38,7 @@ class BroughtTriplets(Sampler):
     per_query: Count | None = None
     """At most so many triplets of a query, at random. Left out, all."""
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Files that are not there, or published triplets without their commit."""
         if self.path is not None:
             path = Path(self.path)

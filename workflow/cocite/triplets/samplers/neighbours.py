@@ -80,7 +80,7 @@ class RankedNeighbours(Mixing):
                 f"({positives[1]} + {self.hard}), or the bands overlap."
             )
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A band that ends behind the neighbours that are ranked, and easy negatives that need vectors of walks."""
         if self.embedding in config.walks:
             ranking, k = f"walks.{self.embedding}", config.walks[self.embedding].k

@@ -67,7 +67,7 @@ class Oracle(Sampler):
         """The benchmark whose answers it takes."""
         return self.benchmark
 
-    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks without answers; and a name or a group that would hide what it is."""
         name = key.removeprefix("triplets.")
         there = config.benchmarks[self.benchmark].scored_tasks

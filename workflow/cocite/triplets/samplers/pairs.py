@@ -195,7 +195,7 @@ class Inpars(Entry):
 Layout = Annotated[TextRows | BeirFolder | SpecterFolder | MsMarco | Inpars, Field(discriminator="kind")]
 
 
-class BroughtPairs(Sampler):
+class UserSuppliedPairs(Sampler):
     """Queries and documents that the user brings, with or without negatives and scores, in one of several layouts.
 
     They are texts of their own, also where the corpus has papers of these titles; those with the title of a paper that
@@ -250,7 +250,7 @@ class BroughtPairs(Sampler):
             if revision is not None and not Path(dataset).exists()
         }
 
-    def faults(self, key: str, config: Whole) -> Iterator[str]:
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder or file that is not there, or a dataset of the hub without its commit."""
         for part, (dataset, revision) in self.origins.items():
             at = key if part == "pairs" else f"{key}.layout.{part}"

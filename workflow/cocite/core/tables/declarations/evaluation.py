@@ -78,8 +78,8 @@ TABLES = [
         },
     ),
     Table(
-        name="choosing",
-        path="evaluation/{benchmark}/choosing.parquet",
+        name="selection",
+        path="evaluation/{benchmark}/selection.parquet",
         description=(
             "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
             "queries of no task in `judgements`. Empty where none choose."
@@ -239,7 +239,7 @@ TABLES = [
             "loss": required(TEXT, "the loss, with its settings; untrained for the vectors as they are"),
             "batch_size": required(COUNT, "examples of a batch; 0 for the vectors as they are"),
             "seed": required(pa.int32(), "the seed of the map; 0 for the vectors as they are"),
-            "part": required(TEXT, "choosing, or proving for the queries that the benchmark scores models on"),
+            "part": required(TEXT, "selection, or test for the queries that the benchmark scores models on"),
             "task": required(TEXT, "name of the task"),
             "query": required(TEXT, "document id of the query"),
             "value": required(pa.float64(), "average precision × 100"),
@@ -249,8 +249,8 @@ TABLES = [
         name="probe_scores",
         path="evaluation/probe_{probe}/scores.parquet",
         description=(
-            "What linear maps of ready vectors reach that were trained on the sets of a probe. Choosing queries rank "
-            "them; proving queries, which the choice does not see, say how good they are."
+            "What linear maps of ready vectors reach that were trained on the sets of a probe. Selection queries rank "
+            "them; test queries, which the choice does not see, say how good they are."
         ),
         key=("triplets", "loss", "batch_size", "part", "task"),
         columns={
@@ -259,7 +259,7 @@ TABLES = [
             ),
             "loss": required(TEXT, "the loss, with its settings"),
             "batch_size": required(COUNT, "examples of a batch"),
-            "part": required(TEXT, "choosing or proving"),
+            "part": required(TEXT, "selection or test"),
             "task": required(TEXT, "name of the task; all for the mean of all tasks"),
             "value": required(pa.float64(), "MAP × 100, the mean over seeds"),
             "deviation": optional(pa.float64(), "standard deviation over the seeds; null where there is one"),
@@ -269,7 +269,7 @@ TABLES = [
             "difference_low": required(pa.float64(), "lower end of its 95% interval, both on the same queries"),
             "difference_high": required(pa.float64(), "upper end of it"),
             "queries": required(COUNT, "queries that were ranked"),
-            "rank": required(COUNT, "place by the mean over all tasks on the choosing queries, from 1"),
+            "rank": required(COUNT, "place by the mean over all tasks on the selection queries, from 1"),
         },
     ),
     Table(
