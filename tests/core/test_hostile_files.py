@@ -74,7 +74,7 @@ def test_a_hostile_value_in_json_lines_of_vectors_is_named_by_its_line(tmp_path,
     lines = [json.dumps(row).encode() + b"\n" for row in rows]
     lines[1] = line_with(rows[1], key, HOSTILE[value])
     (tmp_path / "v.jsonl").write_bytes(b"".join(lines))
-    if key == "id" and value in ("a number of 4,000 digits", "half of a surrogate pair"):
+    if (key, value) == ("id", "a number of 4,000 digits"):
         assert vectors_in(tmp_path / "v.jsonl").keys() == {"a", "c"}  # an id of nothing that is asked for
         return
     with pytest.raises(InputError, match=r"v\.jsonl, line 2: "):

@@ -1,14 +1,11 @@
-"""Vectors that users supply: ids and vectors of whatever model, as Parquet, NPZ or JSON Lines.
+"""User-supplied vectors: ids and vectors of any model, as Parquet, NPZ or JSON Lines.
 
-Rows come some thousand at a time, and only the vectors that are asked for stay in memory. JSON Lines are read by Polars
-in blocks, several times as fast as line by line; where anything in a block looks wrong, the file is read again line by
-line, so that the message names the line.
+Rows come some thousand at a time, and only the vectors that are asked for stay in memory.
 """
 
-import json
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,16 +15,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.plain_columns import plain, whole_numbers
-from cocite.core.rows import PARQUET, as_float, is_json_lines, opened, read_batches, read_lines, shown
+from cocite.core.plain_columns import whole_numbers
+from cocite.core.rows import as_float, is_json_lines, read_batches, read_line_batches, read_lines, shown
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
 """What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""
 VECTORS = ("embedding", "vector", "embeddings", "vectors")
 SUFFIXES = (".parquet", ".npz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-BLOCK = 32 << 20
-"""Bytes of JSON that are read at a time."""
 ROWS_AT_ONCE = 4096
+VECTOR = pa.list_(pa.float64())
 
 
 class Called(NamedTuple):
@@ -89,20 +85,26 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: Called
 
 def _check_vectors(part: Part, first: tuple[int, str]) -> None:
     """Raise `InputError` where vectors are empty, not finite or of another dimension than the first, which is named."""
-    dimension, place = first
-    if part.ids and part.vectors.shape[1] == 0:
+    if not part.ids:
+        return
+    (dimension, place), here = first, part.vectors.shape[1]
+    if here == 0:
         raise InputError(f"{part.place(0)}: the vector of {part.ids[0]!r} is empty.")
-    if part.ids and dimension and part.vectors.shape[1] != dimension:
-        raise InputError(
-            f"{part.place(0)}: the vector has {part.vectors.shape[1]} dimensions, and that of {place} has {dimension}; "
-            "the vectors of one model have the same number."
-        )
+    if dimension and here != dimension:
+        raise _another_dimension(part.place(0), here, place, dimension)
     broken = np.flatnonzero(~np.isfinite(part.vectors).all(axis=1))
     if len(broken):
-        row = int(broken[0])
         raise InputError(
-            f"{part.place(row)}: the vector of {part.ids[row]!r} holds a value that is not finite (NaN or infinite)."
+            f"{part.place(broken[0])}: the vector of {part.ids[broken[0]]!r} holds a value that is not finite (NaN or "
+            "infinite)."
         )
+
+
+def _another_dimension(place: str, dimension: int, first: str, expected: int) -> InputError:
+    return InputError(
+        f"{place}: the vector has {dimension} dimensions, and that of {first} has {expected}; the vectors of one model "
+        "have the same number."
+    )
 
 
 def files_in(path: Path) -> list[Path]:
@@ -128,12 +130,12 @@ def _parts(path: Path, names: Called) -> Iterator[Part]:
 def _of_parquet(path: Path, names: Called) -> Iterator[Part]:
     import pyarrow.parquet as pq
 
-    with explain_unreadable(path, PARQUET):
-        ids, vectors = _named(pq.read_schema(path).names, names, path, "columns")
-        before = 0
-        for batch in read_batches(path, [ids, vectors], rows=ROWS_AT_ONCE):
-            yield _from_arrow(batch[ids], batch[vectors], (ids, vectors), _places(path, "row", before))
-            before += len(batch)
+    with explain_unreadable(path, "Parquet file"):
+        called = _named(pq.read_schema(path).names, names, path, "columns")
+    before = 0
+    for batch in read_batches(path, called, rows=ROWS_AT_ONCE):
+        yield _from_arrow(batch, called, _places(path, "row", before))
+        before += len(batch)
 
 
 def _of_npz(path: Path, names: Called) -> Iterator[Part]:
@@ -164,54 +166,23 @@ def _of_npz(path: Path, names: Called) -> Iterator[Part]:
 
 
 def _of_json_lines(path: Path, names: Called) -> Iterator[Part]:
+    def schema_of(row: dict[str, Any]) -> pa.Schema:
+        ids, vectors = _named(row, names, path, "keys")
+        return pa.schema({ids: pa.string() if isinstance(row[ids], str) else pa.int64(), vectors: VECTOR})
+
     before = 0
-    for lines in _blocks(path):
-        table = _by_polars(lines, path, names)
-        if table is None:
+    for batch in read_line_batches(path, schema_of):
+        if batch is None or any(column.null_count for column in batch.columns):
             yield from _line_by_line(path, names, before)
             return
-        called = (table.column_names[0], table.column_names[1])
-        ids, vectors = (table[name].combine_chunks() for name in called)
-        yield _from_arrow(ids, vectors, called, _places(path, "line", before))
-        before += len(table)
-
-
-def _by_polars(lines: bytes, path: Path, names: Called) -> pa.Table | None:
-    """Ids and vectors of some lines; None where anything about them may be wrong, and has to be looked at closely."""
-    import polars as pl
-
-    try:
-        first = json.loads(lines[: lines.index(b"\n")])
-        ids, vectors = _named(list(first), names, path, "keys")
-        kind = pl.String if isinstance(first[ids], str) else pl.Int64
-        table = pl.read_ndjson(lines, schema={ids: kind, vectors: pl.List(pl.Float64)})
-    except (Exception, pl.exceptions.PanicException):
-        return None
-    values, count = table[vectors].list.explode(), lines.count(b"\n")
-    if len(table) != count or table[ids].null_count() or values.null_count():
-        return None
-    # Polars makes texts of lists and truth values, numbers of decimals, and replaces halves of surrogate pairs.
-    key = re.escape(json.dumps(ids)).encode()
-    written = re.findall(key + (rb'\s*:\s*"' if kind == pl.String else rb"\s*:\s*-?[0-9]+\s*[,}]"), lines)
-    is_changed = kind == pl.String and table[ids].str.contains("\ufffd", literal=True).any()
-    return table.to_arrow() if len(written) == count and not is_changed else None
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """The lines of a file, some megabytes at a time, each of them with its end."""
-    with opened(path) as file:
-        while lines := file.readlines(BLOCK):
-            if not lines[-1].endswith(b"\n"):
-                lines[-1] += b"\n"
-            yield b"".join(lines)
+        yield _from_arrow(batch, batch.schema.names, _places(path, "line", before))
+        before += len(batch)
 
 
 def _line_by_line(path: Path, names: Called, after: int) -> Iterator[Part]:
     """The rows behind the first lines of a file, with a message on the first that is not as it should be."""
-    for row in read_lines(path):
-        if int(row.at) <= after:
-            continue
-        ids, vectors = _named(list(row.values), names, path, "keys")
+    for row in islice(read_lines(path), after, None):
+        ids, vectors = _named(row.values, names, path, "keys")
         given = row.require(vectors)
         if not isinstance(given, list) or not given:
             raise InputError(f"{row.place}: {vectors} must be a list of numbers, not {shown(given)}.")
@@ -222,16 +193,15 @@ def _line_by_line(path: Path, names: Called, after: int) -> Iterator[Part]:
         yield Part([row.identifier(ids)], _as_float32(values), _places(path, "line", int(row.at) - 1))
 
 
-def _from_arrow(ids: Any, vectors: Any, called: tuple[str, str], place: Callable[[int], str]) -> Part:
+def _from_arrow(rows: Any, called: Sequence[str], place: Callable[[int], str]) -> Part:
     """Rows of two columns. Raises `InputError` where an id or a vector is missing, or of no type that one has."""
-    of_ids, of_vectors = called
-    given, vectors = plain(ids), plain(vectors)
+    given, vectors = (rows[name] for name in called)
     ids = whole_numbers(given)
     if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
-        raise InputError(f"{place(0)}: {of_ids} is {ids.type}; ids are texts or integers.")
+        raise InputError(f"{place(0)}: {called[0]} is {ids.type}; ids are texts or integers.")
     if not pa.types.is_list(vectors.type) or not _is_number(vectors.type.value_type):
-        raise InputError(f"{place(0)}: {of_vectors} is {vectors.type}; vectors are lists of numbers.")
-    for name, column, written in ((of_ids, ids, given), (of_vectors, vectors, vectors)):
+        raise InputError(f"{place(0)}: {called[1]} is {vectors.type}; vectors are lists of numbers.")
+    for name, column, written in zip(called, (ids, vectors), (given, vectors), strict=True):
         if column.null_count:
             row = pc.index(column.is_null(), True).as_py()
             said = f"{written[row]}, which is no whole number that is exact" if written[row].is_valid else "null"
@@ -239,18 +209,15 @@ def _from_arrow(ids: Any, vectors: Any, called: tuple[str, str], place: Callable
     if not len(ids):
         return Part([], np.empty((0, 0), np.float32), place)
     lengths = pc.list_value_length(vectors)
-    other = pc.index(pc.not_equal(lengths, lengths[0]), True).as_py()
+    dimension = lengths[0].as_py()
+    other = pc.index(pc.not_equal(lengths, dimension), True).as_py()
     if other >= 0:
-        raise InputError(
-            f"{place(other)}: the vector has {lengths[other]} dimensions, and that of {place(0)} has {lengths[0]}; the "
-            "vectors of one model have the same number."
-        )
-    flat, dimension = vectors.flatten().cast(pa.float32(), safe=False), lengths[0].as_py()
+        raise _another_dimension(place(other), lengths[other].as_py(), place(0), dimension)
+    flat = vectors.flatten().cast(pa.float32(), safe=False)
     if flat.null_count:
         row = pc.index(flat.is_null(), True).as_py() // dimension
         raise InputError(f"{place(row)}: a value of the vector is null.")
-    matrix = flat.to_numpy(zero_copy_only=False).reshape(len(ids), dimension)
-    return Part(ids.cast(pa.string()).to_pylist(), matrix, place)
+    return Part(ids.cast(pa.string()).to_pylist(), flat.to_numpy().reshape(len(ids), dimension), place)
 
 
 def _as_float32(vectors: NDArray[Any]) -> NDArray[np.float32]:
@@ -263,7 +230,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
-def _named(there: Collection[str], names: Called, path: Path, kind: str) -> tuple[str, str]:
+def _named(there: Collection[str], names: Called, path: Path, kind: str) -> list[str]:
     """What ids and vectors are called among the names that a file has."""
     chosen = []
     for what, asked, usual in (("ids", names.ids, IDS), ("vectors", names.vectors, VECTORS)):
@@ -272,7 +239,7 @@ def _named(there: Collection[str], names: Called, path: Path, kind: str) -> tupl
             wanted = asked or " or ".join(usual)
             raise InputError(f"{path}: has no {what} under {wanted}; its {kind} are {', '.join(there) or 'none'}.")
         chosen.append(found)
-    return chosen[0], chosen[1]
+    return chosen
 
 
 def _places(path: Path, unit: str, before: int) -> Callable[[int], str]:

@@ -20,7 +20,7 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.hub import fetch_files
 from cocite.core.options import Output, State
-from cocite.core.rows import Row, read_lines, read_parquet, read_text
+from cocite.core.rows import Row, read_rows, read_text
 
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""
@@ -67,9 +67,7 @@ def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -
     files = _files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
-    rows = chain.from_iterable(
-        read_lines(file) if file.suffix == ".jsonl" else read_parquet(file, columns) for file in files
-    )
+    rows = chain.from_iterable(read_rows(file, columns) for file in files)
     first = next(rows, None)
     if first is None:
         raise InputError(f"{files[0]}: has no rows.")

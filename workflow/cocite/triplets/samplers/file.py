@@ -1,7 +1,7 @@
 """The sampler `file`: user-supplied triplets as Parquet, rows of three corpus ids, whatever they are called."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,27 +118,26 @@ def _of_queries(block: "Block", path: Path, counts: Counter[str]) -> Iterator["I
 
 def read_ids(path: Path) -> Iterator[list["pa.Array"]]:
     """The three ids of each triplet, some at a time; null where one is neither a whole number from 0 nor its digits."""
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     from cocite.core.plain_columns import corpus_ids
-    from cocite.core.rows import PARQUET, whole_batches
+    from cocite.core.rows import PARQUET, read_batches
 
-    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        columns = [_column(file, path, names) for names in COLUMNS]
-        for batch in whole_batches(file, columns):
-            yield [corpus_ids(_values(batch, column)) for column in columns]
+    def ids_of(batch: "pa.RecordBatch", name: str) -> "pa.Array":
+        column, _, field = name.partition(".")
+        return corpus_ids(batch[name] if name in batch.schema.names else pc.struct_field(batch[column], field))
+
+    with explain_unreadable(path, PARQUET):
+        schema = pq.read_metadata(path).schema
+    paths = [schema.column(place).path for place in range(len(schema.names))]
+    columns = [_column(paths, path, names) for names in COLUMNS]
+    for batch in read_batches(path, columns):
+        yield [ids_of(batch, name) for name in columns]
 
 
-def _values(batch: "pa.RecordBatch", column: str) -> "pa.Array":
-    import pyarrow.compute as pc
-
-    name, _, field = column.partition(".")
-    return batch[column] if column in batch.schema.names else pc.struct_field(batch[name], field)
-
-
-def _column(file: Any, path: Path, names: tuple[str, ...]) -> str:
+def _column(paths: Sequence[str], path: Path, names: tuple[str, ...]) -> str:
     """The path of the column of ids that has one of these names, itself or in its fields."""
-    paths = [column.path for column in map(file.schema.column, range(len(file.schema.names)))]
     wanted = [*names, *(f"{name}.{field}" for name in names for field in ID_NAMES)]
     found = next((each for each in wanted if each in paths), None)
     if found is None:
