@@ -101,7 +101,7 @@ def test_an_id_may_come_again_in_another_file_with_the_same_vector(tmp_path):
     with pytest.raises(InputError, match=r"w\.npz, row 1: the vector has 3 dimensions, and that of .*a\.jsonl.* has 2"):
         read_vectors([first, wide], IDS)
     other = as_npz(tmp_path / "c.npz", IDS[:1], VECTORS[1:2])
-    with pytest.raises(InputError, match=r"c\.npz, row 1: the id 'd1' is there again, with another vector; .*a\.jsonl"):
+    with pytest.raises(InputError, match=r"c\.npz, row 1: the id 'd1' is there again with another vector; .*a\.jsonl"):
         read_vectors([first, other], IDS)
 
 

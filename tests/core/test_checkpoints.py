@@ -30,7 +30,9 @@ Fingerprint = Callable[[list[Path]], str]
 
 def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(tmp_path, capsys):
     state = tmp_path / "state"
+    (state / "groups").mkdir(parents=True)  # of no work
     assert not open_state(state, {"k": 1, "seed": 1}, work="search")
+    assert not (state / "groups").exists()
     write(state / "groups/0", b"keys")
     assert open_state(state, {"k": 1, "seed": 1}, work="search")
     assert (state / "groups/0").read_bytes() == b"keys"
@@ -38,12 +40,6 @@ def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(tmp_pa
     assert not open_state(state, {"k": 2, "metric": "l2", "seed": 1}, work="search")
     assert not (state / "groups").exists()
     assert "k, metric changed since the search that was killed; starting afresh" in capsys.readouterr().err
-
-
-def test_what_belongs_to_no_work_is_removed(tmp_path):
-    (tmp_path / "groups").mkdir()
-    assert not open_state(tmp_path, {"k": 1}, work="search")
-    assert not (tmp_path / "groups").exists()
 
 
 def write(path: Path, content: bytes) -> None:
@@ -108,10 +104,8 @@ def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(state,
 
 @pytest.mark.parametrize("lost", ["mark", "file and mark"])
 def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(state, capsys, lost):
-    for mark in state.glob("pools.*"):
-        mark.unlink()
-    if lost == "file and mark":
-        (state / "pools").unlink()
+    for path in state.glob("pools.*" if lost == "mark" else "pools*"):
+        path.unlink()
     assert not open_state(state, {"k": 1}, work="search", implied=lambda: [state / "pools"])
     assert f"{state / 'pools'}: is gone" in capsys.readouterr().err
     assert files_of(state) == [state / OWNER]
@@ -165,15 +159,13 @@ def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state, content):
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, link_to_nowhere])
-def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state, make):
-    """Also where the work checks the file itself."""
-    for name in ("pools", "vectors.bin"):
-        (state / name).unlink(missing_ok=True)
-        make(state / name)
+@pytest.mark.parametrize("name", ["pools", "vectors.bin"])
+def test_what_lies_where_a_file_of_the_state_goes_is_set_aside_also_if_the_work_checks_it(state, make, name):
+    (state / name).unlink(missing_ok=True)
+    make(state / name)
     assert open_state(state, {"k": 1}, work="embedding", independent=True, checked_by_work=["vectors.bin"])
-    for name in ("pools", "vectors.bin"):
-        assert not os.path.lexists(state / name)
-        assert os.path.lexists(state.with_name("state.spoilt") / name)
+    assert not os.path.lexists(state / name)
+    assert os.path.lexists(state.with_name("state.spoilt") / name)
 
 
 def test_state_of_other_work_that_cannot_be_removed_is_refused(state, monkeypatch):
@@ -183,27 +175,24 @@ def test_state_of_other_work_that_cannot_be_removed_is_refused(state, monkeypatc
     assert not (state / OWNER).exists()
 
 
-def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch):
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, before):
     """Each change of a name of a file is a moment to die before."""
     found = set()
-    for kept in (True, False):
-        for moment in range(9):
-            state = tmp_path / f"{kept}-{moment}"
-            open_state(state, {"k": 1}, work="search")
-            if kept:
-                write(state / "pools", b"old")
-            left = [moment]
-            with monkeypatch.context() as killed, suppress(KeyboardInterrupt):
-                for name in ("touch", "replace", "unlink"):
-                    killed.setattr(Path, name, dying(getattr(Path, name), left))
-                write(state / "pools", b"new")
-            assert open_state(state, {"k": 1}, work="search")
-            content = (state / "pools").read_bytes() if (state / "pools").exists() else None
-            assert content in (b"new", b"old" if kept else None)
-            assert content is None or is_whole(state / "pools")
-            found.add((kept, content))
-            change(state / OWNER)
-    assert len(found) == 4
+    for moment in range(9):
+        state, left = tmp_path / str(moment), [moment]
+        open_state(state, {"k": 1}, work="search")
+        if before:
+            write(state / "pools", before)
+        with monkeypatch.context() as killed, suppress(KeyboardInterrupt):
+            for name in ("touch", "replace", "unlink"):
+                killed.setattr(Path, name, dying(getattr(Path, name), left))
+            write(state / "pools", b"new")
+        assert open_state(state, {"k": 1}, work="search")
+        is_there = (state / "pools").exists()
+        found.add((state / "pools").read_bytes() if is_there else None)
+        assert is_whole(state / "pools") == is_there
+    assert found == {before, b"new"}
 
 
 def dying(change: Callable[..., object], left: list[int]) -> Callable[..., object]:
@@ -249,13 +238,9 @@ def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path, f
     os.utime(again / "a", (1, 1))
     (again / ".snakemake_timestamp").touch()
     assert fingerprint([first]) == fingerprint([again])
-    others = [
-        made("content", a="1", b="3"),
-        made("name", a="1", c="2"),
-        made("fewer", a="1"),
-        made("swap", a="2", b="1"),
-    ]
-    assert len({fingerprint([folder]) for folder in [first, *others]}) == 5
+    others = [{"a": "1", "b": "3"}, {"a": "1", "c": "2"}, {"a": "1"}, {"a": "2", "b": "1"}]
+    folders = [first, *(made(str(number), **other) for number, other in enumerate(others))]
+    assert len({fingerprint([folder]) for folder in folders}) == 5
     assert fingerprint([first / "a"]) == fingerprint([again / "a"]) != fingerprint([first / "b"])
     assert fingerprint([first / "a", first / "b"]) != fingerprint([first / "b", first / "a"])
 
@@ -282,14 +267,11 @@ def test_of_a_large_file_size_and_blocks_all_over_it_count(tmp_path, monkeypatch
 
 def test_of_a_large_table_the_footer_counts(tmp_path, monkeypatch):
     """The largest weight is in the footer, wherever in the file its row is."""
-    monkeypatch.setattr(checkpoints, "READ_WHOLE", 0)
-    monkeypatch.setattr(checkpoints, "BLOCK", 1)
-    monkeypatch.setattr(checkpoints, "BLOCKS", 2)
-    prints = set()
+    for name, value in (("READ_WHOLE", 0), ("BLOCK", 1), ("BLOCKS", 2)):
+        monkeypatch.setattr(checkpoints, name, value)
+    prints, ids = set(), np.arange(1000)
     for largest in (2.0, 3.0):
-        weight = np.ones(1000, dtype=np.float32)
-        weight[500] = largest
-        ids = np.arange(1000)
+        weight = np.where(ids == 500, largest, 1).astype(np.float32)
         write_table(tmp_path / "edges", "edges", pa.table({"source": ids, "target": ids + 1, "weight": weight}))
         prints.add(sampled_fingerprint([tmp_path / "edges"]))
     assert len(prints) == 2

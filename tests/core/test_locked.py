@@ -64,9 +64,10 @@ def second(holder, tmp_path):
     return process
 
 
-def test_a_second_run_waits_for_the_first_and_says_so(holder, second):
+def test_a_second_run_waits_for_the_first_which_leaves_no_lock_when_it_is_killed(holder, second, tmp_path):
     os.killpg(holder.pid, signal.SIGKILL)
     assert second.wait(timeout=20) == 0
+    assert locked(tmp_path, "true").wait(timeout=20) == 0
 
 
 def test_who_interrupts_the_wait_is_told_that_nothing_was_done(holder, second, tmp_path):
@@ -74,12 +75,6 @@ def test_who_interrupts_the_wait_is_told_that_nothing_was_done(holder, second, t
     assert second.wait(timeout=20) == 1
     assert second.stderr.read() == f"Error: Interrupted before {tmp_path / 'results'} was free; nothing was done.\n"
     assert holder.poll() is None
-
-
-def test_after_a_hard_kill_the_next_run_starts(holder, tmp_path):
-    os.killpg(holder.pid, signal.SIGKILL)
-    holder.wait()
-    assert locked(tmp_path, "true").wait(timeout=20) == 0
 
 
 OUTLIVING = """
@@ -123,36 +118,28 @@ WRITING = """
     --delete-temp-output all
     --delete-all-output all
     --cleanup-metadata results/corpus/manifest.json
-    --nolock --keep-going all
-    -p -k all
     -- --dry-run
     --config a=-n
     --report-after-run --report report.zip all
     --cleanup-shadow
     -R train_encoder -t
-    all --cores 2 --set-resources train_encoder:mem_mb=3
     --batch all=1/2 -U train_encoder
 """
 READING = """
     -np all
-    --dry-run all
     --dryrun --cores 1
-    all --cores 2 -n
     --lint
     --unlock
     --list-target-rules
     --summary
     --report report.zip all
     --dag dot all
-    --rulegraph
     --delete-all-output --dry-run
-    --forcerun train_encoder all --dry-run
     -nF all
     --report-after-run --report report.zip -n all
     -S
     -D
     -l
-    --d3dag
     --list-params-changes
     --archive run.tar.gz
 """

@@ -56,28 +56,27 @@ def write(folder, **columns):
     return folder / "t.parquet"
 
 
-@pytest.mark.parametrize("kind", IDS)
-def test_ids_of_vectors_may_be_of_any_type(tmp_path, kind):
-    found = read_vectors([write(tmp_path, id=IDS[kind], vector=VECTORS)], ["11", "12", "13"])
+@pytest.mark.parametrize(
+    ("ids", "vectors"), [*((ids, VECTORS) for ids in IDS.values()), *((NAMES, vectors) for vectors in LISTS.values())]
+)
+def test_ids_and_vectors_may_be_of_any_type(tmp_path, ids, vectors):
+    found = read_vectors([write(tmp_path, id=ids, vector=vectors)], ["11", "12", "13"])
     assert [found.matrix[found.rows[name]].tolist() for name in ("11", "12", "13")] == VECTORS
 
 
-@pytest.mark.parametrize("kind", LISTS)
-def test_vectors_may_be_lists_of_any_type(tmp_path, kind):
-    found = read_vectors([write(tmp_path, id=["11", "12", "13"], vector=LISTS[kind])], ["11", "12", "13"])
-    assert [found.matrix[found.rows[name]].tolist() for name in ("11", "12", "13")] == VECTORS
+def in_fields(ids):
+    return {name: pa.StructArray.from_arrays([ids], ["corpus_id"]) for name in ("query", "pos", "neg")}
 
 
 @pytest.mark.parametrize("kind", IDS)
 def test_ids_of_triplets_may_be_of_any_type_in_a_column_or_a_field(tmp_path, kind):
-    other = pa.array([1, 2, 3])
-    path = write(tmp_path, query=IDS[kind], positive=other, negative=other)
-    assert [ids[0].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
-    columns = {name: pa.StructArray.from_arrays([IDS[kind]], ["corpus_id"]) for name in ("query", "pos", "neg")}
-    path = write(tmp_path, **columns)
-    assert [ids[2].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
-    path = write(tmp_path, **{f"{name}.corpus_id": IDS[kind] for name in ("query", "pos", "neg")})
-    assert [ids[2].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
+    for columns in (
+        dict.fromkeys(("query", "positive", "negative"), IDS[kind]),
+        in_fields(IDS[kind]),
+        dict.fromkeys(("query.corpus_id", "pos.corpus_id", "neg.corpus_id"), IDS[kind]),
+    ):
+        [ids] = read_triplet_ids(write(tmp_path, **columns))
+        assert [column.to_pylist() for column in ids] == [[11, 12, 13]] * 3
 
 
 @pytest.mark.parametrize(
@@ -93,11 +92,9 @@ def test_ids_of_triplets_may_be_of_any_type_in_a_column_or_a_field(tmp_path, kin
     ],
 )
 def test_of_decimals_only_those_that_are_exact_whole_numbers_are_ids(tmp_path, ids, expected):
-    path = write(tmp_path, query=ids, positive=ids, negative=ids)
-    assert [found[1].to_pylist() for found in read_triplet_ids(path)] == [expected]
-    columns = {name: pa.StructArray.from_arrays([ids], ["corpus_id"]) for name in ("query", "pos", "neg")}
-    path = write(tmp_path, **columns)
-    assert [found[2].to_pylist() for found in read_triplet_ids(path)] == [expected]
+    for columns in (dict.fromkeys(("query", "positive", "negative"), ids), in_fields(ids)):
+        [found] = read_triplet_ids(write(tmp_path, **columns))
+        assert [column.to_pylist() for column in found] == [expected] * 3
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -121,19 +118,16 @@ def test_lists_keep_gaps_and_all_of_their_items(kind):
 @pytest.mark.parametrize(
     "ids",
     [
-        [1.0, 2.5, 3.0],
-        [1.0, None, 3.0],
-        pa.array([2048.0, 1.0, 2.0], pa.float16()),
-        pa.array([1.0, 2.0**24, 2.0], pa.float32()),
-        [1.0, 2.0**53, 2.0],
-        [1e11, float("nan"), 1e12],
-        [1e11, float("inf"), 1e12],
-        [True, False, True],
-        [date(2020, 1, day) for day in (1, 2, 3)],
-        [None, None, None],
-        [b"\xff\xfe", b"\x80", b"b"],
-        [["a"], ["b"], ["c"]],
-        [{"x": 1}, {"x": 2}, {"x": 3}],
+        *(
+            [1.0, 2.5, 3.0],
+            [1.0, None, 3.0],
+            [1.0, 2.0**53, 2.0],
+            [1e11, float("nan"), 1e12],
+            [1e11, float("inf"), 1e12],
+        ),
+        *(pa.array([2048.0, 1.0, 2.0], pa.float16()), pa.array([1.0, 2.0**24, 2.0], pa.float32())),
+        *([True, False, True], [date(2020, 1, day) for day in (1, 2, 3)], [None, None, None]),
+        *([b"\xff\xfe", b"\x80", b"b"], [["a"], ["b"], ["c"]], [{"x": 1}, {"x": 2}, {"x": 3}]),
         [decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("3.5")],
         pa.array(["a", None, "c"]).dictionary_encode(),
     ],
@@ -150,11 +144,7 @@ def test_what_can_be_no_id_is_refused_with_its_column(tmp_path, ids):
         pa.array([[1.0, 2.0], None, [5.0, 6.0]], pa.list_(pa.float32(), 2)),
         pa.array([[1.0, 2.0], [3.0, None], [5.0, 6.0]], pa.large_list_view(pa.float32())),
         pa.array([[1.0, 2.0], [3.0], [5.0, 6.0, 7.0]], pa.list_view(pa.float32())),
-        pa.array([["1", "2"]] * 3),
-        pa.array([[True, False]] * 3),
-        pa.array([[[1.0], [2.0]]] * 3),
-        pa.array([1.0, 2.0, 3.0]),
-        pa.array([b"\0" * 8] * 3),
+        *([["1", "2"]] * 3, [[True, False]] * 3, [[[1.0], [2.0]]] * 3, [1.0, 2.0, 3.0], [b"\0" * 8] * 3),
     ],
 )
 def test_what_can_be_no_vector_is_refused_with_its_row(tmp_path, vectors):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cocite.core.usage import last_usage
+from cocite.core.usage import about, byte_size, clock_time, last_usage
 
 STEP = "from cocite.cli import main; main()"
 
@@ -33,7 +33,7 @@ def test_a_step_says_what_the_system_counted(tmp_path):
     assert 20 < took.peak_mb < 1000
 
 
-def test_what_a_step_starts_and_waits_for_counts(tmp_path):
+def test_what_a_step_starts_and_waits_for_counts():
     busy = "sum(number * number for number in range(3_000_000))"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)\n"
     code += "from cocite.core.usage import usage; print(usage().cpu_seconds, usage().seconds)"
@@ -44,6 +44,8 @@ def test_what_a_step_starts_and_waits_for_counts(tmp_path):
 
 def test_of_a_log_with_several_runs_the_last_counts(tmp_path):
     log = tmp_path / "step.log"
+    log.write_text("Embedding: 3/9, Took 7 s\n")
+    assert last_usage(log) is None
     log.write_text(
         "Took 5.00 s, 4.00 s of processor time, 100 MB at most.\nError: no.\n"
         "Embedding: 3/9\nTook 7.25 s, 6.50 s of processor time, 90 MB at most.\n"
@@ -52,11 +54,20 @@ def test_of_a_log_with_several_runs_the_last_counts(tmp_path):
     assert (took.seconds, took.cpu_seconds, took.peak_mb) == (7.25, 6.5, 90)
 
 
-def test_a_log_without_a_finished_run_says_nothing(tmp_path):
-    (tmp_path / "step.log").write_text("Embedding: 3/9, Took 7 s\n")
-    assert last_usage(tmp_path / "step.log") is None
-
-
 def test_commands_for_people_keep_quiet_about_it():
     answer = subprocess.run([sys.executable, "-c", STEP, "--help"], capture_output=True, text=True, check=True)
     assert not re.search("processor time", answer.stderr + answer.stdout)
+
+
+def test_durations_and_sizes_have_the_unit_that_fits():
+    assert [clock_time(seconds) for seconds in (0.4, 59.6, 90_061.0)] == ["0:00:00", "0:01:00", "25:01:01"]
+    assert [about(seconds) for seconds in (0.4, 119.4, 120, 7140, 7200)] == [
+        "0 s",
+        "119 s",
+        "2 min",
+        "119 min",
+        "2.0 h",
+    ]
+    sizes = (0, 999, 1000, 44_100_000_000, 1_234_500_000_000_000)
+    assert [byte_size(size) for size in sizes] == ["0 B", "999 B", "1.0 kB", "44.1 GB", "1,234.5 TB"]
+    assert [byte_size(size, ".3g") for size in (999, 1_500, 2_345_678, 3e9)] == ["999 B", "1.5 kB", "2.35 MB", "3 GB"]

@@ -77,13 +77,12 @@ def write(folder: Path, form: str) -> dict[str, Any]:
         columns = columns | {"fields": {"column": "about", "separator": ";"}}
     for name, rows in (("papers", papers), ("citations", citations)):
         path = folder / f"{name}.{form}"
-        match form.removesuffix(".gz"):
-            case "csv" | "tsv":
-                rows.write_csv(path, separator="," if form == "csv" else "\t")
-            case "parquet":
-                rows.write_parquet(path)
-            case "jsonl":
-                path.write_bytes(gzip.compress(rows.write_ndjson().encode()))
+        if form == "parquet":
+            rows.write_parquet(path)
+        elif form == "jsonl.gz":
+            path.write_bytes(gzip.compress(rows.write_ndjson().encode()))
+        else:
+            rows.write_csv(path, separator="," if form == "csv" else "\t")
     return {
         "ids": "string",
         "papers": {"files": f"{folder}/papers.{form}", "columns": columns},
@@ -105,21 +104,15 @@ def test_a_table_of_any_format_becomes_the_same_corpus(form, tmp_path, make):
 
 def test_numbers_depend_neither_on_files_nor_on_threads_nor_on_buckets(tmp_path, table, make):
     names = [f"p{number}" for number in range(50)]
-    columns = {"id": "id", "title": "id"}
-    (tmp_path / "one").mkdir()
-    lists = [names[::-1], [*names[20:], *names[:20]]]
+    shuffled = [*names[20:], *names[:20]]
     corpora = []
-    for at, order in enumerate(lists):
-        for number, part in enumerate([order] if at == 0 else [order[:7], order[7:]]):
+    for at, parts in enumerate([[names[::-1]], [shuffled[:7], shuffled[7:]]]):
+        for number, part in enumerate(parts):
             table(f"{at}/papers-{number}.csv", "id\n" + "\n".join(part) + "\n")
             table(f"{at}/citations-{number}.csv", "from,to\n" + "".join(f"{name},p7\n" for name in part))
-        corpora.append(
-            {
-                "ids": "string",
-                "papers": {"files": f"{tmp_path}/{at}/papers-*.csv", "columns": columns},
-                "citations": {"files": f"{tmp_path}/{at}/citations-*.csv", "columns": COLUMNS["citations"]},
-            }
-        )
+        papers = {"files": f"{tmp_path}/{at}/papers-*.csv", "columns": {"id": "id", "title": "id"}}
+        citations = {"files": f"{tmp_path}/{at}/citations-*.csv", "columns": COLUMNS["citations"]}
+        corpora.append({"ids": "string", "papers": papers, "citations": citations})
     first, second = make(corpora[0], buckets=1), make(corpora[1], threads=2, buckets=3)
     assert first.names == second.names == dict(enumerate(sorted(names)))
     assert list(first.papers.values()) == list(second.papers.values())
@@ -141,28 +134,17 @@ def test_references_may_be_a_list_in_the_table_of_the_papers(table, make):
     assert (made.omitted("without a cited id"), made.omitted("by itself")) == (3, 1)
 
 
-def test_what_lies_within_a_column_is_reached_with_dots(tmp_path, make):
-    rows = [
-        {
-            "id": "W2",
-            "place": {"source": {"name": "JCDL"}},
-            "who": [{"author": {"name": "Ada"}}, {"author": {"name": "Bo"}}],
-            "refs": ["W1", "W3"],
-        }
-    ]
-    pl.DataFrame(rows).write_parquet(tmp_path / "works.parquet")
-    (tmp_path / "works.jsonl").write_text(json.dumps(rows[0]) + "\n")
-    for form in ("parquet", "jsonl"):
-        works = {"files": f"{tmp_path}/works.{form}", "prefix": "W"}
-        made = make(
-            {
-                "papers": works | {"columns": {"id": "id", "venue": "place.source.name", "authors": "who.author.name"}},
-                "citations": works | {"columns": {"citing": "id", "cited": "refs"}},
-            },
-            authors=True,
-        )
-        assert (made.papers[2]["venue"], made.papers[2]["authors"]) == ("JCDL", ["Ada", "Bo"])
-        assert made.pairs == {(2, 1), (2, 3)}
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_what_lies_within_a_column_is_reached_with_dots(form, tmp_path, make):
+    who = [{"author": {"name": "Ada"}}, {"author": {"name": "Bo"}}]
+    row = {"id": "W2", "place": {"source": {"name": "JCDL"}}, "who": who, "refs": ["W1", "W3"]}
+    pl.DataFrame([row]).write_parquet(tmp_path / "works.parquet")
+    (tmp_path / "works.jsonl").write_text(json.dumps(row) + "\n")
+    works = {"files": f"{tmp_path}/works.{form}", "prefix": "W"}
+    papers = works | {"columns": {"id": "id", "venue": "place.source.name", "authors": "who.author.name"}}
+    made = make({"papers": papers, "citations": works | {"columns": {"citing": "id", "cited": "refs"}}}, authors=True)
+    assert (made.papers[2]["venue"], made.papers[2]["authors"]) == ("JCDL", ["Ada", "Bo"])
+    assert made.pairs == {(2, 1), (2, 3)}
 
 
 def test_copies_self_citations_and_missing_ends_are_counted_as_in_a_release(table, make):
@@ -243,11 +225,8 @@ BAD_FILES = {
     "a Parquet file that is cut": ("papers.parquet", b"PAR1\0\0\0\0", "is cut short or not a Parquet file"),
     "an empty file": ("papers.csv", b"", "cannot be read as csv (Empty CSV file)"),
     "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard holds at least one record"),
-    "a column that is not there": (
-        "papers.csv",
-        b"key,name\n1,a\n",
-        "has no column id, which corpus.papers.columns.id",
-    ),
+    "a column that is not there": ("papers.csv", b"key,n\n1,a\n", "has no column id, which corpus.papers.columns.id"),
+    "a column that is there twice": ("papers.csv", b"id,id\n1,2\n", "has two columns id"),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
     "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
     "UTF-16": ("papers.csv", "id\n1\n".encode("utf-16"), "cannot be read as csv ('utf-8' codec"),
@@ -268,11 +247,11 @@ def test_a_file_that_cannot_be_read_is_named_in_a_sentence(name, raw, message, t
     assert str(raised.value).count("\n") == 0
 
 
-def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(table, make, tmp_path):
-    pl.DataFrame({"id": [str(number) for number in range(10_000)]}).write_parquet(tmp_path / "papers.parquet")
-    raw = bytearray((tmp_path / "papers.parquet").read_bytes())
-    raw[100:2000] = bytes(1900)
-    papers = table("papers.parquet", bytes(raw), {"id": "id"})
+def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(make, table, tmp_path):
+    path = tmp_path / "papers.parquet"
+    pl.DataFrame({"id": [str(number) for number in range(10_000)]}).write_parquet(path)
+    raw = path.read_bytes()
+    papers = table(path.name, raw[:100] + bytes(1900) + raw[2000:], {"id": "id"})
     with pytest.raises(InputError, match=r"papers\.parquet is cut short or not a Parquet file"):
         make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
 
@@ -332,31 +311,19 @@ def test_a_plan_says_what_the_files_need_and_which_columns_are_missing(tmp_path)
 
 def test_hci_in_tables_of_text_with_named_papers_is_the_corpus_of_the_release(shared, tmp_path, make, read_rows):
     release = shared / "data/releases/hci"
-    names = {row["corpusid"]: f"{row['corpusid']}"[::-1] for row in read_rows(release / "papers")}
-    pairs = [(row["citingcorpusid"], row["citedcorpusid"]) for row in read_rows(release / "citations")]
     known = {row["corpusid"]: row["abstract"] for row in read_rows(release / "abstracts")}
-    papers = pl.DataFrame(
+    pl.DataFrame(
         [
-            {"doi": names[row["corpusid"]], "title": row["title"], "text": known.get(row["corpusid"])}
+            {"doi": str(row["corpusid"])[::-1], "title": row["title"], "text": known.get(row["corpusid"])}
             for row in read_rows(release / "papers")
         ]
-    )
-    papers.write_csv(tmp_path / "papers.csv")
-    pl.DataFrame(
-        [tuple(None if paper is None else "paper:" + f"{paper}"[::-1] for paper in pair) for pair in pairs],
-        schema=["from", "to"],
-        orient="row",
-    ).write_csv(tmp_path / "citations.csv")
-    tabled = make(
-        {
-            "ids": "string",
-            "papers": {
-                "files": f"{tmp_path}/papers.csv",
-                "columns": {"id": "doi", "title": "title", "abstract": "text"},
-            },
-            "citations": {"files": f"{tmp_path}/citations.csv", "columns": COLUMNS["citations"], "prefix": "paper:"},
-        }
-    )
+    ).write_csv(tmp_path / "papers.csv")
+    pairs = [(row["citingcorpusid"], row["citedcorpusid"]) for row in read_rows(release / "citations")]
+    named = [tuple(None if paper is None else f"paper:{str(paper)[::-1]}" for paper in pair) for pair in pairs]
+    pl.DataFrame(named, schema=["from", "to"], orient="row").write_csv(tmp_path / "citations.csv")
+    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "doi", "title": "title", "abstract": "text"}}
+    citations = {"files": f"{tmp_path}/citations.csv", "columns": COLUMNS["citations"], "prefix": "paper:"}
+    tabled = make({"ids": "string", "papers": papers, "citations": citations})
     original = make_corpus(tmp_path / "release", {"source": "directory", "path": str(release)}, release="2026-01-13")
     back = {number: int(name[::-1]) for number, name in tabled.names.items()}
     assert {back[paper]: (row["title"], row["abstract"]) for paper, row in tabled.papers.items()} == {

@@ -2,7 +2,7 @@
 
 import csv
 import json
-import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,23 @@ from cocite.core.errors import InputError
 NAMES = {"citing": "citing", "cited": "cited"}
 
 
-def made_of(folder: Path, citations: str, *, ids: str, papers: str = "", **cited: Any) -> Made:
+def made_of(
+    folder: Path,
+    citations: str,
+    *,
+    ids: str,
+    papers: str = "",
+    malformed: float = 0,
+    column: str = "cited",
+    **cited: Any,
+) -> Made:
     """A corpus of a file of citations, and of the papers 1 and 1000 to 1009, or 10.1/p1000 to 10.1/p1009."""
-    prefix = "10.1/p" if ids == "string" else ""
     if not papers:
-        papers = str(folder / "papers.csv")
-        rows = "".join(f"{prefix}{number}\n" for number in (1, *range(1000, 1010)))
-        Path(papers).write_text(f"id\n{rows}")
+        prefix, papers = "10.1/p" if ids == "string" else "", str(folder / "papers.csv")
+        Path(papers).write_text("id\n" + "".join(f"{prefix}{number}\n" for number in (1, *range(1000, 1010))))
     corpus = {
-        **{"source": "table", "ids": ids, "papers": {"files": papers, "columns": {"id": "id"}}},
-        "citations": {"files": citations, "columns": {"citing": "citing", "cited": {"column": "cited"} | cited}},
+        **{"source": "table", "ids": ids, "papers": {"files": papers, "columns": {"id": "id"}}, "malformed": malformed},
+        "citations": {"files": citations, "columns": {"citing": "citing", "cited": {"column": column} | cited}},
     }
     return make_corpus(folder / "results", corpus)
 
@@ -39,23 +46,19 @@ def write_rows(path: Path, rows: list[tuple[str, str]]) -> str:
     return str(path)
 
 
-DECIMALS = {
-    "a gap in a pandas column": lambda path: pd.DataFrame({"citing": [1, 1, 1], "cited": [1000, None, 1001]}).to_csv(
+def parquet(**columns: Any) -> Callable[[Path], None]:
+    return lambda path: pq.write_table(pa.table(columns), path.with_suffix(".parquet"))
+
+
+ONES, GAP = [1, 1, 1], [1000, None, 1001]
+DECIMALS: dict[str, Callable[[Path], Any]] = {
+    "a gap in a pandas column": lambda path: pd.DataFrame({"citing": ONES, "cited": GAP}).to_csv(
         path.with_suffix(".csv"), index=False
     ),
-    "doubles in Parquet": lambda path: pq.write_table(
-        pa.table({"citing": [1, 1, 1], "cited": [1000.0, float("nan"), 1001.0]}), path.with_suffix(".parquet")
-    ),
-    "lists of doubles": lambda path: pq.write_table(
-        pa.table({"citing": [1, 1], "cited": [[1000.0, 1001.0], np.array([])]}), path.with_suffix(".parquet")
-    ),
-    "floats of 32 bits": lambda path: pq.write_table(
-        pa.table({"citing": [1, 1, 1], "cited": pa.array([1000, None, 1001], pa.float32())}),
-        path.with_suffix(".parquet"),
-    ),
-    "exact decimals": lambda path: pl.DataFrame(
-        {"citing": [1, 1, 1], "cited": [1000, None, 1001]}, schema_overrides={"cited": pl.Decimal(20, 2)}
-    ).write_parquet(path.with_suffix(".parquet")),
+    "doubles in Parquet": parquet(citing=ONES, cited=[1000.0, float("nan"), 1001.0]),
+    "lists of doubles": parquet(citing=[1, 1], cited=[[1000.0, 1001.0], np.array([])]),
+    "floats of 32 bits": parquet(citing=ONES, cited=pa.array(GAP, pa.float32())),
+    "exact decimals": parquet(citing=ONES, cited=pa.array(GAP, pa.decimal128(18, 0)).cast(pa.decimal128(20, 2))),
     "numbers of JSON": lambda path: path.with_suffix(".jsonl").write_text(
         '{"citing": 1.0, "cited": [1000.0, NaN, 1.001e3]}\n'
     ),
@@ -77,6 +80,7 @@ def test_whole_numbers_that_became_decimals_are_those_numbers(write, ids, tmp_pa
     assert made.omitted("without a cited id") >= 1
 
 
+UUID = "0a1b2c3d-0000-4000-8000-00a0c91e6bf6"
 LISTS = {
     "by pandas": ("['10.1/p1000', '10.1/p1004']", ["10.1/p1000", "10.1/p1004"]),
     "as JSON": ('["10.1/p1000", "10.1/p1004", null]', ["10.1/p1000", "10.1/p1004"]),
@@ -100,10 +104,7 @@ LISTS = {
     "a list of PostgreSQL with one number": ("{1000}", ["1000"]),
     "a list of PostgreSQL with nothing": ("{NULL}", []),
     "parentheses within ids of PostgreSQL": ("{10.1/c(d)e,10.1/p1000}", ["10.1/c(d)e", "10.1/p1000"]),
-    "one UUID of PostgreSQL": (
-        "{0a1b2c3d-0000-4000-8000-00a0c91e6bf6}",
-        ["0a1b2c3d-0000-4000-8000-00a0c91e6bf6"],
-    ),
+    "one UUID of PostgreSQL": (f"{{{UUID}}}", [UUID]),
     "a GUID in braces": ("{0A1B2C3D-0000-4000-8000-00A0C91E6BF6}", None),
     "one in parentheses": ("(10.1/p1000)", ["10.1/p1000"]),
     "with exponents in texts": ('["10.1/4e5", "1e5"]', ["10.1/4e5", "1e5"]),
@@ -142,54 +143,61 @@ def test_lists_of_whole_numbers_that_were_written_as_text_are_read(tmp_path):
     assert made.pairs == {(1, number) for number in range(1000, 1010)}
 
 
-REFUSED = {
-    "a list that is cut": ("['10.1/p1000', '10.1/p10", "a list that cannot be read"),
-    "a list in a list": ("[['10.1/p1000']]", "a list that cannot be read"),
-    "a list of objects": ("[{'id': '10.1/p1000'}]", "a list that cannot be read"),
-    "a list of JSON objects": ('[{"id": "10.1/p1000"}]', "a list that cannot be read"),
-    "an object": ("{'id': '10.1/p1000'}", "a list that cannot be read"),
-    "an array with its type": ("array(['10.1/p1000'], dtype=object)", "a list that cannot be read"),
-    "a list whose middle was left out": ("['10.1/p1000' ... '10.1/p1004']", "a list that cannot be read"),
-    "texts of Python 2": ("[u'10.1/p1000']", "a list that cannot be read"),
-    "texts with their type": ("[np.str_('10.1/p1000')]", "a list that cannot be read"),
-    "an index of pandas": ("Index(['10.1/p1000'], dtype='object')", "a list that cannot be read"),
-    "an empty set of Python": ("set()", "a list that cannot be read"),
-    "a rounded number of NumPy": ("[4.31234568e+09]", "a list that cannot be read"),
-    "a rounded number among others": ('["1000", 4.3E9]', "a list that cannot be read"),
-    "a round number of NumPy": ("[1.e+16 2.e+00]", "a list that cannot be read"),
-    "a round number": ("1.e+16", "a decimal, to which ids have been rounded"),
-    "a number of Java": ("4.31234568E9", "a decimal, to which ids have been rounded"),
-    "numbers with their type": ("[np.int64(1000), np.int64(1001)]", "a list that cannot be read"),
-    "a line break as an escape": (r"['10.1/p1000\n']", "a list that cannot be read"),
-    "half a surrogate": (r'["10.1/p1000\ud83d"]', "a list that cannot be read"),
-    "JSON in JSON": (r'"[\"10.1/p1000\", \"10.1/p1001\"]"', "a list that cannot be read"),
-    "semicolons in brackets": ("[10.1/p1000; 10.1/p1001]", "a list that cannot be read"),
-    "bars in brackets": ("[10.1/p1000|10.1/p1001]", "a list that cannot be read"),
-    "spaces in brackets": ("[10.1/p1000 10.1/p1001]", "a list that cannot be read"),
-    "an array of SQL": ("ARRAY['10.1/p1000','10.1/p1001']", "a list that cannot be read"),
-    "an array of Spark": ("WrappedArray(10.1/p1000, 10.1/p(1)001)", "a list that cannot be read"),
-    "an array of Spark with one id": ("WrappedArray(10.1/p1000)", "a list that cannot be read"),
-    "quoted ids without brackets": ("'10.1/p1000', '10.1/p1001'", "a list that cannot be read"),
-    "a list of PostgreSQL that is cut": ("{10.1/p1000,10.1/p10", "a list that cannot be read"),
-    "a tuple that is cut": ("(10.1/p1000, 10.1/p10", "a list that cannot be read"),
-    "numbers whose middle was left out": ("[1 2 ... 8 9]", "a list that cannot be read"),
-    "a rounded id": ("1.2345678901234568e+16", "a decimal, to which ids have been rounded"),
-    "an id that may be rounded": ("9007199254740994.0", "a decimal, to which ids have been rounded"),
-    "an id of a spreadsheet": ("1.23E+15", "a decimal, to which ids have been rounded"),
-}
+LISTS_REFUSED = [
+    "['10.1/p1000', '10.1/p10",
+    "[['10.1/p1000']]",
+    "[{'id': '10.1/p1000'}]",
+    '[{"id": "10.1/p1000"}]',
+    "{'id': '10.1/p1000'}",
+    "array(['10.1/p1000'], dtype=object)",
+    "['10.1/p1000' ... '10.1/p1004']",
+    "[u'10.1/p1000']",
+    "[np.str_('10.1/p1000')]",
+    "Index(['10.1/p1000'], dtype='object')",
+    "set()",
+    "[4.31234568e+09]",
+    '["1000", 4.3E9]',
+    "[1.e+16 2.e+00]",
+    "[np.int64(1000), np.int64(1001)]",
+    r"['10.1/p1000\n']",
+    r'["10.1/p1000\ud83d"]',
+    r'"[\"10.1/p1000\", \"10.1/p1001\"]"',
+    "[10.1/p1000; 10.1/p1001]",
+    "[10.1/p1000|10.1/p1001]",
+    "[10.1/p1000 10.1/p1001]",
+    "ARRAY['10.1/p1000','10.1/p1001']",
+    "WrappedArray(10.1/p1000, 10.1/p(1)001)",
+    "WrappedArray(10.1/p1000)",
+    "'10.1/p1000', '10.1/p1001'",
+    "{10.1/p1000,10.1/p10",
+    "(10.1/p1000, 10.1/p10",
+    "[1 2 ... 8 9]",
+]
+ROUNDED = ["1.e+16", "4.31234568E9", "1.2345678901234568e+16", "9007199254740994.0", "1.23E+15"]
 
 
-@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("ids", ["integer", "string"])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_what_may_not_be_read_stops_with_file_and_column(text, message, form, ids, tmp_path):
+def test_what_may_not_be_read_is_malformed(form, ids, tmp_path):
     citing = "1" if ids == "integer" else "10.1/p1"
-    path = tmp_path / f"citations.{form}"
+    rows, path = [(citing, text) for text in (citing, *LISTS_REFUSED, *ROUNDED)], tmp_path / f"citations.{form}"
     if form == "csv":
-        write_rows(path, [(citing, citing), (citing, text)])
+        write_rows(path, rows)
     else:
-        path.write_text("\n\n" + json.dumps({"citing": citing, "cited": text}))
-    with pytest.raises(InputError, match=rf"citations\.{form}, line 3: cited is .*{re.escape(message)}"):
+        path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
+    assert made_of(tmp_path, str(path), ids=ids, malformed=0.99).omitted("malformed") == len(rows) - 1
+
+
+@pytest.mark.parametrize("ids", ["integer", "string"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(LISTS_REFUSED[0], "a list that cannot be read here"), (ROUNDED[0], "a decimal, to which ids have been rounded")],
+)
+def test_what_may_not_be_read_stops_with_file_and_column(text, message, ids, tmp_path):
+    citing = "1" if ids == "integer" else "10.1/p1"
+    path = tmp_path / "citations.jsonl"
+    path.write_text("\n\n" + json.dumps({"citing": citing, "cited": text}))
+    with pytest.raises(InputError, match=rf"citations\.jsonl, line 3: cited is .*{message}"):
         made_of(tmp_path, str(path), ids=ids)
 
 
@@ -267,51 +275,28 @@ def test_names_with_a_comma_are_names(tmp_path):
 
 
 LISTS_OF_NAMES_REFUSED = [
-    "['Physics', 'Comp",
-    "[{'name': 'Physics'}]",
-    '[{"name": "Physics"}]',
-    "[Physics, Biology]",
-    "[Physics; Biology]",
-    "[Physics, Biol",
-    "[['a']]",
-    "(Physics, Biology)",
-    '{Physics,"Computer Science"}',
-    "{Physics,Biology}",
-    "set()",
-    "array([], dtype=object)",
-    'c("a", "b")',
-    "ARRAY['Physics']",
-    "['Physics' 1]",
-    "WrappedArray(Physics, Biology)",
-    "'Physics', 'Biology'",
-    r'"[\"Physics\", \"Biology\"]"',
-    "[np.str_('Physics')]",
-    "[u'Physics']",
-    "[b'Physics' b'Biology']",
-    "character(0)",
-    r"['A.\xa0Smith']",
-    r"['Comp\nSci']",
-    r'["A\ud83d"]',
+    *("['Physics', 'Comp", "[{'name': 'Physics'}]", '[{"name": "Physics"}]', "[Physics, Biology]"),
+    *("[Physics; Biology]", "[Physics, Biol", "[['a']]", "(Physics, Biology)", '{Physics,"Computer Science"}'),
+    *("{Physics,Biology}", "set()", "array([], dtype=object)", 'c("a", "b")', "ARRAY['Physics']"),
+    *("['Physics' 1]", "WrappedArray(Physics, Biology)", "'Physics', 'Biology'"),
+    *(r'"[\"Physics\", \"Biology\"]"', "[np.str_('Physics')]", "[u'Physics']", "[b'Physics' b'Biology']"),
+    *("character(0)", r"['A.\xa0Smith']", r"['Comp\nSci']", r'["A\ud83d"]'),
 ]
 
 
-@pytest.mark.parametrize("text", LISTS_OF_NAMES_REFUSED)
-def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(text, tmp_path):
-    write_fields(tmp_path, [text])
-    with pytest.raises(InputError, match=r"papers\.csv, line 2: fields is a list that cannot be read"):
+def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(tmp_path):
+    write_fields(tmp_path, ["Physics", *LISTS_OF_NAMES_REFUSED])
+    with pytest.raises(InputError, match=r"papers\.csv, line 3: fields is a list that cannot be read"):
         make_with_fields(tmp_path, "fields")
+    made = make_with_fields(tmp_path, "fields", malformed=0.99)
+    assert made.omitted("malformed") == len(LISTS_OF_NAMES_REFUSED)
 
 
 def write_fields(folder: Path, texts: list[str]) -> None:
     pl.DataFrame({"id": range(len(texts)), "fields": texts}).write_csv(folder / "papers.csv")
 
 
-def make_with_fields(folder: Path, column: Any) -> Made:
-    corpus = {
-        **{"source": "table", "papers": {"files": f"{folder}/papers.csv", "columns": {"id": "id", "fields": column}}},
-        "citations": {
-            "files": write_rows(folder / "citations.csv", [("1", "2")]),
-            "columns": NAMES,
-        },
-    }
-    return make_corpus(folder / "results", corpus)
+def make_with_fields(folder: Path, column: Any, **keys: Any) -> Made:
+    papers = {"files": f"{folder}/papers.csv", "columns": {"id": "id", "fields": column}}
+    citations = {"files": write_rows(folder / "citations.csv", [("1", "2")]), "columns": NAMES}
+    return make_corpus(folder / "results", {"source": "table", "papers": papers, "citations": citations, **keys})

@@ -80,38 +80,29 @@ def run_rows(folder, rows, layout="rows", **more):
     return run(folder, layout, **more)
 
 
-def test_rows_hold_short_queries_and_documents_as_texts_or_objects(folder):
+def test_rows_hold_short_queries_and_documents_as_texts_or_objects_also_in_a_file_alone(folder):
     rows = [
         {"query": "bees", "positive": "About bees.", "negatives": ["About cars.", {"title": "Cars", "text": "Fast."}]},
-        {"query": " flowers ", "positives": [{"title": "Roses", "abstract": "Red."}]},
+        {"anchor": " flowers ", "positives": [{"title": "Roses", "abstract": "Red."}]},
     ]
-    found = run_rows(folder, rows)
-    assert found.examples == [
-        ("bees", ["About bees."], ["About cars.", "Cars | Fast."]),
-        ("flowers", ["Roses | Red."], []),
-    ]
-    assert found.short == {"bees", "flowers"}
+    lines(folder / "pairs.jsonl.gz", rows)
+    for found in (run_rows(folder, rows), run(folder, "rows", dataset=str(folder / "pairs.jsonl.gz"))):
+        assert found.examples == [
+            ("bees", ["About bees."], ["About cars.", "Cars | Fast."]),
+            ("flowers", ["Roses | Red."], []),
+        ]
+        assert found.short == {"bees", "flowers"}
 
 
-def test_a_file_alone_will_do(folder):
-    lines(folder / "pairs.jsonl.gz", [{"anchor": "bees", "positive": "About bees."}])
-    assert run(folder, "rows", dataset=str(folder / "pairs.jsonl.gz")).examples == [("bees", ["About bees."], [])]
-
-
-def test_triplets_of_parquet_have_numbered_negatives(folder):
+def test_triplets_of_parquet_have_numbered_negatives_and_patterns_mean_what_they_mean_on_the_hub(folder):
     table = {"query": ["bees"], "positive": ["nectar"], "negative_1": ["cars"], "negative_2": ["boats"]}
-    (folder / "brought/triplet-50").mkdir()
-    pq.write_table(pa.table(table), folder / "brought/triplet-50/train-00000-of-00001.parquet")
-    pq.write_table(pa.table({"other": [1]}), folder / "brought/other.parquet")
-    layout = {"kind": "rows", "files": ["triplet-50/*.parquet"]}
-    assert run(folder, layout).examples == [("bees", ["nectar"], ["cars", "boats"])]
-
-
-def test_a_pattern_of_files_means_what_it_means_on_the_hub(folder):
     for place in ("hard/train/0000", "hard/test/0000", "easy/train/0000"):
-        lines(folder / f"brought/{place}.jsonl", [{"query": place, "positive": "text"}])
-    found = run(folder, {"kind": "rows", "files": ["hard/*.jsonl"]})
-    assert [query for query, _, _ in found.examples] == ["hard/train/0000"]
+        (folder / f"brought/{place}").parent.mkdir(parents=True)
+        pq.write_table(
+            pa.table(table if place == "hard/train/0000" else {"other": [1]}), folder / f"brought/{place}.parquet"
+        )
+    found = run(folder, {"kind": "rows", "files": ["hard/*.parquet"]})
+    assert found.examples == [("bees", ["nectar"], ["cars", "boats"])]
 
 
 def test_the_published_triplets_of_specter_have_papers_as_queries(folder):
@@ -133,12 +124,10 @@ def test_the_published_triplets_of_specter_have_papers_as_queries(folder):
 
 def test_specters_own_files_tell_citations_from_papers_two_away(folder):
     brought = folder / "brought"
-    names = "qabcd"
-    (brought / "metadata.json").write_text(json.dumps({n: {"title": n, "abstract": None, "year": 2} for n in names}))
+    (brought / "metadata.json").write_text(json.dumps({n: {"title": n, "abstract": None, "year": 2} for n in "qabcd"}))
     data = {"q": {"a": {"count": 5}, "b": {"count": 1}, "missing": {"count": 5}}, "c": {"d": {"count": 5}}, "x": {}}
-    (brought / "data.json").write_text(json.dumps(data))
-    (brought / "train.txt").write_text("q\n")
-    (brought / "val.txt").write_text("c\n")
+    for name, text in (("data.json", json.dumps(data)), ("train.txt", "q\n"), ("val.txt", "c\n")):
+        (brought / name).write_text(text)
     found = run(folder, "specter")
     assert found.examples == [("c", ["d"], []), ("q", ["a"], ["b"])]
     assert found.splits == {"q": "train", "c": "validation"}
@@ -148,13 +137,15 @@ def test_specters_own_files_tell_citations_from_papers_two_away(folder):
     }
 
 
+HEADER = ("query-id", "corpus-id", "score")
+
+
 @pytest.fixture
 def beir(folder):
     brought = folder / "brought"
     lines(brought / "corpus.jsonl", [{"_id": f"d{n}", "title": f"title {n}", "text": f"text {n}"} for n in range(5)])
     lines(brought / "queries.jsonl", [{"_id": f"q{n}", "text": f"words {n}", "metadata": {}} for n in range(4)])
-    header = ("query-id", "corpus-id", "score")
-    tabs(brought / "qrels/train.tsv", [header, ("q0", "d0", 2), ("q1", "d1", 1), ("q0", "d2", 1), ("q0", "d3", 0)])
+    tabs(brought / "qrels/train.tsv", [HEADER, ("q0", "d0", 2), ("q1", "d1", 1), ("q0", "d2", 1), ("q0", "d3", 0)])
     return folder
 
 
@@ -169,8 +160,7 @@ def test_the_layout_of_beir_has_judgements_and_those_of_nothing_are_negatives(be
 
 
 def test_judgements_of_dev_validate_and_their_queries_do_not_train(beir):
-    header = ("query-id", "corpus-id", "score")
-    tabs(beir / "brought/qrels/dev.tsv", [header, ("q1", "d4", 1), ("q2", "d4", 1)])
+    tabs(beir / "brought/qrels/dev.tsv", [HEADER, ("q1", "d4", 1), ("q2", "d4", 1)])
     found = run(beir, "beir")
     assert found.splits == {"words 0": "train", "words 1": "validation", "words 2": "validation"}
     assert found.omitted == {"training examples of a query that validates": 1}
@@ -179,8 +169,7 @@ def test_judgements_of_dev_validate_and_their_queries_do_not_train(beir):
 
 
 def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_are_counted(beir):
-    rows = [("q0", "d9", 1), ("q9", "d1", 1), ("q2", "d1", 0), ("q3", "d2", 1)]
-    tabs(beir / "brought/qrels/train.tsv", rows)
+    tabs(beir / "brought/qrels/train.tsv", [("q0", "d9", 1), ("q9", "d1", 1), ("q2", "d1", 0), ("q3", "d2", 1)])
     found = run(beir, "beir")
     assert found.examples == [("words 3", ["title 2 | text 2"], [])]
     assert found.omitted == {
@@ -248,19 +237,18 @@ def test_negatives_score_so_much_less_than_the_positive(msmarco):
     assert negatives(run(msmarco, scored(msmarco, max_score=3.0))) == [5]
 
 
-@pytest.mark.parametrize("kind", ["lists", "pairs", "parquet", "parquet lists"])
-def test_scores_come_in_several_tables(msmarco, kind):
-    rows = [(7, 1, 10.0), (7, 2, 9.0), (7, 3, 7.0), (7, 4, 6.5), (7, 5, 1.0)]
-    path = msmarco / ("scores.jsonl" if not kind.startswith("parquet") else "scores.parquet")
-    listed = {"query_id": 7, "corpus_id": [row[1] for row in rows], "score": [row[2] for row in rows]}
-    single = [{"qid": str(q), "pid": str(d), "score": s} for q, d, s in rows]
-    if kind == "lists":
-        lines(path, [listed])
-    elif kind == "pairs":
-        lines(path, single)
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.parquet"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_scores_come_in_several_tables(msmarco, name, listed):
+    documents, scores = [1, 2, 3, 4, 5], [10.0, 9.0, 7.0, 6.5, 1.0]
+    rows = [{"qid": "7", "pid": str(d), "score": s} for d, s in zip(documents, scores, strict=True)]
+    if listed:
+        rows = [{"query_id": 7, "corpus_id": documents, "score": scores}]
+    if name == "scores.jsonl":
+        lines(msmarco / name, rows)
     else:
-        pq.write_table(pa.Table.from_pylist([listed] if kind.endswith("lists") else single), path)
-    assert negatives(run(msmarco, scored(msmarco, path.name, margin=3.0))) == [3, 4, 5]
+        pq.write_table(pa.Table.from_pylist(rows), msmarco / name)
+    assert negatives(run(msmarco, scored(msmarco, name, margin=3.0))) == [3, 4, 5]
 
 
 @given(
@@ -303,15 +291,12 @@ def test_rows_may_have_scores_as_well(folder):
         assert run_rows(folder, [row], {"kind": "rows", **bounds}).examples == [("a", ["b"], kept)]
 
 
-def test_a_pickle_of_scores_is_not_loaded(msmarco):
+def test_a_pickle_of_scores_is_not_loaded_and_scores_that_are_no_numbers_are_named(msmarco):
     (msmarco / "pickled").mkdir()
     path = msmarco / "pickled/cross-encoder-ms-marco-MiniLM-L-6-v2-scores.pkl.gz"
     path.write_bytes(gzip.compress(pickle.dumps({7: {1: 10.0}})))
     with pytest.raises(InputError, match=r"scores\.pkl\.gz is a pickle, which is not loaded\).*msmarco-scores"):
         run(msmarco, scored(msmarco, "pickled", margin=3.0))
-
-
-def test_scores_that_are_no_numbers_are_named(msmarco):
     tabs(msmarco / "scores.tsv", [("qid", "pid", "score"), (7, 1, "high")])
     with pytest.raises(InputError, match=r"scores\.tsv, line 2: the score must be a number, not 'high'"):
         run(msmarco, scored(msmarco, margin=3.0))
@@ -333,13 +318,11 @@ def test_queries_of_inpars_are_kept_by_their_scores(folder):
 
 
 def test_queries_of_inpars_may_bring_their_documents(folder):
-    for row in (
-        {"question": "one", "doc_text": "text", "log_probs": -1.5},
-        {"query": "one", "text": "text", "score": 2},
-    ):
-        lines(folder / "brought/queries.jsonl", [{**row, "doc_id": 3}])
+    row = {"query": "one", "doc_id": 3, "log_probs": -1.5}
+    for more in ({"question": "one", "query": None, "doc_text": "text"}, {"text": "text", "score": 2}):
+        lines(folder / "brought/queries.jsonl", [row | more])
         assert run(folder, "inpars").examples == [("one", ["text"], [])]
-    lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "log_probs": -1.5}])
+    lines(folder / "brought/queries.jsonl", [row])
     with pytest.raises(InputError, match=r"holds no documents, and the queries name theirs by doc_id"):
         run(folder, "inpars")
 
@@ -376,10 +359,10 @@ def test_empty_queries_and_very_long_ones_are_left_out_and_counted(folder):
     }
 
 
-def test_a_negative_that_is_a_positive_of_the_query_is_left_out(folder):
+def test_a_negative_that_is_a_positive_of_the_query_is_left_out_and_a_document_may_have_the_words_of_its_query(folder):
     rows = [{"query": "q", "positive": "a", "negatives": ["b", "c"]}, {"query": "q", "positive": "b", "negative": "c"}]
-    found = run_rows(folder, rows)
-    assert found.examples == [("q", ["a"], ["c"]), ("q", ["b"], ["c"])]
+    found = run_rows(folder, [*rows, {"query": "bees", "positive": "bees"}])
+    assert found.examples == [("bees", ["bees"], []), ("q", ["a"], ["c"]), ("q", ["b"], ["c"])]
     assert found.omitted == {"negatives that are positives of the same query": 1}
 
 
@@ -435,10 +418,6 @@ def test_files_that_validate_are_told_by_their_names(folder):
     assert run(folder, "rows", validation=0.5).splits == {"train": "train", "dev": "validation"}
 
 
-def test_the_same_text_is_a_query_of_its_own_beside_a_document(folder):
-    assert run_rows(folder, [{"query": "bees", "positive": "bees"}]).examples == [("bees", ["bees"], [])]
-
-
 SCORED = '{"query": "a", "positive": "b", "negative": "c", "negative_score": '
 
 
@@ -449,7 +428,7 @@ SCORED = '{"query": "a", "positive": "b", "negative": "c", "negative_score": '
             "rows",
             "a.jsonl",
             '{"query": "a", "positiv": "b"}',
-            r"line 1: has the unknown column 'positiv'; a row has a q",
+            r"1: has the unknown column 'positiv'; a row has a query",
         ),
         ("rows", "a.jsonl", '{"query": "a"}', r"line 1: has no query, or no positive \(its columns: query\)"),
         ("rows", "a.jsonl", '{"query": 3, "positive": "b"}', r"line 1: query must be a text, not 3"),
@@ -498,24 +477,19 @@ def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/pairs.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
+ROWS = [
+    ("nectar of flowers", ["Bees | They collect nectar."], ["Cars are fast."]),
+    ("register allocation", ["Colouring the graph of variables.", "Linear scan."], []),
+]
 
 
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        (
-            "Rows that hold texts",
-            [
-                ("nectar of flowers", ["Bees | They collect nectar."], ["Cars are fast."]),
-                ("register allocation", ["Colouring the graph of variables.", "Linear scan."], []),
-            ],
-        ),
+        ("Rows that hold texts", ROWS),
         ("BEIR's layout", [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
         ("SPECTER's triplets", [("Paper p", ["Paper q"], ["Paper r"])]),
-        (
-            "MS MARCO's mined negatives",
-            [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)],
-        ),
+        ("MS MARCO's mined negatives", [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)]),
         ("InPars", [("query 0", ["Document 0."], []), ("query 1", ["Document 1."], [])]),
     ],
 )

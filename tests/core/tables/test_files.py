@@ -1,5 +1,6 @@
 """Tables are written whole, checked, or not at all."""
 
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -14,24 +15,16 @@ from cocite.core.tables import files
 
 
 def edges(*rows):
-    columns = list(zip(*rows, strict=True)) if rows else [[], [], []]
-    return pa.table(
-        {
-            "source": pa.array(columns[0], pa.int64()),
-            "target": pa.array(columns[1], pa.int64()),
-            "weight": pa.array(columns[2], pa.float32()),
-        }
-    )
+    columns = zip(*rows, strict=True) if rows else [[], [], []]
+    kinds = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32()}
+    return pa.table([pa.array(c, kind) for c, kind in zip(columns, kinds.values(), strict=True)], names=[*kinds])
 
 
-def test_what_is_written_is_read_again(tmp_path):
-    assert files.write_table(tmp_path / "e.parquet", "edges", edges((1, 2, 0.5), (1, 3, 1.0))) == 2
-    assert files.read_table(tmp_path / "e.parquet", "edges").to_pylist()[1] == {"source": 1, "target": 3, "weight": 1.0}
-
-
-def test_a_table_is_compressed_and_carries_its_name(tmp_path):
-    files.write_table(tmp_path / "e.parquet", "edges", edges((1, 2, 0.5)))
-    metadata = pq.read_metadata(tmp_path / "e.parquet")
+def test_what_is_written_is_read_again_compressed_and_with_its_name(tmp_path):
+    path = tmp_path / "e.parquet"
+    assert files.write_table(path, "edges", edges((1, 2, 0.5), (1, 3, 1.0))) == 2
+    assert files.read_table(path, "edges").to_pylist()[1] == {"source": 1, "target": 3, "weight": 1.0}
+    metadata = pq.read_metadata(path)
     assert metadata.row_group(0).column(0).compression == "ZSTD"
     assert metadata.metadata[b"cocite.table"] == b"edges"
 
@@ -78,44 +71,42 @@ def test_a_failure_keeps_the_file_that_was_there(tmp_path):
     assert files.count_rows(tmp_path / "e.parquet") == 1
 
 
-def test_a_broken_file_is_named(tmp_path):
+def test_a_broken_file_and_another_table_are_named(tmp_path):
     (tmp_path / "e.parquet").write_bytes(b"PAR1 but not really")
-    with pytest.raises(InputError, match=r"e\.parquet: not a readable Parquet file"):
-        files.read_table(tmp_path / "e.parquet", "edges")
-
-
-def test_another_table_is_not_read_as_this_one(tmp_path):
     files.write_omissions(tmp_path / "o.parquet", {"reason": 1})
-    with pytest.raises(InputError, match="is not the table edges"):
-        files.read_table(tmp_path / "o.parquet", "edges")
+    for name, said in (("e", r"e\.parquet: not a readable Parquet file"), ("o", "is not the table edges")):
+        with pytest.raises(InputError, match=said):
+            files.read_table(tmp_path / f"{name}.parquet", "edges")
 
 
-def test_vectors_keep_their_dimension(tmp_path):
-    vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
-    rows = pa.table({"corpusid": [1, 2], "vector": files.vector_column(vectors)})
-    files.write_table(tmp_path / "v.parquet", "graph_embeddings", rows)
-    np.testing.assert_array_equal(
-        files.vectors_of(files.read_table(tmp_path / "v.parquet", "graph_embeddings")), vectors
-    )
+def test_each_paper_gets_its_own_vector_wherever_it_is_and_absent_ones_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "VECTORS_AT_ONCE", 7)
+    papers, vectors = np.arange(1000, 1040), np.random.default_rng(5).normal(size=(40, 3)).astype(np.float32)
+    for bucket in range(2):
+        rows = {"corpusid": papers[bucket::2], "vector": files.vector_column(vectors[bucket::2])}
+        files.write_table(tmp_path / f"{bucket}.parquet", "paper_embeddings", pa.table(rows))
+    read = files.vectors_of(files.read_table(tmp_path, "paper_embeddings"))
+    np.testing.assert_array_equal(read, np.concatenate([vectors[::2], vectors[1::2]]))
+    asked = np.array([3, 1000, 1007, 1022, 1039, 5000])
+    found, is_there = files.vectors_of_papers(tmp_path, "paper_embeddings", asked)
+    assert is_there.tolist() == [False, True, True, True, True, False]
+    np.testing.assert_array_equal(found[1:5], vectors[[0, 7, 22, 39]])
+    assert not found[[0, 5]].any()
+    files.write_table(tmp_path / "1.parquet", "edges", edges((1, 2, 0.5)))
+    with pytest.raises(InputError, match=r"1\.parquet"):
+        files.vectors_of_papers(tmp_path, "paper_embeddings", papers)
 
 
-def test_a_folder_is_replaced_as_a_whole(tmp_path):
+def test_a_folder_is_replaced_as_a_whole_and_not_there_if_it_fails_halfway(tmp_path):
     for content in ("old", "new"):
         with files.atomic_path(tmp_path / "folder") as folder:
             folder.mkdir()
             (folder / content).write_text(content)
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["new"]
-
-
-def test_a_folder_that_fails_halfway_is_not_there(tmp_path):
-    def fail():
-        with files.atomic_path(tmp_path / "folder") as folder:
-            folder.mkdir()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert list(tmp_path.iterdir()) == []
+    with suppress(RuntimeError), files.atomic_path(tmp_path / "other") as folder:
+        folder.mkdir()
+        raise RuntimeError
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):

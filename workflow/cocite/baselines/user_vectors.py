@@ -59,14 +59,13 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: Called
     An id may come again in another file, with the same vector. Raises `InputError` where it comes again otherwise,
     where vectors are of different dimensions, and where one is not finite.
     """
-    asked, read, first = set(wanted), 0, (0, "")
+    asked, read, dimension, first = set(wanted), 0, 0, ""
     rows, vectors, places, last_file = dict[str, int](), list[NDArray[np.float32]](), list[str](), dict[str, Path]()
     for path in files:
-        for part in _parts(path, names):
-            _check_vectors(part, first)
-            if part.ids:
-                read += len(part.ids)
-                first = first if first[0] else (part.vectors.shape[1], part.place(0))
+        for part in filter(lambda part: part.ids, _parts(path, names)):
+            dimension, first = dimension or part.vectors.shape[1], first or part.place(0)
+            _check_vectors(part, dimension, first)
+            read += len(part.ids)
             for row, name in enumerate(part.ids):
                 if name not in asked:
                     continue
@@ -75,36 +74,25 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: Called
                     vectors.append(part.vectors[row].copy())
                     places.append(part.place(row))
                 elif last_file[name] == path or not np.array_equal(vectors[known], part.vectors[row]):
-                    again = "a second time" if last_file[name] == path else "again, with another vector"
-                    raise InputError(
-                        f"{part.place(row)}: the id {name!r} is there {again}; it came first in {places[known]}."
-                    )
+                    again = "a second time" if last_file[name] == path else "again with another vector"
+                    said = f"the id {name!r} is there {again}; it came in {places[known]}"
+                    raise InputError(f"{part.place(row)}: {said}.")
                 last_file[name] = path
-    return Found(rows=rows, matrix=np.stack(vectors) if vectors else np.empty((0, first[0]), np.float32), read=read)
+    return Found(rows=rows, matrix=np.stack(vectors) if vectors else np.empty((0, dimension), np.float32), read=read)
 
 
-def _check_vectors(part: Part, first: tuple[int, str]) -> None:
+def _check_vectors(part: Part, dimension: int, first: str) -> None:
     """Raise `InputError` where vectors are empty, not finite or of another dimension than the first, which is named."""
-    if not part.ids:
-        return
-    (dimension, place), here = first, part.vectors.shape[1]
-    if here == 0:
+    if part.vectors.shape[1] == 0:
         raise InputError(f"{part.place(0)}: the vector of {part.ids[0]!r} is empty.")
-    if dimension and here != dimension:
-        raise _another_dimension(part.place(0), here, place, dimension)
-    broken = np.flatnonzero(~np.isfinite(part.vectors).all(axis=1))
-    if len(broken):
-        raise InputError(
-            f"{part.place(broken[0])}: the vector of {part.ids[broken[0]]!r} holds a value that is not finite (NaN or "
-            "infinite)."
-        )
+    if part.vectors.shape[1] != dimension:
+        raise _another_dimension(part.place(0), part.vectors.shape[1], first, dimension)
+    for row in np.flatnonzero(~np.isfinite(part.vectors).all(axis=1)).tolist():
+        raise InputError(f"{part.place(row)}: the vector of {part.ids[row]!r} holds a value that is not finite.")
 
 
 def _another_dimension(place: str, dimension: int, first: str, expected: int) -> InputError:
-    return InputError(
-        f"{place}: the vector has {dimension} dimensions, and that of {first} has {expected}; the vectors of one model "
-        "have the same number."
-    )
+    return InputError(f"{place}: the vector has {dimension} dimensions, and that of {first} has {expected}.")
 
 
 def files_in(path: Path) -> list[Path]:
@@ -149,15 +137,11 @@ def _of_npz(path: Path, names: Called) -> Iterator[Part]:
                 raise
             raise ValueError("an array of Python objects, which is not read") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
-        raise InputError(
-            f"{path}, {vectors_name}: is {vectors.dtype} of the shape {vectors.shape}; it must be of numbers, "
-            "documents × dimension."
-        )
+        said = f"{vectors_name}: is {vectors.dtype} of the shape {vectors.shape}"
+        raise InputError(f"{path}, {said}; it must be of numbers, documents × dimension.")
     if ids.ndim != 1 or ids.dtype.kind not in "iuU" or len(ids) != len(vectors):
-        raise InputError(
-            f"{path}, {ids_name}: is {ids.dtype} of the shape {ids.shape}; it must have an id, a text or an integer, "
-            f"for each of the {len(vectors)} vectors."
-        )
+        said = f"{ids_name}: is {ids.dtype} of the shape {ids.shape}"
+        raise InputError(f"{path}, {said}; it must have a text or an integer for each of {len(vectors)} vectors.")
     for start in range(0, len(ids), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
         with explain_unreadable(path, "NPZ file"):
@@ -189,8 +173,8 @@ def _line_by_line(path: Path, names: Called, after: int) -> Iterator[Part]:
         for each in given:
             if isinstance(each, bool) or not isinstance(each, int | float):
                 raise InputError(f"{row.place}: {vectors} must be a list of numbers, and holds {shown(each)}.")
-        values = np.array([list(map(as_float, given))])
-        yield Part([row.identifier(ids)], _as_float32(values), _places(path, "line", int(row.at) - 1))
+        values = _as_float32(np.array([list(map(as_float, given))]))
+        yield Part([row.identifier(ids)], values, _places(path, "line", int(row.at) - 1))
 
 
 def _from_arrow(rows: Any, called: Sequence[str], place: Callable[[int], str]) -> Part:
@@ -199,7 +183,8 @@ def _from_arrow(rows: Any, called: Sequence[str], place: Callable[[int], str]) -
     ids = whole_numbers(given)
     if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
         raise InputError(f"{place(0)}: {called[0]} is {ids.type}; ids are texts or integers.")
-    if not pa.types.is_list(vectors.type) or not _is_number(vectors.type.value_type):
+    is_list, kinds = pa.types.is_list(vectors.type), (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
+    if not is_list or not any(is_kind(vectors.type.value_type) for is_kind in kinds):
         raise InputError(f"{place(0)}: {called[1]} is {vectors.type}; vectors are lists of numbers.")
     for name, column, written in zip(called, (ids, vectors), (given, vectors), strict=True):
         if column.null_count:
@@ -226,19 +211,16 @@ def _as_float32(vectors: NDArray[Any]) -> NDArray[np.float32]:
         return np.ascontiguousarray(vectors, np.float32)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
-
-
 def _named(there: Collection[str], names: Called, path: Path, kind: str) -> list[str]:
     """What ids and vectors are called among the names that a file has."""
     chosen = []
     for what, asked, usual in (("ids", names.ids, IDS), ("vectors", names.vectors, VECTORS)):
-        found = next((name for name in ([asked] if asked else usual) if name in there), None)
-        if found is None:
-            wanted = asked or " or ".join(usual)
-            raise InputError(f"{path}: has no {what} under {wanted}; its {kind} are {', '.join(there) or 'none'}.")
-        chosen.append(found)
+        wanted = (asked,) if asked else usual
+        found = [name for name in wanted if name in there]
+        if not found:
+            said = f"has no {what} under {' or '.join(wanted)}; its {kind} are {', '.join(there) or 'none'}"
+            raise InputError(f"{path}: {said}.")
+        chosen.append(found[0])
     return chosen
 
 

@@ -1,7 +1,5 @@
 """Files that are written whole or not at all: under a temporary name, which is renamed at the end.
 
-Apart from `tables/files.py`, so that what runs before any job, the Snakefile for one, need not import Arrow.
-
 Files that a later process reads have checksums: a mark next to each file holds the checksum of what was written. The
 mark of `weights.npy` is an empty file such as `weights.npy.1b2c3d4e.crc32`. A new mark ends in `.crc32-new` until the
 file has its name, and the marks of earlier contents are removed after that. So a kill at any moment leaves each file
@@ -36,16 +34,16 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
-        _remove(left)
+        remove(left)
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         with explain_full_disk(path.parent):
             yield temporary
             if path.is_dir():
-                _remove(path)
+                remove(path)
             temporary.replace(path)
     finally:
-        _remove(temporary)
+        remove(temporary)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -66,10 +64,7 @@ def json_text(content: Any) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON, in UTF-8 with or without a byte order mark.
-
-    Raises `InputError` where the file is missing, cannot be read or is not JSON.
-    """
+    """Read JSON, with or without a byte order mark. Raises `InputError` if the file is missing or is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -106,9 +101,10 @@ def begin_sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
+def remove(path: Path, *, ignore_errors: bool = False) -> None:
+    """Remove a file, a link or a folder, if there is one; of a folder, perhaps only what can be removed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
         path.unlink(missing_ok=True)
 
@@ -135,10 +131,10 @@ def add_mark(path: Path) -> None:
 def is_whole(path: Path) -> bool:
     """Whether the file holds what was written. False if it is missing, has no mark or cannot be read."""
     try:
-        checksum = checksum_of(path)
+        marks = [_mark(path, checksum_of(path), suffix) for suffix in (SUFFIX, NEW)]
     except OSError:
         return False
-    return _mark(path, checksum).exists() or _mark(path, checksum, NEW).exists()
+    return any(mark.exists() for mark in marks)
 
 
 def marked_files(paths: Collection[Path]) -> dict[Path, list[Path]]:

@@ -1,11 +1,9 @@
 """State that survives a kill: a folder that belongs to one piece of work, and files in it that are whole or not there.
 
-`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs. The state of other
-work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs that were
-made again with the same content are the same.
-
-Each file of the state has a checksum (see `atomic.py`), which is compared before work resumes. A file that a disk
-has spoilt, or whose checksum is gone, is moved to `<state>.spoilt`, where it stays until the work is done.
+`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs, by their content and
+never by times. The state of other work is removed, and the log says what has changed. Each file of the state has a
+checksum (see `atomic.py`), which is compared before work resumes. A file that a disk has spoilt, or whose checksum is
+gone, is moved to `<state>.spoilt`, where it stays until the work is done.
 """
 
 import hashlib
@@ -24,6 +22,7 @@ from cocite.core.atomic import (
     json_text,
     marked_files,
     read_object,
+    remove,
     remove_checked,
     remove_marks,
 )
@@ -59,9 +58,9 @@ def open_state(
     """
     before = _owner_of(state)
     if before == fingerprint:
-        spoilt = _spoilt_files(state, checked_by_work, scratch)
-        if not spoilt:
-            spoilt = sorted(path for path in implied() if not path.exists())
+        spoilt = _spoilt_files(state, checked_by_work, scratch) or sorted(
+            path for path in implied() if not path.exists()
+        )
         if spoilt and not independent:
             remove_checked(state / OWNER)
         for path in spoilt:
@@ -82,7 +81,7 @@ def open_state(
 def remove_state(state: Path) -> None:
     """Remove the folder, and what was set aside from it."""
     _empty(state)
-    _remove(_spoilt_folder(state))
+    remove(_spoilt_folder(state), ignore_errors=True)
 
 
 @contextmanager
@@ -105,7 +104,7 @@ def set_aside(path: Path, state: Path, why: str = "its content is not what was w
         report(f"{path}: {why}; it is set aside as {aside}")
         for place in reversed((aside, *aside.parents)):
             if place.is_relative_to(_spoilt_folder(state)) and (place == aside or not place.is_dir()):
-                _remove(place)
+                remove(place, ignore_errors=True)
         aside.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(path, aside)
     else:
@@ -125,8 +124,8 @@ def fingerprint_of(paths: Iterable[Path]) -> str:
 def sampled_fingerprint(paths: Iterable[Path]) -> str:
     """The same for files that may be too large to be read whole: their size and evenly spaced blocks are hashed.
 
-    The footer of a Parquet file is hashed as well; it holds the size and the bounds of each column in each row group.
-    Files that were made from other inputs differ in it. A change of a few bytes in a large file may go unnoticed.
+    So is the footer of a Parquet file, in which files that were made from other inputs differ: it holds the size and
+    the bounds of each column in each row group. A change of a few bytes in a large file may go unnoticed.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, path in _files_of(paths):
@@ -160,8 +159,8 @@ def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collec
     for path in paths:
         if path in kept or path.name in checked_by_work:
             continue
-        names = path.relative_to(state).parts
-        if any(name.endswith(TEMPORARY) for name in names) or any(map(path.match, scratch)) or path.suffix == NEW:
+        is_temporary = any(name.endswith(TEMPORARY) for name in path.relative_to(state).parts)
+        if is_temporary or any(map(path.match, scratch)) or path.suffix == NEW:
             path.unlink()
         else:
             set_aside(path, state, "has no checksum")
@@ -176,16 +175,8 @@ def _spoilt_folder(state: Path) -> Path:
 def _empty(state: Path) -> None:
     """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
     if state.is_dir():
-        _remove(state / OWNER)
-    _remove(state)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder, if there is one."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+        remove(state / OWNER, ignore_errors=True)
+    remove(state, ignore_errors=True)
 
 
 def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

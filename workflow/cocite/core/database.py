@@ -40,20 +40,18 @@ def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.
         try:
             yield connection
         except duckdb.OutOfMemoryException:
-            raise InputError(
-                f"The {memory_mb} MB of memory that DuckDB was given are too few for this input; give the step more "
-                "(`--set-resources RULE:mem_mb=…` of Snakemake, or --memory-mb by hand)."
-            ) from None
+            said = f"The {memory_mb} MB of memory that DuckDB was given are too few for this input; give the step more"
+            raise InputError(f"{said} (Snakemake's `--set-resources RULE:mem_mb=…`, or --memory-mb).") from None
         finally:
             connection.close()
 
 
 @contextmanager
 def spill_folder(beside: Path) -> Iterator[str]:
-    """A folder that is gone afterwards; folders of killed processes are removed first.
+    """A folder that is gone afterwards; folders of killed processes, which no longer lock a file in theirs, go first.
 
-    A folder in use holds a locked file: on network disks, all machines see the lock of a file, and only one that of a
-    folder. The kernel releases the lock when its process ends, however it ends. Without locks, nothing is removed.
+    On network disks, all machines see the lock of a file, and only one that of a folder. Without locks, nothing is
+    removed.
     """
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{SPILL_PREFIX}*"):

@@ -34,10 +34,9 @@ LONGEST_REASON = 200
 
 
 class InputError(Exception):
-    """Input, configuration or an environment that a step cannot work with.
+    """Input, configuration or an environment that a step cannot work with; the command line prints no traceback.
 
     The message is one sentence or two: the file, line or key; what is wrong; what would be right.
-    The command line prints it without a traceback.
     """
 
 
@@ -50,18 +49,16 @@ def os_error_hint(error: OSError) -> str | None:
 
 def is_environment_error(error: BaseException) -> bool:
     """Whether an error names a cause outside the file that is read: permissions, folders, or a full disk."""
-    if not isinstance(error, OSError):
-        return False
-    return error.errno in FULL or os_error_hint(error) is not None
+    return isinstance(error, OSError) and (error.errno in FULL or os_error_hint(error) is not None)
 
 
 @contextmanager
 def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
+    """Turn whatever goes wrong in the block, which only reads a file of this kind, into an `InputError` about the file.
 
-    Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. The block must do
-    nothing but read. Errors that name a cause outside the file pass: those of the environment and a full disk. A pipe
-    is refused, since whoever opens one waits for a writer.
+    Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. Errors that name a
+    cause outside the file pass: those of the environment and a full disk. A pipe is refused, since whoever opens one
+    waits for a writer.
     """
     if path.is_fifo():
         raise InputError(f"{path} is a pipe and no file; name a file.")
@@ -87,20 +84,15 @@ def reason_of(error: BaseException) -> str:
 
 @contextmanager
 def explain_full_disk(folder: Path) -> Iterator[None]:
-    """Turn "no space left" in the block into an `InputError` about `folder`, where the block writes.
-
-    Libraries have errors of their own for it, DuckDB for one; all of them quote the system.
-    """
+    """Turn "no space left" in the block, as libraries quote it, into an `InputError` about `folder`, which it fills."""
     try:
         yield
     except Exception as error:
         if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
             raise
         there = existing_folder(folder)
-        free = shutil.disk_usage(there).free
-        raise InputError(
-            f"The disk is full: {there} has {free / 1e9:.1f} GB free; make room there and run again."
-        ) from error
+        free = f"{shutil.disk_usage(there).free / 1e9:.1f} GB free"
+        raise InputError(f"The disk is full: {there} has {free}; make room there and run again.") from error
 
 
 def existing_folder(folder: Path) -> Path:

@@ -1,7 +1,7 @@
 """The GPUs of this machine, which of them a job takes, and the numbers that a device multiplies in.
 
-Jobs that run side by side take different GPUs. A job holds the kernel's lock on a file for each GPU that it has taken,
-which ends with the job however that ends. In a job of Slurm all GPUs that can be seen are the job's own.
+A job holds the kernel's lock on a file for each GPU that it has taken, which ends with the job however that ends. In a
+job of Slurm all GPUs that can be seen are the job's own.
 """
 
 import fcntl

@@ -1,12 +1,10 @@
 """One run at a time in a folder of results.
 
-Snakemake's own lock is a file that stays when a run is killed, and has to be removed by hand. A lock of the kernel ends
-with the process that holds it, however that ends. The Snakefile takes it before it looks at the results, so that every
-run has it, however it was started; `profiles/default` turns Snakemake's own off. Each results folder has its own, so
-that runs in different folders do not wait for each other.
-
-Snakemake closes the open files of its jobs, this lock among them. The steps therefore share a second lock, and the next
-run waits for it: a step that outlives its run would write the same files as the next one.
+Snakemake's own lock is a file that stays when a run is killed; a lock of the kernel ends with the process that holds
+it. The Snakefile takes it before it looks at the results, so that every run has it, however it was started;
+`profiles/default` turns Snakemake's own off. Snakemake closes the open files of its jobs, this lock among them. The
+steps therefore share a second lock, and the next run waits for it: a step that outlives its run would write the same
+files as the next one.
 """
 
 import fcntl
@@ -84,9 +82,7 @@ def _taken(file: Path, results: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         try:
-            report(
-                f"A run, or a step that outlived its run, is at work in {results.absolute()}; waiting for it to end."
-            )
+            report(f"A run, or a step that outlived it, is at work in {results.absolute()}; waiting for it to end.")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except KeyboardInterrupt:
             raise InputError(f"Interrupted before {results.absolute()} was free; nothing was done.") from None

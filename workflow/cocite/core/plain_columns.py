@@ -4,6 +4,7 @@ A Parquet file keeps the Arrow type that it was written from: pandas' categories
 views or large strings, DuckDB's and Polars' lists are large ones or list views, and tensors are extensions.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,7 @@ import pyarrow.compute as pc
 from cocite.core.written_ids import EXACT, ids_in
 
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view)
-_BYTES = (
-    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
-    pa.types.is_fixed_size_binary,
-)
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 _LISTS = (
     *(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
     *(pa.types.is_list_view, pa.types.is_large_list_view),
@@ -35,13 +33,9 @@ def plain(column: Any) -> Any:
         return plain(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(column))
-    if _is(kind, _TEXTS):
-        return column.cast(pa.string())
-    if _is(kind, _BYTES):
-        try:
+    if _is(kind, (*_TEXTS, *_BYTES)):
+        with suppress(pa.ArrowInvalid):  # bytes of no text
             return column.cast(pa.string())
-        except pa.ArrowInvalid:
-            return column
     return _as_list(column) if _is(kind, _LISTS) else column
 
 

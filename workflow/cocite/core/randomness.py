@@ -1,8 +1,7 @@
-"""Random choices that depend on the run's seed and on what is chosen, and on nothing else.
+"""Random choices that depend on the run's seed and on what is chosen, not on threads, jobs, shards or order.
 
-Threads, jobs, shards and the order of rows must not change a result. So a sequence of draws comes from a generator
-of its own (`generator`), and a choice among many papers is made by ranking a hash of each (`priorities`), which is the
-same in every job and in any order.
+A sequence of draws comes from a generator of its own (`generator`), and a choice among many papers is made by ranking
+a hash of each (`priorities`), which is the same in every job and in any order.
 """
 
 import hashlib

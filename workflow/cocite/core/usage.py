@@ -1,7 +1,7 @@
-"""Time and memory of a command: the last line of its log, which people read and the report sums up.
+"""Time and memory of a command: the last line of its log, which people read and the report sums up; and units in words.
 
 The operating system counts processor time to the end of a process. Snakemake's benchmarks sample a running job from
-outside, and miss what comes after the last sample: half of a short job. Durations and sizes are written in words here.
+outside, and miss what comes after the last sample: half of a short job.
 """
 
 import re
@@ -60,10 +60,8 @@ def report_usage() -> None:
 
 def last_usage(log: Path) -> Usage | None:
     """What the last finished run of a command took, by its log; None where none has finished."""
-    lines = list(_LINE.finditer(log.read_text(encoding="utf-8", errors="replace")))
-    if not lines:
-        return None
-    return Usage(**{name: float(value) for name, value in lines[-1].groupdict().items()})
+    matches = [*_LINE.finditer(log.read_text(encoding="utf-8", errors="replace"))]
+    return Usage(**{name: float(value) for name, value in matches[-1].groupdict().items()}) if matches else None
 
 
 def clock_time(seconds: float) -> str:

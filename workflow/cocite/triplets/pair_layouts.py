@@ -23,13 +23,12 @@ again, a score.
 
 import math
 import re
-from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,128 +73,120 @@ DIRECT = 5
 OF_NEITHER = "queries of data.json in neither train.txt nor val.txt"
 
 
+class _Texts(NamedTuple):
+    """The texts of a row; a query is short if it is no pair of a title and an abstract."""
+
+    query: str | Part | None
+    positives: Sequence[Part] = ()
+    negatives: Sequence[Part] = ()
+
+
 def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Bounds) -> UserPairs:
-    """Rows whose texts stand in them: plain strings, or objects of a title and an abstract."""
+    """Rows that hold their texts: plain strings, or objects of a title and an abstract."""
     files = row_files(folder, patterns)
-    return UserPairs(examples=partial(_examples_of_rows, files, bounds), texts=partial(_texts_of_rows, files))
+    return UserPairs(
+        examples=partial(_examples_of_rows, files, bounds),
+        texts=lambda: _texts_inside(_texts_in(row, _roles(row)) for path, _ in files for row in read_rows(path)),
+    )
 
 
 def _examples_of_rows(files: Sequence[tuple[Path, str]], bounds: Bounds, counts: Counter[str]) -> Iterator[Example]:
     for path, split in files:
         for row in read_rows(path):
-            query, positives, negatives = _parts_of(row)
-            near = [_document(part) for part in positives]
-            far = [_document(part) for part in negatives]
+            roles = _roles(row)
+            texts = _texts_in(row, roles)
+            near, far = ([_document(part) for part in parts] for parts in (texts.positives, texts.negatives))
             if bounds:
-                kept = bounds.kept(*_scores_of(row, bounds, len(near), len(far)))
+                positives = _scores_of(row, roles, "positive_scores", len(near), needed=bounds.margin is not None)
+                kept = bounds.kept(positives, np.array(_scores_of(row, roles, "negative_scores", len(far))))
                 counts[TOO_CLOSE] += len(far) - int(kept.sum())
                 far = [key for key, is_kept in zip(far, kept.tolist(), strict=True) if is_kept]
-            yield Example(_query(query), near, far, split)
+            yield Example(_query(texts.query), near, far, split)
 
 
-def _texts_of_rows(files: Sequence[tuple[Path, str]]) -> Iterator[Texts]:
-    rows = (_parts_of(row) for path, _ in files for row in read_rows(path))
-    return _texts_inside((query, [*positives, *negatives]) for query, positives, negatives in rows)
+def _texts_inside(rows: Iterator[_Texts]) -> Iterator[Texts]:
+    """The queries and documents of rows, some at a time: their keys are their ids."""
+    short, documents = list[str | None](), list[Part]()
+    for row in chain(rows, [None]):
+        if row is not None:
+            if isinstance(row.query, tuple):
+                documents.append(row.query)
+            else:
+                short.append(row.query)
+            documents += (*row.positives, *row.negatives)
+        if row is None or len(documents) + len(short) >= TEXTS_AT_ONCE:
+            none = [None] * len(short)
+            yield Texts(text_ids(short, none, is_query=True), short, none, are_queries=True)
+            titles, abstracts = [title for title, _ in documents], [abstract for _, abstract in documents]
+            yield Texts(text_ids(titles, abstracts, is_query=False), titles, abstracts, are_queries=False)
+            short, documents = [], []
 
 
-def _texts_inside(rows: Iterator[tuple[str | Part | None, Sequence[Part]]]) -> Iterator[Texts]:
-    """Queries and documents that stand in rows, some at a time: their keys are their ids."""
-    queries, documents = list[str | None](), list[Part]()
-    for query, parts in rows:
-        if isinstance(query, tuple):
-            documents.append(query)
-        else:
-            queries.append(query)
-        documents += parts
-        if len(documents) + len(queries) >= TEXTS_AT_ONCE:
-            yield from _by_ids(queries, documents)
-            queries, documents = [], []
-    yield from _by_ids(queries, documents)
+def _texts_in(row: Row, roles: Mapping[str, Sequence[str]]) -> _Texts:
+    """The texts of a row whose columns have these roles."""
 
+    def part(value: Any, key: str) -> Part:
+        if not isinstance(value, Mapping):
+            return None, row.as_text(value, key)
+        inner = Row(dict(value), row.path, row.at)
+        return inner.text("title"), inner.text("abstract", "text")
 
-def _by_ids(queries: Sequence[str | None], documents: Sequence[Part]) -> Iterator[Texts]:
-    none = [None] * len(queries)
-    titles, abstracts = [title for title, _ in documents], [abstract for _, abstract in documents]
-    yield Texts(text_ids(queries, none, is_query=True), queries, none, are_queries=True)
-    yield Texts(text_ids(titles, abstracts, is_query=False), titles, abstracts, are_queries=False)
-
-
-def _parts_of(row: Row) -> tuple[str | Part | None, list[Part], list[Part]]:
-    """The query of a row, a short one as text, its positives and its negatives."""
-    roles = _roles(row)
-    [query] = roles["query"]
-    given = row.values[query]
-    positives = [part for key in roles["positives"] for part in _parts(row, key)]
-    negatives = [part for key in roles["negatives"] for part in _parts(row, key)]
-    if isinstance(given, Mapping):
-        return _part(row, given, query), positives, negatives
-    return (None if given is None else row.as_text(given, query)), positives, negatives
+    [key] = roles["query"]
+    query = row.values[key]
+    if isinstance(query, Mapping):
+        query = part(query, key)
+    elif query is not None:
+        query = row.as_text(query, key)
+    positives, negatives = (
+        [part(value, key) for key in roles[role] for value in as_list(row, key) if value is not None]
+        for role in ("positives", "negatives")
+    )
+    return _Texts(query, positives, negatives)
 
 
 def _roles(row: Row) -> dict[str, list[str]]:
-    """The columns of a row by what they are. Raises `InputError` where one is unknown, or there is no query."""
+    """The columns of a row by their roles. Raises `InputError` where one is unknown, or there is no query."""
     roles: dict[str, list[str]] = {role: [] for role in COLUMNS}
     for key in row.values:
         role = next((role for role, name in COLUMNS.items() if name.fullmatch(key)), None)
         if role is None:
-            raise InputError(
-                f"{row.place}: has the unknown column {key!r}; a row has a query, positives, negatives, "
-                "positive_scores and negative_scores."
-            )
+            known = "a row has a query, positives, negatives, positive_scores and negative_scores"
+            raise InputError(f"{row.place}: has the unknown column {key!r}; {known}.")
         roles[role].append(key)
     if len(roles["query"]) != 1 or not roles["positives"]:
         raise InputError(f"{row.place}: has no query, or no positive (its columns: {', '.join(row.values) or 'none'}).")
     return roles
 
 
-def _parts(row: Row, key: str) -> Iterator[Part]:
-    return (_part(row, value, key) for value in as_list(row, key) if value is not None)
-
-
-def _part(row: Row, value: Any, key: str) -> Part:
-    """A document: a text, or an object of a title and an abstract, or a text in its place."""
-    if not isinstance(value, Mapping):
-        return None, row.as_text(value, key)
-    inner = Row(dict(value), row.path, row.at)
-    return inner.text("title"), inner.text("abstract", "text")
-
-
-def _query(part: str | Part | None) -> int:
-    return _document(part) if isinstance(part, tuple) else text_id(part, None, is_query=True)
+def _query(query: str | Part | None) -> int:
+    return _document(query) if isinstance(query, tuple) else text_id(query, None, is_query=True)
 
 
 def _document(part: Part) -> int:
     return text_id(*part, is_query=False)
 
 
-def _scores_of(row: Row, bounds: Bounds, positives: int, negatives: int) -> tuple[list[float], Any]:
-    """The scores of a row's positives and negatives. Raises `InputError` where there are not as many."""
-    roles, found = _roles(row), list[list[float]]()
-    for role, count in (("positive_scores", positives), ("negative_scores", negatives)):
-        given = [value for key in roles[role] for value in as_list(row, key)]
-        needed = role == "negative_scores" or bounds.margin is not None
-        if needed and len(given) != count:
-            raise InputError(
-                f"{row.place}: has {len(given)} {role} for {count} {role.removesuffix('_scores')}s; margin and "
-                "max_score need one for each."
-            )
-        found.append([row.as_number(value, role) for value in given])
-    return found[0], np.array(found[1], dtype=np.float64)
+def _scores_of(
+    row: Row, roles: Mapping[str, Sequence[str]], role: str, count: int, *, needed: bool = True
+) -> list[float]:
+    """The scores of a row's positives or negatives. Raises `InputError` if they are needed and not one for each."""
+    scores = [row.as_number(value, role) for key in roles[role] for value in as_list(row, key)]
+    if needed and len(scores) != count:
+        said = f"has {len(scores)} {role} for {count} {role.removesuffix('_scores')}s"
+        raise InputError(f"{row.place}: {said}; margin and max_score need one for each.")
+    return scores
 
 
 def read_beir(folder: Path, qrels: Path, validate: str) -> UserPairs:
     """Queries and documents by their names, and judgements: of a relevance of 0, a document is a negative."""
-    files = {TRAINING: _qrels_in(qrels, "train")}
-    if files[TRAINING] is None:
+    training = _qrels_in(qrels, "train")
+    if training is None:
         raise InputError(f"{qrels}: holds no qrels/train.tsv, the judgements to train on.")
-    if validate != "share":
-        files[VALIDATION] = _qrels_in(qrels, validate)
-    if validate == "test" and files[VALIDATION] is None:
+    validation = None if validate == "share" else _qrels_in(qrels, validate)
+    if validate == "test" and validation is None:
         raise InputError(f"{qrels}: holds no qrels/test.tsv, and layout.validate_on is test.")
-    return UserPairs(
-        examples=partial(_examples_of_qrels, {split: path for split, path in files.items() if path}),
-        texts=partial(all_named, folder),
-    )
+    files = {TRAINING: training, VALIDATION: validation} if validation else {UNTOLD: training}
+    return UserPairs(examples=partial(_examples_of_qrels, files), texts=partial(all_named, folder))
 
 
 def _qrels_in(folder: Path, name: str) -> Path | None:
@@ -205,7 +196,7 @@ def _qrels_in(folder: Path, name: str) -> Path | None:
 
 def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Iterator[Example]:
     for split, path in files.items():
-        queries, documents, grades = array("q"), array("q"), array("d")
+        judged = defaultdict[int, tuple[list[int], list[int]]](lambda: ([], []))
         for number, (query, document, grade) in read_fields(path, 3):
             try:
                 relevance = float(grade)
@@ -215,40 +206,35 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
                 relevance = math.nan
             if not math.isfinite(relevance):
                 raise InputError(f"{path}, line {number}: the relevance must be a number, not {shown(grade)}.")
-            grades.append(relevance)
-            queries.append(key_of(query, QUERIES))
-            documents.append(key_of(document, DOCUMENTS))
-        of_queries, of_documents = np.array(queries), np.array(documents)
-        is_near = np.array(grades) > 0
-        order = np.argsort(of_queries, kind="stable")
-        starts = np.append(np.flatnonzero(np.diff(of_queries[order], prepend=-1)), len(order))
-        told = split if len(files) > 1 else UNTOLD
-        for first, last in pairwise(starts.tolist()):
-            rows = order[first:last]
-            near, far = (of_documents[rows[is_near[rows] == which]].tolist() for which in (True, False))
-            yield Example(int(of_queries[rows[0]]), near, far, told)
+            judged[key_of(query, QUERIES)][relevance <= 0].append(key_of(document, DOCUMENTS))
+        for key in sorted(judged):
+            yield Example(key, *judged[key], split)
 
 
 def read_specter(folder: Path, patterns: Sequence[str]) -> UserPairs:
     """Papers by their names, and how often each is cited by a query: 5 for a direct citation, 1 for one two away."""
     if not (folder / "data.json").is_file():
         return read_text_rows(folder, patterns, Bounds())
-    if not (folder / "metadata.json").is_file():
+    texts = folder / "metadata.json"
+    if not texts.is_file():
         raise InputError(f"{folder}: holds data.json and no metadata.json, which has the titles and abstracts.")
-    return UserPairs(examples=partial(_examples_of_counts, folder), texts=partial(_texts_of_metadata, folder))
+    return UserPairs(
+        examples=partial(_examples_of_counts, folder),
+        texts=lambda: texts_of(
+            ((name, row.text("title"), row.text("abstract")) for name, row in read_objects(texts)), DOCUMENTS
+        ),
+    )
 
 
 def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]:
     splits = dict[str, str]()
-    for name, split in (("train", TRAINING), ("val", VALIDATION)):
-        path = folder / f"{name}.txt"
+    for path, split in ((folder / "train.txt", TRAINING), (folder / "val.txt", VALIDATION)):
         if path.is_file():
             with explain_unreadable(path, "file of text"):
                 names = path.read_text(encoding="utf-8-sig").splitlines()
             splits |= {line.strip(): split for line in names if line.strip()}
     counts[OF_NEITHER] += 0
     for query, others in read_members(folder / "data.json"):
-        place = f"{folder / 'data.json'}, {query}"
         if splits and query not in splits:
             counts[OF_NEITHER] += 1
             continue
@@ -256,28 +242,22 @@ def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]
         for document, said in others.items() if isinstance(others, Mapping) else [("", None)]:
             count = said.get("count") if isinstance(said, Mapping) else None
             if isinstance(count, bool) or not isinstance(count, int | float):
+                place = f"{folder / 'data.json'}, {query}"
                 raise InputError(f'{place}: must be an object such as {{"DOCUMENT": {{"count": 5}}}}.')
             (near if count >= DIRECT else far).append(key_of(document, DOCUMENTS))
         yield Example(key_of(query, DOCUMENTS), near, far, splits.get(query, UNTOLD))
 
 
-def _texts_of_metadata(folder: Path) -> Iterator[Texts]:
-    rows = ((name, row.text("title"), row.text("abstract")) for name, row in read_objects(folder / "metadata.json"))
-    return texts_of(rows, DOCUMENTS)
-
-
 def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: int | None) -> UserPairs:
     """Queries that a language model wrote, each for one document; of all of them those with the best scores.
 
-    A score is that of a reranker or, where there is none, the mean of the logarithms of the tokens' probabilities.
+    A score is that of a reranker or, without one, the mean of the logarithms of the tokens' probabilities.
     """
     files = row_files(folder, patterns)
     has_names = any(_text_in(row) is None for path, _ in files for row in islice(read_rows(path), 1))
     if has_names and not collection_files(collection, DOCUMENTS):
-        raise InputError(
-            f"{collection}: holds no documents, and the queries name theirs by doc_id; there should be a corpus.jsonl, "
-            "or layout.collection names one."
-        )
+        said = f"{collection}: holds no documents, and the queries name theirs by doc_id"
+        raise InputError(f"{said}; add a corpus.jsonl, or name one in layout.collection.")
     return UserPairs(
         examples=partial(_examples_of_inpars, files, top),
         texts=partial(_texts_of_inpars, files, collection if has_names else None),
@@ -290,19 +270,16 @@ def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, coun
         found = np.array([_score_of_inpars(row) for path, _ in files for row in read_rows(path)])
         chosen = set(np.argsort(-found, kind="stable")[:top].tolist())
         counts["queries beyond the best scores"] += len(found) - len(chosen)
-    numbered = enumerate((row, split) for path, split in files for row in read_rows(path))
-    for number, (row, split) in numbered:
-        if chosen is not None and number not in chosen:
-            continue
-        query = text_id(row.text("query", "question"), None, is_query=True)
-        document = _text_in(row)
-        near = key_of(row.identifier("doc_id"), DOCUMENTS) if document is None else text_id(*document, is_query=False)
-        yield Example(query, [near], [], split)
+    for number, (row, split) in enumerate((row, split) for path, split in files for row in read_rows(path)):
+        if chosen is None or number in chosen:
+            document = _text_in(row)
+            near = _document(document) if document else key_of(row.identifier("doc_id"), DOCUMENTS)
+            yield Example(_query(row.text("query", "question")), [near], [], split)
 
 
 def _texts_of_inpars(files: Sequence[tuple[Path, str]], collection: Path | None) -> Iterator[Texts]:
     rows = (row for path, _ in files for row in read_rows(path))
-    yield from _texts_inside((row.text("query", "question"), list(filter(None, [_text_in(row)]))) for row in rows)
+    yield from _texts_inside(_Texts(row.text("query", "question"), list(filter(None, [_text_in(row)]))) for row in rows)
     if collection is not None:
         yield from named_texts(collection, DOCUMENTS)
 

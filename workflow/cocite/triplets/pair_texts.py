@@ -1,12 +1,11 @@
 """What every layout of user-supplied queries and documents is read as: examples that name texts by keys, and the texts.
 
 Examples come first, and only the texts that they name are kept of a collection, however large it is. A layout gives
-both, and each may be read several times. The key of a text that stands in the example itself is its id
-(`core.text_ids`); that of a text which is named follows from its name, and is not negative.
+both, and each may be read several times. The key of a text in the example itself is its id (`core.text_ids`); that of
+a text which is named follows from its name, and is not negative.
 
-What comes from the Hugging Face hub is fetched once, pinned by its commit; all that follows is offline. Only tables are
-taken: JSON, text and Parquet, no pickle. Each part of a layout (its pairs, its collection, its scores or judgements)
-has a folder of its own.
+Each part of a layout (its pairs, its collection, its scores or judgements) has a folder of its own. Of the Hugging Face
+hub, only tables are taken: JSON, text and Parquet, no pickle.
 """
 
 import hashlib
@@ -151,15 +150,6 @@ def keys_of(names: Sequence[Any] | Ids, role: str) -> Ids:
     return np.array([key_of(str(name), role) for name in names], dtype=np.int64)
 
 
-def split_of(file: Path, folder: Path) -> str | None:
-    """The split that the name of a file, or of a folder that it is in, begins with; None for test data."""
-    for part in file.relative_to(folder).parts:
-        for split, name in SPLIT_NAMES.items():
-            if name.match(part):
-                return split
-    return UNTOLD
-
-
 def named_texts(folder: Path, role: str) -> Iterator[Texts]:
     """The queries, or the documents, of a collection, by their names. Raises `InputError` where it holds none."""
     files = collection_files(folder, role)
@@ -168,7 +158,17 @@ def named_texts(folder: Path, role: str) -> Iterator[Texts]:
         what = "queries.jsonl, queries.train.tsv or query/*.parquet" if role == QUERIES else what
         raise InputError(f"{folder}: holds no {role}; there should be {what}.")
     for path in files:
-        yield from texts_of(_of_tabs(path) if path.name.removesuffix(".gz").endswith(".tsv") else _of_rows(path), role)
+        yield from texts_of(_named_rows(path), role)
+
+
+def _named_rows(path: Path) -> Iterator[tuple[str, str | None, str | None]]:
+    """The name, the title and the text of each row of a file of a collection."""
+    if path.name.removesuffix(".gz").endswith(".tsv"):
+        for _, (name, text) in read_fields(path, 2):
+            yield name, None, text.strip() or None
+    else:
+        for row in read_rows(path, [*ID_KEYS, "title", *TEXT_KEYS]):
+            yield row.identifier(*ID_KEYS), row.text("title"), row.text(*TEXT_KEYS)
 
 
 def texts_of(rows: Iterator[tuple[str, str | None, str | None]], role: str) -> Iterator[Texts]:
@@ -194,23 +194,13 @@ def all_named(folder: Path) -> Iterator[Texts]:
 
 def collection_files(folder: Path, role: str) -> list[Path]:
     """The files of a folder that hold its queries or its documents, by their names or those of their folders."""
-    found = []
-    for file in sorted(folder.rglob("*")):
-        parts = file.relative_to(folder).parts
-        is_table = file.name.removesuffix(".gz").endswith((".jsonl", ".tsv", ".parquet"))
-        if is_table and not file.is_dir() and not parts[0].startswith(".") and parts[0].startswith(NAMES[role]):
-            found.append(file)
-    return found
-
-
-def _of_tabs(path: Path) -> Iterator[tuple[str, None, str | None]]:
-    for _, (name, text) in read_fields(path, 2):
-        yield name, None, text.strip() or None
-
-
-def _of_rows(path: Path) -> Iterator[tuple[str, str | None, str | None]]:
-    for row in read_rows(path, [*ID_KEYS, "title", *TEXT_KEYS]):
-        yield row.identifier(*ID_KEYS), row.text("title"), row.text(*TEXT_KEYS)
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.name.removesuffix(".gz").endswith((".jsonl", ".tsv", ".parquet"))
+        and file.relative_to(folder).parts[0].startswith(NAMES[role])
+        and not file.is_dir()
+    ]
 
 
 def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, str]]:
@@ -222,12 +212,12 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
         return [(folder, UNTOLD)]
     found = []
     for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
-        split, inside = split_of(path, folder), path.relative_to(folder)
+        inside = path.relative_to(folder)
         # As on the hub, a star stands for folders as well.
         asked_for = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))
         is_hidden = any(part.startswith(".") for part in inside.parts)
-        is_table = is_json_lines(path) or path.suffix == ".parquet"
-        if asked_for and is_table and not is_hidden and split is not None:
+        split = _split_of(inside)
+        if asked_for and not is_hidden and (is_json_lines(path) or path.suffix == ".parquet") and split is not None:
             found.append((path, split))
     if not found:
         asked = f" that fit {', '.join(patterns)}" if patterns else ""
@@ -236,9 +226,13 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
     return [(path, (split or TRAINING) if validates else UNTOLD) for path, split in found]
 
 
+def _split_of(inside: Path) -> str | None:
+    """The split that the name of a file, or of a folder that it is in, begins with; None for test data."""
+    matches = (split for part in inside.parts for split, name in SPLIT_NAMES.items() if name.match(part))
+    return next(matches, UNTOLD)
+
+
 def as_list(row: Row, key: str) -> list[Any]:
     """The value under a key as a list: several values, one, or none."""
     value = row.values.get(key)
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -20,16 +20,7 @@ from cocite.core.randomness import priorities
 from cocite.core.text_ids import text_id
 from cocite.core.written_ids import look_up
 from cocite.triplets.pair_texts import TRAINING, UNTOLD, VALIDATION, Example, Texts, UserPairs
-from cocite.triplets.sampled import (
-    Block,
-    Sampled,
-    among,
-    as_lists,
-    documents_of,
-    drawn_splits,
-    each_once,
-    numbered,
-)
+from cocite.triplets.sampled import Block, Sampled, among, as_lists, documents_of, drawn_splits, each_once, numbered
 from cocite.triplets.sampled_texts import Titles, texts_table
 
 UNKNOWN, EMPTY, LONG, KEPT_OUT = range(4)
@@ -88,15 +79,14 @@ class _Read(NamedTuple):
 
 def _read(examples: Iterator[Example]) -> _Read:
     queries, splits = array("q"), array("b")
-    lists, owners = (array("q"), array("q")), (array("q"), array("q"))
+    near, near_of, far, far_of = (array("q") for _ in range(4))
     for number, example in enumerate(progress(examples, of="Examples", unit="example")):
         queries.append(example.query)
         splits.append(SPLITS.index(example.split))
-        for found, owner, keys in zip(lists, owners, (example.positives, example.negatives), strict=True):
+        for found, owners, keys in ((near, near_of, example.positives), (far, far_of, example.negatives)):
             found.extend(keys)
-            owner.extend([number] * len(keys))
-    (near, far), (near_of, far_of) = (map(np.array, columns) for columns in (lists, owners))
-    return _Read(np.array(queries), np.array(splits), near, near_of, far, far_of)
+            owners.extend([number] * len(keys))
+    return _Read(*map(np.array, (queries, splits, near, near_of, far, far_of)))
 
 
 def _looked_up(
@@ -144,22 +134,24 @@ def _usable(read: _Read, keys: Ids, ids: Ids, counts: Counter[str]) -> pa.Table:
     is_near = (near < 0) & (near != queries[read.near_of])
     is_far = (far < 0) & (far != queries[read.far_of])
     is_positive = among(queries[read.far_of], far, iter([(queries[read.near_of], near)]))
-    counts["negatives that are positives of the same query"] += int(np.count_nonzero(is_far & is_positive))
-    is_far &= ~is_positive
     has_positive = np.bincount(read.near_of[is_near], minlength=len(queries)) > 0
-    counts["examples of a query that is not used"] += int(np.count_nonzero(queries >= 0))
-    counts["examples without a positive"] += int(np.count_nonzero((queries < 0) & ~has_positive))
     is_whole = (queries < 0) & has_positive
-    validating = np.unique(queries[is_whole & (read.splits == SPLITS.index(VALIDATION))])
-    validates = is_whole & (read.splits != SPLITS.index(VALIDATION)) & np.isin(queries, validating)
-    counts["training examples of a query that validates"] += int(np.count_nonzero(validates))
-    is_whole &= ~validates
+    trains = read.splits != SPLITS.index(VALIDATION)
+    repeats = is_whole & trains & np.isin(queries, np.unique(queries[is_whole & ~trains]))
+    for said, which in (
+        ("negatives that are positives of the same query", is_far & is_positive),
+        ("examples of a query that is not used", queries >= 0),
+        ("examples without a positive", (queries < 0) & ~has_positive),
+        ("training examples of a query that validates", repeats),
+    ):
+        counts[said] += int(np.count_nonzero(which))
+    is_whole &= ~repeats
     columns = {
         "query": queries[is_whole],
         "number": np.zeros(np.count_nonzero(is_whole), dtype=np.int32),
         "split": pa.array(SPLITS).take(pa.array(read.splits[is_whole])),
         "positives": _lists(near, read.near_of, is_near, is_whole),
-        "negatives": _lists(far, read.far_of, is_far, is_whole),
+        "negatives": _lists(far, read.far_of, is_far & ~is_positive, is_whole),
     }
     return each_once(pa.table(columns))
 
@@ -181,11 +173,13 @@ def _of_each_query(
     order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
     starts = np.searchsorted(queries, queries)
     allowed = np.searchsorted(queries, queries, "right") - starts
+    before = len(rows)
     if per_query is not None:
         allowed = np.minimum(allowed, per_query)
-        counts["examples beyond per_query"] += len(rows) - _sum_of_each(allowed, starts)
+        left = _sum_of_each(allowed, starts)
+        counts["examples beyond per_query"] += before - left
+        before = left
     if blocks_of is not None:
-        before = _sum_of_each(allowed, starts)
         allowed -= allowed % blocks_of
         counts["examples beyond the last whole block of a query"] += before - _sum_of_each(allowed, starts)
     is_taken = np.arange(len(order)) - starts < allowed
@@ -209,9 +203,9 @@ def _paired(examples: pa.Table) -> pa.Table:
     near_at = (np.cumsum(near_sizes) - near_sizes)[owner] + nth % near_sizes[owner]
     far_at = (np.cumsum(far_sizes) - far_sizes)[owner] + nth % np.maximum(far_sizes[owner], 1)
     rows = examples.select(["query", "number", "split"]).take(pa.array(owner))
-    return rows.append_column(
-        "positives", as_lists(near.flatten().to_numpy()[near_at], np.ones(len(owner), int))
-    ).append_column("negatives", as_lists(far.flatten().to_numpy()[far_at[has_far]], has_far))
+    positives = as_lists(near.flatten().to_numpy()[near_at], np.ones(len(owner), int))
+    negatives = as_lists(far.flatten().to_numpy()[far_at[has_far]], has_far)
+    return rows.append_column("positives", positives).append_column("negatives", negatives)
 
 
 def _texts_of(pairs: UserPairs, keys: Ids, ids: Ids, named: Ids) -> Iterator[pa.RecordBatch]:

@@ -75,13 +75,10 @@ def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:
 def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> None:
     with memoryview(content) as view:
         for page in _pages(content, chunk):
-            if page.checksum is not None:
-                with view[page.start : page.stop] as written:
-                    if isal_zlib.crc32(written) != page.checksum:
-                        raise InputError(
-                            f"{path}: bytes {page.start:,} to {page.stop:,} (column {chunk.path_in_schema}) do not "
-                            "match their checksum: a disk or a copy damaged the file."
-                        )
+            with view[page.start : page.stop] as written:
+                if page.checksum is not None and isal_zlib.crc32(written) != page.checksum:
+                    said = f"bytes {page.start:,} to {page.stop:,} (column {chunk.path_in_schema})"
+                    raise InputError(f"{path}: {said} do not match their checksum: a disk or a copy damaged the file.")
 
 
 def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]:

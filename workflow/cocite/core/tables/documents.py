@@ -54,8 +54,8 @@ def keys_in(names: Names) -> Names:
 def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[np.int64], int]:
     """Corpus ids of the documents in a table documents, and how many documents have none.
 
-    If their own ids do not say which papers they are, `papers` is the table document_papers; otherwise they are corpus
-    ids. Ids without a record in papers are among them in both cases: they may be ends of citations.
+    Unless their own ids are corpus ids, `papers` is the table document_papers. Ids without a record in papers are among
+    them: they may be ends of citations.
     """
     if papers is None:
         numbers = numbers_of(documents)["number"]

@@ -1,7 +1,6 @@
-"""How tables and other results are read and written: whole, checked, or not at all.
+"""How tables and other results are read and written: under a temporary name, checked, synced and renamed.
 
-Every write goes to a temporary name in the same folder, is checked, synced, and renamed. A reader therefore never
-sees half a file, and a step that is killed leaves nothing under the name of its output.
+A reader therefore never sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -72,10 +71,9 @@ def table_writer(
 ) -> Iterator[Write]:
     """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
 
-    `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors. With
-    `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end. `compression`
-    is that of columns without an encoding of their own; those in `distinct` have no dictionary, because hardly a value
-    comes again.
+    `given` is the schema of the rows: which optional columns there are, and the dimension of vectors. With
+    `sync_every`, the system begins to write to the disk after so many bytes of rows. `compression` is that of columns
+    without an encoding of their own; those in `distinct` have no dictionary, because hardly a value comes again.
     """
     table = TABLES[name]
     schema = _file_schema(table, given)
@@ -197,9 +195,8 @@ def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
 def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The vectors of papers by their ids, which rise, papers × dimension, and which of the papers the table has.
 
-    The table is read once, some thousand rows at a time, so that memory holds what is asked for. `source` is one file
-    of the table `name`, several, or a folder of buckets; the rows of the others are 0. Raises `InputError` where a file
-    is missing, broken or another table.
+    `source` is one file of the table `name`, several, or a folder of buckets, read some thousand rows at a time; the
+    rows of papers that it lacks are 0. Raises `InputError` where a file is missing, broken or another table.
     """
     vectors, is_there = np.empty((0, 0), np.float32), np.zeros(len(rising), dtype=np.bool_)
     for path in checked_files(source, name):
@@ -223,27 +220,25 @@ def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
 def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
     """The declared schema with the dimension of the vectors at hand, and the table's name as metadata."""
     fields = []
-    for declared in empty_schema(table):
-        if table.columns[declared.name].optional and declared.name not in given.names:
+    for field in empty_schema(table):
+        there = field.name in given.names
+        if table.columns[field.name].optional and not there:
             continue
-        type_ = declared.type
-        if type_ == VECTOR and declared.name in given.names:
-            type_ = given.field(declared.name).type
-            if not pa.types.is_fixed_size_list(type_) or type_.value_type != pa.float32():
-                raise InputError(f"Table {table.name}, column {declared.name}: is {type_}, not vectors of float32.")
-        elif type_ == VECTOR:
+        type_ = given.field(field.name).type if there and field.type == VECTOR else field.type
+        if type_ == VECTOR and not there:
             type_ = pa.list_(pa.float32(), 1)
-        fields.append(pa.field(declared.name, type_, nullable=declared.nullable))
+        elif field.type == VECTOR and not (pa.types.is_fixed_size_list(type_) and type_.value_type == pa.float32()):
+            raise InputError(f"Table {table.name}, column {field.name}: is {type_}, not vectors of float32.")
+        fields.append(pa.field(field.name, type_, nullable=field.nullable))
     return pa.schema(fields, metadata={"cocite.table": table.name})
 
 
 def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any]:
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
-    Ids and counts are too many for a dictionary and pack well byte by byte; columns of `distinct` values are too many
-    as well, and every other column gets one. A column with an encoding of its own is packed by that alone: compressed
-    as well, vectors would hardly be smaller and slow to read, and sentences that are read once would take longer to
-    write than to find.
+    Ids, counts and columns of `distinct` values are too many for a dictionary; every other column gets one. A column
+    with an encoding of its own is packed by that alone: compressed as well, vectors would hardly be smaller and slow to
+    read, and sentences that are read once would take longer to write than to find.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():

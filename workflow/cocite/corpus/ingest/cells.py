@@ -181,28 +181,13 @@ def id_in(text: Expression, table: TableFiles) -> Expression:
 
 def text_in(text: Expression, table: TableFiles) -> Expression:
     """A text, null where it stands for nothing."""
-    if not table.nulls:
-        return text
-    return f"CASE WHEN {text} NOT IN ({', '.join(map(as_text, table.nulls))}) THEN {text} END"
+    nulls = ", ".join(map(as_text, table.nulls))
+    return f"CASE WHEN {text} NOT IN ({nulls}) THEN {text} END" if nulls else text
 
 
 def _of_parquet(schema: pa.Schema) -> Cells:
     types = {field.name: _plain(field.type) for field in schema}
     nested = _within_json(lambda key: f"to_json({as_name(key)})", schema.names)
-
-    def items(named: ListColumn, ids: bool) -> Expression:
-        kind, cell = types.get(named.column), as_name(named.column)
-        if kind is not None and not pa.types.is_nested(kind):
-            return _split(_text_of(cell, kind), named.separator, ids=ids)
-        is_list = kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
-        if kind is not None and is_list and not pa.types.is_nested(kind.value_type):
-            return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
-        listed, inner = nested.items(named, ids), leaf(named.column)
-        return (
-            f"list_transform({listed}, lambda item: {_bounded('item', inner)})"
-            if pa.types.is_floating(inner)
-            else listed
-        )
 
     def leaf(name: str) -> pa.DataType:
         key = first_key(name, schema.names)
@@ -211,12 +196,25 @@ def _of_parquet(schema: pa.Schema) -> Cells:
     def holds_text(name: str) -> bool:
         return name in types and not pa.types.is_nested(types[name])
 
+    def items(named: ListColumn, ids: bool) -> Expression:
+        kind, cell = types.get(named.column, pa.null()), as_name(named.column)
+        if holds_text(named.column):
+            return _split(_text_of(cell, kind), named.separator, ids=ids)
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if is_list and not pa.types.is_nested(kind.value_type):
+            return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
+        listed, inner = nested.items(named, ids), leaf(named.column)
+        return (
+            f"list_transform({listed}, lambda item: {_bounded('item', inner)})"
+            if pa.types.is_floating(inner)
+            else listed
+        )
+
+    def value(name: str) -> Expression:
+        return _text_of(as_name(name), types[name]) if holds_text(name) else _bounded(nested.value(name), leaf(name))
+
     return Cells(
-        value=lambda name: (
-            _text_of(as_name(name), types[name]) if holds_text(name) else _bounded(nested.value(name), leaf(name))
-        ),
-        items=items,
-        is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name),
+        value=value, items=items, is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name)
     )
 
 

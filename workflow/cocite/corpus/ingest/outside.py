@@ -1,8 +1,8 @@
 """How many of the cited ids are no paper, file by file, and when a file must have been misread.
 
 In a real corpus most citations may lead outside of it: 57% in hci, 92% in synergy. Ids that are written in another way
-than those of the papers, however, lead to papers nowhere in their file. Citations between two others say nothing of
-that and are left out of the share that is judged. A plan looks up the first citations of each file before a run.
+than those of the papers lead to papers nowhere in their file, however. Citations between two papers outside are left
+out of the share that is judged. A plan looks up the first citations of each file before a run.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Cited:
     citations: int
     """Those that have two ids, not the same."""
     touching: int
-    """Those of which at least one end is a paper."""
+    """Those with at least one end that is a paper."""
     inside: int
     """Those that lead to a paper."""
     outside_example: str | None
@@ -92,9 +92,8 @@ def count_cited(
             connection.read_parquet(verified_files(names, "names")).create_view("names")
         written = "(SELECT name FROM names WHERE corpusid = {})" if names else "{}::VARCHAR"
         found = counted(connection, written)
-    write_table(
-        output, "cited_ids", pa.Table.from_pylist([asdict(each) for each in found], empty_schema(TABLES["cited_ids"]))
-    )
+    rows = pa.Table.from_pylist(list(map(asdict, found)), empty_schema(TABLES["cited_ids"]))
+    write_table(output, "cited_ids", rows)
 
 
 def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[Cited]:
@@ -130,14 +129,10 @@ def check_cited(
     others = [_together([each for each in files if each not in worst], "other files")] if len(files) > NAMED else []
     for each in [*worst, *others]:
         report(f"{each.in_words} are no paper.")
-    misread = find_misread(files, outside)
-    if misread:
+    if misread := find_misread(files, outside):
         raise InputError(explain(misread, outside))
-    counts = {
-        f"cited ids that are no paper (kept, in no triplet), {each.in_words}": each.outside
-        for each in [*worst, *others]
-    }
-    write_omissions(omissions, counts)
+    said = "cited ids that are no paper (kept, in no triplet)"
+    write_omissions(omissions, {f"{said}, {each.in_words}": each.outside for each in [*worst, *others]})
 
 
 def find_misread(files: Sequence[Cited], largest: float) -> Cited | None:
@@ -166,8 +161,7 @@ def explain(misread: Cited, largest: float) -> str:
 def _together(files: Sequence[Cited], name: str) -> Cited:
     counts = {count: sum(getattr(each, count) for each in files) for count in ("citations", "touching", "inside")}
     outside = next((each.outside_example for each in files if each.outside_example), None)
-    paper = files[0].paper_example if files else None
-    return Cited(shard=name, **counts, outside_example=outside, paper_example=paper)
+    return Cited(shard=name, **counts, outside_example=outside, paper_example=files[0].paper_example if files else None)
 
 
 def shares_in_words(papers: PaperTable, citations: CitationTable, largest: float, *, numbers: bool) -> str:
@@ -175,24 +169,23 @@ def shares_in_words(papers: PaperTable, citations: CitationTable, largest: float
     files = [Path(path) for path in papers.paths()]
     if sum(path.stat().st_size for path in files) > MOST_BYTES:
         return "Which cited ids are no paper is counted by the run: the files of papers are too long for a plan."
-    sampled = [Path(path) for path in citations.paths()[:FILES]]
-    found = _sampled(papers, files, citations, sampled, numbers=numbers)
+    found = _sampled(papers, files, citations, numbers=numbers)
     misread = find_misread(found, largest)
-    lines = [f"    {each.in_words} are no paper" for each in found]
-    stop = [f"The run would stop. {explain(misread, largest)}"] if misread else []
-    return "\n".join([f"In the first {ROWS:,} rows of each file of citations:", *lines, *stop])
+    lines = [
+        f"In the first {ROWS:,} rows of each file of citations:",
+        *(f"    {each.in_words} are no paper" for each in found),
+    ]
+    return "\n".join([*lines, *([f"The run would stop. {explain(misread, largest)}"] if misread else [])])
 
 
-def _sampled(
-    papers: PaperTable, files: Sequence[Path], citations: CitationTable, sampled: Sequence[Path], *, numbers: bool
-) -> list[Cited]:
+def _sampled(papers: PaperTable, files: Sequence[Path], citations: CitationTable, *, numbers: bool) -> list[Cited]:
     def one_form(text: str) -> str:
         return f"TRY_CAST({text} AS BIGINT)::VARCHAR" if numbers else text
 
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
         connection.execute("CREATE TABLE papers (id VARCHAR)")
-        for path in sampled:
+        for path in map(Path, citations.paths()[:FILES]):
             cells, columns = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
             statement = f"""
                 INSERT INTO citations SELECT * FROM (

@@ -1,4 +1,4 @@
-"""Open the files of a user's table: text through Arrow, JSON Lines in blocks of lines, Parquet by DuckDB itself.
+"""The files of a user's table as a view of DuckDB: text through Arrow, JSON Lines in blocks, Parquet by DuckDB itself.
 
 Text and lines come in batches, so that memory is bounded and each row has its number, which errors name. Rows with too
 few or too many cells are handed over with what is wrong with them.
@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -54,14 +54,6 @@ MOST_NAMES = 30
 """Columns that an error lists."""
 
 
-class Ragged(NamedTuple):
-    """A row that has another number of cells than there are columns."""
-
-    number: int
-    cells: int
-    expected: int
-
-
 def read_rows(
     connection: duckdb.DuckDBPyConnection,
     table: TableFiles,
@@ -77,50 +69,47 @@ def read_rows(
     JSON; the fault of a line that is no object is the line itself. With `batches`, it is executed for the first batches
     of text or lines alone; a Parquet file is one batch. Raises `InputError` where the file is broken.
     """
-    form = table.format_of(str(path))
-    if isinstance(form, TextFile):
-        for batch in islice(_rows_of_text(form, path, list(dict.fromkeys(columns))), batches):
-            connection.register("given", pa.table(batch))
-            connection.execute(statement)
-    elif isinstance(form, ParquetFormat):
+    form, columns = table.format_of(str(path)), list(dict.fromkeys(columns))
+    keys = list(dict.fromkeys(name.partition(".")[0] for name in columns))
+    if isinstance(form, ParquetFormat):
         with explained_parquet(path):
             connection.execute(_VIEW_OF_PARQUET.format(file=as_text(escape(str(path)))))
-            verify_pages(path, {*columns, *(name.partition(".")[0] for name in columns)})
+            verify_pages(path, {*columns, *keys})
+            connection.execute(statement)
+    elif isinstance(form, TextFile):
+        for batch in islice(_rows_of_text(form, path, columns), batches):
+            connection.register("given", pa.table(batch))
             connection.execute(statement)
     else:
         for batch in islice(_lines(path), batches):
             connection.register("lines", pa.table(batch))
-            connection.execute(_view_of_lines(list(dict.fromkeys(name.partition(".")[0] for name in columns))))
+            connection.execute(_view_of_lines(keys))
             connection.execute(statement)
 
 
 @contextmanager
 def open_text(
     form: TextFile, path: Path, columns: Sequence[str] = ()
-) -> Iterator[tuple[pc.CSVStreamingReader, list[Ragged]]]:
+) -> Iterator[tuple[pc.CSVStreamingReader, list[pc.InvalidRow]]]:
     """The rows of a file of text, of these columns or of all, and a list that gathers those of another length."""
-    ragged: list[Ragged] = []
+    ragged: list[pc.InvalidRow] = []
 
     def leave_out(row: pc.InvalidRow) -> str:
-        ragged.append(Ragged(row.number, row.actual_columns, row.expected_columns))
+        ragged.append(row)
         return "skip"
 
     try:
         with explained(path), unpacked(path) as file:
-            yield (
-                pc.open_csv(
-                    io.BufferedReader(_Quoted(file, path, form.delimiter)) if form.quotes else file,
-                    pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None),
-                    pc.ParseOptions(
-                        delimiter=form.delimiter,
-                        quote_char='"' if form.quotes else False,
-                        newlines_in_values=form.quotes,
-                        invalid_row_handler=leave_out,
-                    ),
-                    pc.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string())),
-                ),
-                ragged,
+            quoted = io.BufferedReader(_Quoted(file, path, form.delimiter)) if form.quotes else file
+            read = pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None)
+            parse = pc.ParseOptions(
+                delimiter=form.delimiter,
+                quote_char='"' if form.quotes else False,
+                newlines_in_values=form.quotes,
+                invalid_row_handler=leave_out,
             )
+            convert = pc.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
+            yield pc.open_csv(quoted, read, parse, convert), ragged
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("CSV parse error: ").rstrip(".")
         raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); see corpus.*.format.") from None
@@ -142,10 +131,8 @@ class _Quoted(io.RawIOBase):
         _follow(np.frombuffer(room, dtype=np.uint8)[:length], self._delimiter, self._state)
         where, _, line = self._state
         if where == _FAULTY or (where == _QUOTED and not length):
-            raise InputError(
-                f"{self._path}, line {line}: a cell begins with a double quote that none closes at its end; a quote in "
-                "such a cell is written twice, and with quotes: false in corpus.*.format all are plain characters."
-            )
+            said = "a cell begins with a double quote that none closes at its end; write a quote in it twice"
+            raise InputError(f"{self._path}, line {line}: {said}, or set quotes: false in corpus.*.format.")
         return length
 
 
@@ -174,35 +161,27 @@ def _follow(text, delimiter, state):  # type: ignore[no-untyped-def]
 def _rows_of_text(form: TextFile, path: Path, columns: list[str]) -> Iterator[dict[str, pa.Array]]:
     with open_text(form, path, columns) as (reader, ragged):
         upcoming, told = 1 if form.header else 2, 0
-        for batch in reader:
-            numbers = np.arange(upcoming, upcoming + len(batch) + len(ragged))
-            if ragged:
-                numbers = np.setdiff1d(numbers, [row.number for row in ragged])[: len(batch)]
-            upcoming = int(numbers[-1]) + 1 if len(numbers) else upcoming
-            cells = dict(zip(batch.schema.names, batch.columns, strict=True))
-            yield {**cells, PLACE: pa.array(numbers), FAULT: pa.nulls(len(batch), pa.string())}
-            if len(ragged) > told:
-                yield _faulty(ragged[told:], columns)
+        for batch in chain(reader, [None]):
+            if batch is not None:
+                numbers = np.arange(upcoming, upcoming + len(batch) + len(ragged))
+                if ragged:
+                    numbers = np.setdiff1d(numbers, [row.number for row in ragged])[: len(batch)]
+                upcoming = int(numbers[-1]) + 1 if len(numbers) else upcoming
+                cells = dict(zip(batch.schema.names, batch.columns, strict=True))
+                yield {**cells, PLACE: pa.array(numbers), FAULT: pa.nulls(len(batch), pa.string())}
+            if faulty := ragged[told:]:
+                faults = [f"has {row.actual_columns} cells, not {row.expected_columns}" for row in faulty]
+                nothing = dict.fromkeys(columns, pa.nulls(len(faulty), pa.string()))
+                yield {**nothing, PLACE: pa.array([row.number for row in faulty]), FAULT: pa.array(faults)}
                 told = len(ragged)
-        if len(ragged) > told:
-            yield _faulty(ragged[told:], columns)
-
-
-def _faulty(rows: Sequence[Ragged], columns: list[str]) -> dict[str, pa.Array]:
-    return {
-        **{name: pa.nulls(len(rows), pa.string()) for name in columns},
-        PLACE: pa.array([row.number for row in rows]),
-        FAULT: pa.array([f"has {row.cells} cells, not {row.expected}" for row in rows]),
-    }
 
 
 def _lines(path: Path) -> Iterator[dict[str, pa.Array]]:
     number = 1
     for block in unpack(path):
         lines = lines_of(block)
-        places = np.arange(number, number + len(lines))
+        yield {"line": lines, PLACE: pa.array(np.arange(number, number + len(lines)))}
         number += len(lines)
-        yield {"line": lines, PLACE: pa.array(places)}
 
 
 def _view_of_lines(keys: Sequence[str]) -> str:
@@ -239,16 +218,15 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
         raise InputError(f"Configuration key {key}.files: there is no file {table.files}.")
     found = {path: columns_in(table, path) for path in paths}
     if all(isinstance(table.format_of(str(path)), JsonLinesFormat) for path in paths):
-        found = {paths[0]: list(dict.fromkeys(name for names in found.values() for name in names))}
+        found = {paths[0]: list(dict.fromkeys(chain.from_iterable(found.values())))}
     for path, names in found.items():
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{path} has two columns {shown(twice)}; name all in {key}.format.header, or rename one.")
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{path} has two columns {shown(name)}; name all in {key}.format.header.")
         for column, name in named_columns(table):
             if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
-                raise InputError(
-                    f"{path} has no column {shown(name)}, which {key}.columns.{column} names; it has {_listed(names)}."
-                )
+                said = f"no column {shown(name)}, which {key}.columns.{column} names"
+                raise InputError(f"{path} has {said}; it has {_listed(names)}.")
 
 
 def columns_in(table: TableFiles, path: Path) -> list[str]:

@@ -46,9 +46,11 @@ from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
 YEAR = r"^\s*([0-9]{1,5})(?:\.0*)?\s*$|^\s*([0-9]{4})[-/.]"
 """A year, perhaps as a number with decimals, or a date that begins with one."""
 NOT_AN_ID = "not a whole number from 0 to 2⁶³ − 1; with corpus.ids: string, ids may be any text"
+LISTS = ("fields", "authors")
+LISTED = "is a list that cannot be read; write it as a JSON list, or with a separator"
 A_LIST = "a list that cannot be read here; write it as a JSON list, or one id a row"
 A_DECIMAL = "a decimal, to which ids have been rounded; write them as whole numbers"
-_COMMON = {"place": "BIGINT", "fault": "VARCHAR", "why": "VARCHAR"}
+_GATHERED = "place BIGINT, fault VARCHAR, why VARCHAR"
 Numbering = tuple[Path, Path]
 """The tables `listed_names` of the files at hand, and `names` of all."""
 
@@ -76,41 +78,41 @@ def rows_of(table: PaperTable | CitationTable, path: Path, dataset: str, *, with
         return _citations(table, cells, with_names=with_names)
     if dataset == "abstracts":
         return _documents(table, cells, ABSTRACTS, ("abstract",), with_names=with_names)
-    authors = table.columns.authors is not None
-    columns = ("title", "year", "venue", "doi", "fields", *(["authors"] if authors else []))
-    return _documents(table, cells, PAPERS_WITH_AUTHORS if authors else PAPERS, columns, with_names=with_names)
+    columns = ("title", "year", "venue", "doi", "fields")
+    if table.columns.authors is None:
+        return _documents(table, cells, PAPERS, columns, with_names=with_names)
+    return _documents(table, cells, PAPERS_WITH_AUTHORS, (*columns, "authors"), with_names=with_names)
 
 
 def _documents(
     table: PaperTable, cells: Cells, records: Records, columns: tuple[str, ...], *, with_names: bool
 ) -> Rows:
-    texts = {key: _text(table, cells, key) for key in columns if key not in ("fields", "authors")}
-    lists = {key: _texts(table, cells, key) for key in columns if key in ("fields", "authors")}
-    nested = "".join(
-        f" WHEN {cells.is_nested(name)} THEN '{key} is a list or an object, not text'"
-        for key in records.texts
-        if (name := getattr(table.columns, key))
-    ) + "".join(
-        f" WHEN len(list_filter({items}, lambda item: {holds_list('item')})) > 0"
-        f" THEN '{key} is a list that cannot be read; write it as a JSON list, or with a separator'"
-        for key, items in lists.items()
-        if items != "NULL"
-    )
-    gathered = {**dict.fromkeys(texts, "VARCHAR"), **dict.fromkeys(lists, "VARCHAR[]")}
+    gathered, faults = {"written VARCHAR": paper_in(table, cells)}, ""
+    for key in columns:
+        named, kind = getattr(table.columns, key), "VARCHAR[]" if key in LISTS else "VARCHAR"
+        expression = "NULL"
+        if named and key in LISTS:
+            expression = f"list_transform({cells.items(named, False)}, lambda item: trim({text_in('item', table)}))"
+            faults += (
+                f" WHEN len(list_filter({expression}, lambda item: {holds_list('item')})) > 0 THEN '{key} {LISTED}'"
+            )
+        elif named:
+            expression = text_in(cells.value(named), table)
+            if key in records.texts:
+                faults += f" WHEN {cells.is_nested(named)} THEN '{key} is a list or an object, not text'"
+        gathered[f"{key} {kind}"] = expression
     number = {"corpusid": "numbers.corpusid"} if with_names else {}
     taken = ", ".join(f"{expression} AS {name}" for name, expression in (records.columns | number).items())
-    unknown = f"'{as_text(table.columns.id)[1:-1]} ' || {_unlike_an_id('written')}"
     return Rows(
         columns=("id", *columns),
-        schema=", ".join(f"{name} {kind}" for name, kind in {**_COMMON, "written": "VARCHAR", **gathered}.items()),
+        schema=", ".join([_GATHERED, *gathered]),
         cells=f"""
-            SELECT "{PLACE}", "{FAULT}", {f"CASE {nested} END" if nested else "NULL"}, {paper_in(table, cells)}
-                {"".join(f", {expression}" for expression in (texts | lists).values())}
+            SELECT "{PLACE}", "{FAULT}", {f"CASE {faults} END" if faults else "NULL"}, {", ".join(gathered.values())}
             FROM given
         """,
         query=f"""
             SELECT {", ".join(records.columns)}, place, fault,
-                coalesce(why, {unknown}) AS why,
+                coalesce(why, {_unlike_an_id(table.columns.id, "written")}) AS why,
                 {_outcome("why IS NOT NULL OR corpusid IS NULL", records.omissions)} AS outcome
             FROM (
                 SELECT place, fault, why, written, {taken}
@@ -123,17 +125,12 @@ def _documents(
 
 
 def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
-    numbers = {
-        key: f"{key}_number.corpusid" if with_names else sql_of_id(f"cells.{key}") for key in ("citing", "cited")
-    }
-    joins = "".join(
-        f" LEFT JOIN numbers AS {key}_number ON {key}_number.name = cells.{key}" for key in numbers if with_names
-    )
     names = {"citing": table.columns.citing, "cited": table.columns.cited.column}
-    wrong = "".join(
-        f" WHEN written_{key} IS NOT NULL AND {key} IS NULL"
-        f" THEN '{as_text(names[key])[1:-1]} ' || {_unlike_an_id(f'written_{key}')}"
-        for key in numbers
+    numbers = {key: f"{key}_number.corpusid" if with_names else sql_of_id(f"cells.{key}") for key in names}
+    joins = " ".join(f"LEFT JOIN numbers AS {key}_number ON {key}_number.name = cells.{key}" for key in names)
+    wrong = " ".join(
+        f"WHEN written_{key} IS NOT NULL AND {key} IS NULL THEN {_unlike_an_id(name, f'written_{key}')}"
+        for key, name in names.items()
     )
     omissions = {
         LEFT_OUT[NO_CITING]: "citing IS NULL",
@@ -142,9 +139,7 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
     }
     return Rows(
         columns=("citing", "cited"),
-        schema=", ".join(
-            f"{name} {kind}" for name, kind in {**_COMMON, "citing": "VARCHAR", "cited": "VARCHAR"}.items()
-        ),
+        schema=f"{_GATHERED}, citing VARCHAR, cited VARCHAR",
         cells=f"""
             SELECT place, fault, NULL, citing, unnest(CASE WHEN len(cited) > 0 THEN cited ELSE [NULL] END)
             FROM (
@@ -160,23 +155,11 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
                 SELECT *, CASE {wrong} END AS why FROM (
                     SELECT place, fault, cells.citing AS written_citing, cells.cited AS written_cited,
                         {numbers["citing"]} AS citing, {numbers["cited"]} AS cited
-                    FROM cells {joins}
+                    FROM cells {joins if with_names else ""}
                 )
             )
         """,
         outcomes=(KEPT, BLANK, MALFORMED, *omissions),
-    )
-
-
-def _text(table: PaperTable, cells: Cells, key: str) -> Expression:
-    name = getattr(table.columns, key)
-    return text_in(cells.value(name), table) if name else "NULL"
-
-
-def _texts(table: PaperTable, cells: Cells, key: str) -> Expression:
-    named = getattr(table.columns, key)
-    return (
-        f"list_transform({cells.items(named, False)}, lambda item: trim({text_in('item', table)}))" if named else "NULL"
     )
 
 
@@ -200,12 +183,13 @@ def _outcome(malformed: Expression, omissions: Mapping[str, Expression]) -> Expr
     return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
 
 
-def _unlike_an_id(text: Expression) -> Expression:
-    """The end of a sentence on a text that is no id."""
+def _unlike_an_id(column: str, text: Expression) -> Expression:
+    """A sentence on a text of a column that is no id."""
     kind = f"""CASE WHEN {begins_as_list(text)} THEN '{A_LIST}'
         WHEN {is_rounded(text)} OR regexp_full_match({text}, '-?[0-9]*\\.[0-9]+') THEN '{A_DECIMAL}'
         ELSE '{NOT_AN_ID}' END"""
-    return f"CASE WHEN {text} IS NULL THEN 'holds no id' ELSE concat('is ', to_json({text}[:60]), ', ', {kind}) END"
+    said = f"concat('is ', to_json({text}[:60]), ', ', {kind})"
+    return f"{as_text(f'{column} ')} || CASE WHEN {text} IS NULL THEN 'holds no id' ELSE {said} END"
 
 
 def ingest_tables(
@@ -273,12 +257,11 @@ def _read_file(
 def _count(connection: duckdb.DuckDBPyConnection, rows: Rows, table: TableFiles, path: Path, tally: Tally) -> None:
     """Count the rows that were found by what becomes of them, and note the first that is malformed."""
     counts = dict(connection.execute("SELECT outcome, count(*) FROM found GROUP BY outcome").fetchall())
-    first = connection.execute(
-        f"SELECT place, fault, why FROM found WHERE outcome = {rows.outcomes.index(MALFORMED)} ORDER BY place LIMIT 1"
-    ).fetchall()
-    for place, fault, why in first:
+    malformed = rows.outcomes.index(MALFORMED)
+    first = f"SELECT place, fault, why FROM found WHERE outcome = {malformed} ORDER BY place LIMIT 1"
+    for place, fault, why in connection.execute(first).fetchall():
         tally.note_malformed(place, _in_words(fault, why, table, path))
-        counts[rows.outcomes.index(MALFORMED)] -= 1
+        counts[malformed] -= 1
     tally.outcomes.update({name: counts.get(number, 0) for number, name in enumerate(rows.outcomes)})
 
 

@@ -44,16 +44,12 @@ def fetch_config(
     try:
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
     except InputError as error:
-        raise InputError(
-            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
-            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
-        ) from error
+        said = "run that step where there is a network (snakemake --until fetch_benchmark)"
+        raise InputError(f"{str(error).rstrip('.')}; {said}, or name a local folder in place of hub.") from error
     for split in names(splits):
         if not _files_of_split(fetched / config, split):
-            raise InputError(
-                f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
-                "that has them, such as the last one of its branch refs/convert/parquet."
-            )
+            said = f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}"
+            raise InputError(f"{said}; pin a commit that has, such as the last of its branch refs/convert/parquet.")
     with atomic_path(output) as folder:
         shutil.move(fetched / config, folder)
     shutil.rmtree(state)
@@ -68,10 +64,9 @@ def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
     rows = chain.from_iterable(read_rows(file, columns) for file in files)
-    first = next(rows, None)
-    if first is None:
-        raise InputError(f"{files[0]}: has no rows.")
-    return chain([first], rows)
+    for first in rows:
+        return chain([first], rows)
+    raise InputError(f"{files[0]}: has no rows.")
 
 
 def _files_of_split(folder: Path, split: str) -> list[Path]:
@@ -95,15 +90,11 @@ def present_tasks(
     asked = [task for task in declared if not names or task.name in names]
     present, absent = ([task for task in asked if (task in held) is there] for there in (True, False))
     if names and absent and held:
-        raise InputError(
-            f"{folder}: has no folder {place_of(absent[0])}, but the task {absent[0].name} is asked for; it holds "
-            f"{', '.join(task.name for task in held)}."
-        )
+        said = f"{folder}: has no folder {place_of(absent[0])}, but the task {absent[0].name} is asked for"
+        raise InputError(f"{said}; it holds {', '.join(task.name for task in held)}.")
     if not present:
         tasks = ", ".join(task.name for task in asked)
-        raise InputError(
-            f"{folder}: holds none of the tasks {tasks}; there must be folders such as {place_of(asked[0])}."
-        )
+        raise InputError(f"{folder}: holds none of the tasks {tasks}, in folders such as {place_of(asked[0])}.")
     return present, {f"task {task.name} absent": int(task in absent) for task in asked}
 
 

@@ -47,10 +47,8 @@ class UserSuppliedTriplets(Sampler):
         elif config.queries.from_ != "triplets":
             yield f"{key} has no path, and takes published triplets then, which needs queries.from: triplets."
         elif config.corpus.whose_ids != "s2":
-            yield (
-                f"{key} has no path, and takes published triplets then, whose ids are Semantic Scholar's; those of the "
-                "corpus are others, so bring triplets with ids of the corpus."
-            )
+            published = f"{key} has no path, and takes published triplets then, whose ids are Semantic Scholar's"
+            yield f"{published}; those of the corpus are others, so bring triplets with ids of the corpus."
 
     def sources(self, name: str, plan: Any) -> list[str]:
         """The files that the user brings; without a path, the published ones."""
@@ -141,7 +139,6 @@ def _column(paths: Sequence[str], path: Path, names: tuple[str, ...]) -> str:
     wanted = [*names, *(f"{name}.{field}" for name in names for field in ID_NAMES)]
     found = next((each for each in wanted if each in paths), None)
     if found is None:
-        raise InputError(
-            f"{path}: has no column {names[0]} of corpus ids, nor a {names[-1]} with a {' or '.join(ID_NAMES)}."
-        )
+        named = f"nor a {names[-1]} with a {' or '.join(ID_NAMES)}"
+        raise InputError(f"{path}: has no column {names[0]} of corpus ids, {named}.")
     return found

@@ -22,7 +22,7 @@ from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cocite.triplets.pair_texts import UserPairs
+    from cocite.triplets.pair_texts import Bounds, UserPairs
     from cocite.triplets.sampled import Block, Sampled
 
 TABLES = ("*.jsonl", "*.jsonl.gz", "*.parquet")
@@ -51,6 +51,13 @@ class Scored(Entry):
     max_score: float | None = None
     """A negative is kept if its score is at most this."""
 
+    @property
+    def bounds(self) -> "Bounds":
+        """The two, for whoever reads the scores."""
+        from cocite.triplets.pair_texts import Bounds
+
+        return Bounds(margin=self.margin, most=self.max_score)
+
 
 class TextRows(Scored):
     """JSON Lines or Parquet whose rows hold texts: query, positives and, where there are some, negatives,
@@ -68,9 +75,8 @@ class TextRows(Scored):
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
         from cocite.triplets.pair_layouts import read_text_rows
-        from cocite.triplets.pair_texts import Bounds
 
-        return read_text_rows(folders["pairs"], self.files, Bounds(margin=self.margin, most=self.max_score))
+        return read_text_rows(folders["pairs"], self.files, self.bounds)
 
 
 class BeirFolder(Entry):
@@ -136,7 +142,7 @@ class MsMarco(Scored):
         has_bounds = self.margin is not None or self.max_score is not None
         if has_bounds and self.scores is None:
             raise inconsistent(".margin and .max_score need scores, which names a table of them.")
-        if self.scores is not None and not has_bounds:
+        if self.scores and not has_bounds:
             raise inconsistent(".scores has no effect without margin or max_score.")
         return self
 
@@ -151,13 +157,12 @@ class MsMarco(Scored):
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
         from cocite.triplets.mined_pairs import read_msmarco
-        from cocite.triplets.pair_texts import Bounds
 
         return read_msmarco(
             folders["pairs"],
             folders.get("collection", folders["pairs"]),
             folders.get("scores"),
-            bounds=Bounds(margin=self.margin, most=self.max_score),
+            bounds=self.bounds,
             per_system=self.per_system,
             systems=self.systems,
             spill_to=block.spill_to or Path(),
@@ -233,12 +238,9 @@ class UserSuppliedPairs(Sampler):
     @property
     def origins(self) -> dict[str, tuple[str, str | None]]:
         """The dataset and the revision of each part."""
-        parts = {"pairs": (self.dataset, self.revision)}
-        for name in ("collection", "qrels", "scores"):
-            origin = getattr(self.layout, name, None)
-            if origin is not None:
-                parts[name] = (origin.dataset, origin.revision)
-        return parts
+        named = {name: getattr(self.layout, name, None) for name in ("collection", "qrels", "scores")}
+        others = {name: (origin.dataset, origin.revision) for name, origin in named.items() if origin is not None}
+        return {"pairs": (self.dataset, self.revision), **others}
 
     @property
     def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
@@ -265,8 +267,8 @@ class UserSuppliedPairs(Sampler):
     def sources(self, name: str, plan: Any) -> list[str]:
         """The files of queries and documents that the user brings, and the folder of those that are fetched."""
         fetched = self.fetched
-        brought = [dataset for part, (dataset, _) in self.origins.items() if part not in fetched]
-        files = (file for path in brought for file in (files_in(path) if Path(path).is_dir() else [path]))
+        local = [dataset for part, (dataset, _) in self.origins.items() if part not in fetched]
+        files = (file for path in local for file in (files_in(path) if Path(path).is_dir() else [path]))
         return [*([f"<results>/triplets/{name}/fetched"] if fetched else []), *files]
 
     def sample(self, block: "Block") -> "Sampled":
@@ -278,11 +280,9 @@ class UserSuppliedPairs(Sampler):
 
         folders = {part: Path(dataset) for part, (dataset, _) in self.origins.items()}
         if self.fetched:
-            [*found] = [path for path in block.sources if path.is_dir()]
+            found = [path for path in block.sources if path.is_dir()]
             if len(found) != 1:
-                raise InputError(
-                    f"{self.dataset}: one folder that `cocite triplets fetch` wrote must be among the sources."
-                )
+                raise InputError(f"{self.dataset}: the sources must have one folder of `cocite triplets fetch`.")
             folders |= {part: found[0] / part for part in self.fetched}
         return sample_pairs(
             block,
