@@ -53,14 +53,12 @@ def baseline(path: Path, **more) -> UserSuppliedVectors:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_vectors_are_read_from_every_format_and_ids_that_are_numbers_are_taken_as_text(tmp_path, name):
-    path = FORMATS[name](tmp_path / name, IDS, VECTORS)
-    found = read_vectors([path], {"d3", "d1", "else"})
+    found = read_vectors([FORMATS[name](tmp_path / name, IDS, VECTORS)], {"d3", "d1", "else"})
     assert found.read == 3
-    assert found.rows.keys() == {"d1", "d3"}
-    for each in ("d1", "d3"):
-        assert (found.matrix[found.rows[each]] == VECTORS[IDS.index(each)]).all()
-    path = FORMATS[name](tmp_path / name, [11, 12, 13], VECTORS)
-    assert read_vectors([path], {"12"}).rows == {"12": 0}
+    assert {each: found.matrix[row].tolist() for each, row in found.rows.items()} == {
+        each: VECTORS[IDS.index(each)].tolist() for each in ("d1", "d3")
+    }
+    assert read_vectors([FORMATS[name](tmp_path / name, [11, 12, 13], VECTORS)], {"12"}).rows == {"12": 0}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -73,21 +71,17 @@ def test_ids_and_vectors_may_have_any_name(tmp_path, name):
         read_vectors([path], IDS, Called("sha", "cls"))
 
 
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize(
-    ("ids", "vectors", "said", "formats"),
+    ("ids", "vectors", "said"),
     [
-        (IDS, [[1, 2], [np.nan, 1], [0, np.inf]], "2: the vector of 'd2' holds a value that is not finite", FORMATS),
-        (IDS[:2] * 2, [*VECTORS, [0, 0]], "3: the id 'd1' is there a second time; it came .*(row|line) 1", FORMATS),
-        (
-            IDS,
-            [[1, 2], [3, 4], [5]],
-            "3: the vector has 1 dimensions, and that of .* 1 has 2",
-            FORMATS.keys() - {"v.npz"},
-        ),
+        (IDS, [[1, 2], [np.nan, 1], [0, np.inf]], "2: the vector of 'd2' holds a value that is not finite"),
+        (IDS[:2] * 2, [*VECTORS, [0, 0]], "3: the id 'd1' is there a second time; it came .*(row|line) 1"),
+        (IDS, [[1, 2], [3, 4], [5]], "3: the vector has 1 dimensions, and that of .* 1 has 2"),
     ],
 )
-def test_vectors_that_cannot_be_are_refused_with_their_place(tmp_path, ids, vectors, said, formats):
-    for name in formats:
+def test_vectors_that_cannot_be_are_refused_with_their_place(tmp_path, name, ids, vectors, said):
+    if name != "v.npz" or len(vectors[-1]) == 2:  # an array has no rows of other lengths
         path = FORMATS[name](tmp_path / name, ids, vectors)
         with pytest.raises(InputError, match=rf"{name}, (row|line) {said}"):
             read_vectors([path], ["d1"])
@@ -95,8 +89,7 @@ def test_vectors_that_cannot_be_are_refused_with_their_place(tmp_path, ids, vect
 
 def test_an_id_may_come_again_in_another_file_with_the_same_vector(tmp_path):
     first = as_lines(tmp_path / "a.jsonl", IDS, VECTORS)
-    same = as_npz(tmp_path / "b.npz", IDS[:1], VECTORS[:1])
-    assert len(read_vectors([first, same], IDS).rows) == 3
+    assert len(read_vectors([first, as_npz(tmp_path / "b.npz", IDS[:1], VECTORS[:1])], IDS).rows) == 3
     wide = as_npz(tmp_path / "w.npz", ["e"], [[1.0, 2.0, 3.0]])
     with pytest.raises(InputError, match=r"w\.npz, row 1: the vector has 3 dimensions, and that of .*a\.jsonl.* has 2"):
         read_vectors([first, wide], IDS)
@@ -144,20 +137,15 @@ def test_a_paper_stands_for_all_its_documents_but_for_short_queries(tmp_path):
     assert found.keys() == {"7"}
 
 
-def test_vectors_of_none_of_the_documents_are_refused(tmp_path):
-    table = {"7": ("t", None), "8": ("u", None)}
-    path = as_lines(tmp_path / "v.jsonl", IDS, VECTORS)
-    with pytest.raises(InputError, match=r"v\.jsonl: none of its 3 ids is one of the 2 of .*, such as '7'"):
-        embedded(baseline(path), table, tmp_path / "vectors.parquet")
-
-
-def test_all_files_of_a_folder_are_read(tmp_path):
+def test_all_files_of_a_folder_are_read_and_vectors_of_none_of_the_documents_are_refused(tmp_path):
     table = dict.fromkeys(IDS, ("t", None))
     (tmp_path / "of").mkdir()
     as_lines(tmp_path / "of" / "cls.jsonl", IDS[:1], VECTORS[:1])
     as_parquet(tmp_path / "of" / "recomm.parquet", IDS[2:], VECTORS[2:])
     (tmp_path / "of" / "README.md").write_text("Read me.")
     assert embedded(baseline(tmp_path / "of"), table, tmp_path / "vectors.parquet").keys() == {"d1", "d3"}
+    with pytest.raises(InputError, match=r"of: none of its 2 ids is one of the 1 of .*, such as '7'"):
+        embedded(baseline(tmp_path / "of"), {"7": ("t", None)}, tmp_path / "vectors.parquet")
 
 
 @pytest.mark.parametrize("name", ["parquet", "jsonl", "npz"])
@@ -165,17 +153,14 @@ def test_scores_are_those_of_a_model_with_the_same_vectors(tmp_path, name):
     draw = np.random.default_rng(3)
     names = [f"{number}" for number in range(100, 140)]
     vectors = draw.standard_normal((40, 6)).astype(np.float32)
-    model = tmp_path / "model.parquet"
+    brought = model = tmp_path / "model.parquet"
     columns = {"adapter": [""] * 40, "document": names, "vector": vector_column(vectors)}
     write_table(model, "document_embeddings", pa.table(columns))
-    brought = {
-        "parquet": model,
-        "jsonl": as_lines(tmp_path / "v.jsonl", names[::-1], vectors[::-1]),
-        "npz": as_npz(tmp_path / "v.npz", names, vectors),
-    }
-    source = dict.fromkeys(names, ("t", None))
-    embedded(baseline(brought[name]), source, tmp_path / "ours.parquet")
-
+    if name == "jsonl":
+        brought = as_lines(tmp_path / "v.jsonl", names[::-1], vectors[::-1])
+    elif name == "npz":
+        brought = as_npz(tmp_path / "v.npz", names, vectors)
+    embedded(baseline(brought), dict.fromkeys(names, ("t", None)), tmp_path / "ours.parquet")
     task = TASKS["relish"]
     judged = {query: {other: int(draw.integers(0, 3)) for other in names[5:]} for query in names[:5]}
     benchmark = Benchmark(judgements={task.name: judged})
@@ -186,10 +171,8 @@ def test_scores_are_those_of_a_model_with_the_same_vectors(tmp_path, name):
 
 
 def test_documents_without_a_brought_vector_count_as_missing(tmp_path):
-    names = ["1", "2", "3"]
-    source = dict.fromkeys(names, ("t", None))
-    embedded(baseline(as_lines(tmp_path / "v.jsonl", names[:2], VECTORS[:2])), source, tmp_path / "ours.parquet")
+    vectors = as_lines(tmp_path / "v.jsonl", ["1", "2"], VECTORS[:2])
+    embedded(baseline(vectors), dict.fromkeys("123", ("t", None)), tmp_path / "ours.parquet")
     benchmark = Benchmark(judgements={"relish": {"1": {"2": 1, "3": 0}}})
-    run = Run(**RUN, largest_missing=0.5)
-    scored = scored_by(tmp_path / "ours.parquet", run)(TASKS["relish"], benchmark)
+    scored = scored_by(tmp_path / "ours.parquet", Run(**RUN, largest_missing=0.5))(TASKS["relish"], benchmark)
     assert (scored.documents, scored.missing) == (3, 1)

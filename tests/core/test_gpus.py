@@ -48,16 +48,10 @@ def job(devices):
         process.communicate()
 
 
-def test_all_are_seen_where_nothing_chooses(devices):
+def test_jobs_side_by_side_see_different_gpus_which_are_free_again_however_a_job_ended(job):
     assert gpus.gpus() == ["0", "1", "2"]
-
-
-def test_jobs_side_by_side_see_different_gpus(job):
-    assert [job(1)[0], job(2)[0]] == ["0", "1,2"]
-
-
-def test_a_gpu_is_free_again_after_a_job_however_it_ended(job):
-    _, first = job(1)
+    seen, first = job(1)
+    assert [seen, job(2)[0]] == ["0", "1,2"]
     first.kill()
     first.wait()
     assert job(1)[0] == "0"
@@ -68,15 +62,16 @@ def test_a_job_that_finds_too_few_free_ones_shares_all(job):
     assert job(2)[0] == "0,1,2"
 
 
-def test_a_choice_of_the_user_is_kept_to(job, monkeypatch):
-    monkeypatch.setenv(gpus.VISIBLE, "2,0")
-    assert [job(1)[0], job(1)[0]] == ["2", "0"]
-
-
-def test_a_job_of_slurm_keeps_what_it_was_given(job, monkeypatch):
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv(gpus.VISIBLE, "0")
-    assert [job(1)[0], job(1)[0]] == ["0", "0"]
+@pytest.mark.parametrize(
+    ("surroundings", "seen"),
+    [({gpus.VISIBLE: "2,0"}, ["2", "0"]), ({gpus.VISIBLE: "0", "SLURM_JOB_ID": "7"}, ["0", "0"])],
+)
+def test_a_choice_of_the_user_is_kept_to_and_a_job_of_slurm_keeps_what_it_was_given(
+    job, monkeypatch, surroundings, seen
+):
+    for name, value in surroundings.items():
+        monkeypatch.setenv(name, value)
+    assert [job(1)[0], job(1)[0]] == seen
 
 
 def test_without_a_gpu_nothing_is_set(devices, monkeypatch):
