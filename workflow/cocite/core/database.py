@@ -61,10 +61,7 @@ def spill_folder(beside: Path) -> Iterator[str]:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(left, ignore_errors=True)
                 left.rmdir()  # NFS keeps a file, and so its folder, until it is closed.
-    with (
-        tempfile.TemporaryDirectory(prefix=SPILL_PREFIX, dir=beside) as folder,
-        Path(folder, LOCK).open("w") as lock,
-    ):
+    with tempfile.TemporaryDirectory(prefix=SPILL_PREFIX, dir=beside) as folder, Path(folder, LOCK).open("w") as lock:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder

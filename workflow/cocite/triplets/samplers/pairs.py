@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import (
-    Commit,
-    Count,
-    Entry,
-    GivenPath,
-    Names,
-    NonNegative,
-    ShortFor,
-    Whole,
-    inconsistent,
-)
+from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, NonNegative, ShortFor, Whole, inconsistent
 from cocite.config.folders import files_in
 from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
