@@ -39,18 +39,14 @@ class Usage:
 def usage() -> Usage:
     """What this process and its finished children have taken so far."""
     itself, children = (resource.getrusage(whom) for whom in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # The system's maximum may still be that of the process which started this one.
+    lines = PROCESS.read_text(encoding="utf-8").splitlines() if PROCESS.is_file() else []
+    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")] or [itself.ru_maxrss]
     return Usage(
         seconds=time.monotonic() - STARTED,
         cpu_seconds=sum(part.ru_utime + part.ru_stime for part in (itself, children)),
-        peak_mb=max(_peak_kib(itself.ru_maxrss), children.ru_maxrss) * 1024 / 1e6,
+        peak_mb=max(*peaks, children.ru_maxrss) * 1024 / 1e6,
     )
-
-
-def _peak_kib(maximum: int) -> int:
-    """Largest memory of this process, KiB; `maximum` may still be that of the process which started this one."""
-    lines = PROCESS.read_text(encoding="utf-8").splitlines() if PROCESS.is_file() else []
-    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
-    return peaks[0] if peaks else maximum
 
 
 def report_usage() -> None:

@@ -258,10 +258,14 @@ def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: in
     if has_names and not collection_files(collection, DOCUMENTS):
         said = f"{collection}: holds no documents, and the queries name theirs by doc_id"
         raise InputError(f"{said}; add a corpus.jsonl, or name one in layout.collection.")
-    return UserPairs(
-        examples=partial(_examples_of_inpars, files, top),
-        texts=partial(_texts_of_inpars, files, collection if has_names else None),
-    )
+
+    def texts() -> Iterator[Texts]:
+        rows = (row for path, _ in files for row in read_rows(path))
+        yield from _texts_inside(_Texts(_question(row), [part for part in [_text_in(row)] if part]) for row in rows)
+        if has_names:
+            yield from named_texts(collection, DOCUMENTS)
+
+    return UserPairs(examples=partial(_examples_of_inpars, files, top), texts=texts)
 
 
 def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, counts: Counter[str]) -> Iterator[Example]:
@@ -274,14 +278,11 @@ def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, coun
         if chosen is None or number in chosen:
             document = _text_in(row)
             near = _document(document) if document else key_of(row.identifier("doc_id"), DOCUMENTS)
-            yield Example(_query(row.text("query", "question")), [near], [], split)
+            yield Example(_query(_question(row)), [near], [], split)
 
 
-def _texts_of_inpars(files: Sequence[tuple[Path, str]], collection: Path | None) -> Iterator[Texts]:
-    rows = (row for path, _ in files for row in read_rows(path))
-    yield from _texts_inside(_Texts(row.text("query", "question"), list(filter(None, [_text_in(row)]))) for row in rows)
-    if collection is not None:
-        yield from named_texts(collection, DOCUMENTS)
+def _question(row: Row) -> str | None:
+    return row.text("query", "question")
 
 
 def _text_in(row: Row) -> Part | None:

@@ -37,7 +37,10 @@ def files_by_place(
 
     `keep` decides by the names and values in a path whether its file is wanted.
     """
-    pattern = re.compile(_as_expression(table.path))
+    pieces = re.split(r"\{(\w+)\}", table.path)
+    for at, name in enumerate(pieces):
+        pieces[at] = f"(?P<{name}>{'[0-9]+' if name in NUMBERS else '[^/]+'})" if at % 2 else re.escape(name)
+    pattern = re.compile("".join(pieces))
     places: dict[Place, list[Path]] = {}
     for path in sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path))):
         matched = pattern.fullmatch(path.relative_to(results).as_posix())
@@ -55,10 +58,14 @@ def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[l
     """
     selections = []
     for place, paths in groups.items():
-        literals = "".join(f"{value if value.isdigit() else as_text(value)} AS {name}, " for name, value in place)
         present = pq.read_schema(checked_files(paths[0], table.name)[0]).names
-        columns = ", ".join(_column(table, name, present) for name in table.columns)
-        selections.append(f"SELECT {literals}{columns} FROM read_parquet({named(paths)})")
+        columns = [f"{value if value.isdigit() else as_text(value)} AS {name}" for name, value in place]
+        for name, column in table.columns.items():
+            if name not in present:
+                columns.append(f'NULL AS "{name}"')
+            else:  # vectors may be of any dimension
+                columns.append(f"{name}::FLOAT[] AS {name}" if column.type == VECTOR else f'"{name}"')
+        selections.append(f"SELECT {', '.join(columns)} FROM read_parquet({named(paths)})")
     return " UNION ALL ".join(selections)
 
 
@@ -70,18 +77,3 @@ def as_text(value: str) -> str:
 def as_name(column: str) -> str:
     """The name of a column as SQL."""
     return '"' + column.replace('"', '""') + '"'
-
-
-def _as_expression(path: str) -> str:
-    """The path of a table as a regular expression with a group for each name in braces."""
-    pieces = re.split(r"\{(\w+)\}", path)
-    literal, names = pieces[::2], pieces[1::2]
-    groups = [rf"(?P<{name}>{'[0-9]+' if name in NUMBERS else '[^/]+'})" for name in names] + [""]
-    return "".join(re.escape(text) + group for text, group in zip(literal, groups, strict=True))
-
-
-def _column(table: Table, name: str, present: list[str]) -> str:
-    """A column as the view has it: vectors of any dimension, null where an optional one is not there."""
-    if name not in present:
-        return f'NULL AS "{name}"'
-    return f"{name}::FLOAT[] AS {name}" if table.columns[name].type == VECTOR else f'"{name}"'

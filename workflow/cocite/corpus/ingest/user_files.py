@@ -7,7 +7,7 @@ few or too many cells are handed over with what is wrong with them.
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from itertools import chain, islice
 from pathlib import Path
@@ -225,8 +225,12 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
                 raise InputError(f"{path} has two columns {shown(name)}; name all in {key}.format.header.")
         for column, name in named_columns(table):
             if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
+                has = (
+                    ", ".join(map(shown, names[:MOST_NAMES])) or "none: no line of it, or item of a list, is an object"
+                )
+                more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 said = f"no column {shown(name)}, which {key}.columns.{column} names"
-                raise InputError(f"{path} has {said}; it has {_listed(names)}.")
+                raise InputError(f"{path} has {said}; it has {has}{more}.")
 
 
 def columns_in(table: TableFiles, path: Path) -> list[str]:
@@ -235,30 +239,18 @@ def columns_in(table: TableFiles, path: Path) -> list[str]:
     if isinstance(form, TextFile):
         with open_text(form, path) as (reader, _):
             return list(reader.schema.names)
-    if isinstance(form, JsonLinesFormat):
-        with explained(path), open_lines(path) as file:
-            lines = islice(iter(lambda: file.readline(LONGEST_LINE), b""), RECORDS)
-            return list(dict.fromkeys(key for line in lines for key in _keys(line)))
-    with explained_parquet(path):
-        return list(pq.read_schema(path).names)
+    if isinstance(form, ParquetFormat):
+        with explained_parquet(path):
+            return list(pq.read_schema(path).names)
+    keys: dict[str, None] = {}
+    with explained(path), open_lines(path) as file:
+        for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), RECORDS):
+            with suppress(ValueError, RecursionError):  # what is no object is counted where it is read
+                record = json.loads(line.decode("utf-8-sig"))
+                keys |= dict.fromkeys(record) if isinstance(record, dict) else {}
+    return list(keys)
 
 
 def first_key(name: str, columns: Iterable[str]) -> str:
     """The column that a name begins with: itself, if there is one of that name, or what stands before the first dot."""
     return name if name in columns else name.partition(".")[0]
-
-
-def _keys(line: bytes) -> list[str]:
-    """The keys of an object; none of what is no object, which is counted where it is read."""
-    try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return []
-    return list(record) if isinstance(record, dict) else []
-
-
-def _listed(names: Sequence[str]) -> str:
-    if not names:
-        return "none: no line of it, or item of a list, is an object with keys"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(shown, names[:MOST_NAMES])) + more
