@@ -7,7 +7,7 @@ examples that are left. Memory holds the examples by number, and no text.
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ from cocite.triplets.pair_texts import TRAINING, UNTOLD, VALIDATION, Example, Te
 from cocite.triplets.sampled import Block, Sampled, among, as_lists, documents_of, drawn_splits, each_once, numbered
 from cocite.triplets.sampled_texts import Titles, texts_table
 
+if TYPE_CHECKING:
+    from cocite.triplets.samplers.pairs import UserSuppliedPairs
+
 UNKNOWN, EMPTY, LONG, KEPT_OUT = range(4)
 SPLITS = (UNTOLD, TRAINING, VALIDATION)
 REPEATED = "names that come again with another text (the first counts)"
@@ -30,34 +33,22 @@ REPEATED = "names that come again with another text (the first counts)"
 Flags = NDArray[np.bool_]
 
 
-def sample_pairs(
-    block: Block,
-    pairs: UserPairs,
-    *,
-    validation: float,
-    longest_query: int,
-    paired: bool,
-    per_query: int | None,
-    blocks_of: int | None,
-) -> Sampled:
-    """The examples of a layout, and their texts.
+def sample_pairs(block: Block, pairs: UserPairs, settings: "UserSuppliedPairs") -> Sampled:
+    """The examples of a layout, and their texts, as the sampler's settings have them.
 
-    Left out are texts that are empty or not there, short queries of more than `longest_query` words, and texts with the
-    title of a paper that is kept out; negatives that are positives of the same query; and examples without a query or a
-    positive. `validation` is the share of the queries that validate, if the layout does not tell which do. `paired`,
-    each negative makes an example of its own with one of the positives. Of each query, at most `per_query` examples are
-    taken, at random, and these in whole blocks of `blocks_of`.
+    Left out are texts that are empty or not there, short queries of too many words, and texts with the title of a paper
+    that is kept out; negatives that are positives of the same query; and examples without a query or a positive.
     """
     counts: Counter[str] = Counter()
     read = _read(pairs.examples(counts))
-    keys, ids = _looked_up(read, pairs, block.titles_kept_out(), longest_query, counts)
+    keys, ids = _looked_up(read, pairs, block.titles_kept_out(), settings.longest_query, counts)
     rows = _usable(read, keys, ids, counts)
-    if paired:
+    if settings.paired:
         rows = each_once(_paired(rows))
-    if per_query is not None or blocks_of is not None:
-        rows = _of_each_query(rows, block.seed, per_query, blocks_of, counts)
-    told = rows["split"]
-    drawn = drawn_splits(block.seed, "validation of brought queries", rows["query"].to_numpy(), validation)
+    if settings.per_query is not None or settings.blocks_of is not None:
+        rows = _of_each_query(rows, block.seed, settings.per_query, settings.blocks_of, counts)
+    told, queries = rows["split"], rows["query"].to_numpy()
+    drawn = drawn_splits(block.seed, "validation of brought queries", queries, settings.validation)
     splits = pc.if_else(pc.equal(told, UNTOLD), drawn, told)
     rows = rows.set_column(rows.column_names.index("split"), "split", splits)
     return Sampled(rows=rows, omissions=dict(counts), texts=_texts_of(pairs, keys, ids, documents_of(rows)))

@@ -71,9 +71,9 @@ class UserSuppliedTriplets(Sampler):
         from cocite.triplets.sampled import ROLES, UNSERVED, Sampled, as_triplets
 
         counts: Counter[str] = Counter({NO_NUMBER: 0, NO_QUERY: 0, NO_TEXT: 0, TWICE: 0})
-        paths = (sorted(path.rglob("*.parquet")) if path.is_dir() else [path] for path in block.sources)
-        files = [_of_queries(block, file, counts) for of_path in paths for file in of_path]
-        rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *(rows for file in files for rows in file)])
+        files = (sorted(path.rglob("*.parquet")) if path.is_dir() else [path] for path in block.sources)
+        found = [rows for of_path in files for file in of_path for rows in _of_queries(block, file, counts)]
+        rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *found])
         places = np.searchsorted(block.queries, rows[:, 0])
         is_known = np.bincount(places, minlength=len(block.queries)) > 0
         holds_three = (rows != np.roll(rows, 1, axis=1)).all(axis=1)
@@ -81,22 +81,23 @@ class UserSuppliedTriplets(Sampler):
         is_usable = holds_three & has_text
         kinds = np.full(np.count_nonzero(is_usable), "given")
         triplets = as_triplets(block, places[is_usable], *rows[is_usable, 1:].T, negative_kind=kinds)
-        counts[TWICE] = int(np.count_nonzero(~holds_three))
-        counts[NO_TEXT] = int(np.count_nonzero(holds_three & ~has_text))
-        counts["triplets that come again"] = len(kinds) - len(triplets)
         taken = triplets
         if self.per_query is not None:
             ids = [triplets[role].to_numpy() for role in ROLES]
             order = np.lexsort((priorities(block.seed, "brought triplets", *ids), ids[0]))
             rank = np.arange(len(order)) - np.searchsorted(ids[0], ids[0])
             taken = triplets.take(pa.array(np.sort(order[rank < self.per_query])))
-        counts["triplets beyond per_query"] = len(triplets) - len(taken)
         is_served = np.isin(block.queries, taken["query"].to_numpy())
-        counts[f"{UNSERVED['triplets']}: none was brought"] = int(np.count_nonzero(~is_known))
-        counts[f"{UNSERVED['triplets']}: theirs hold papers without text, or one twice"] = int(
-            np.count_nonzero(is_known & ~is_served)
-        )
-        return Sampled(rows=taken, omissions=dict(counts))
+        unserved = UNSERVED["triplets"]
+        more = {
+            TWICE: int(np.count_nonzero(~holds_three)),
+            NO_TEXT: int(np.count_nonzero(holds_three & ~has_text)),
+            "triplets that come again": len(kinds) - len(triplets),
+            "triplets beyond per_query": len(triplets) - len(taken),
+            f"{unserved}: none was brought": int(np.count_nonzero(~is_known)),
+            f"{unserved}: theirs hold papers without text, or one twice": int(np.count_nonzero(is_known & ~is_served)),
+        }
+        return Sampled(rows=taken, omissions=dict(counts) | more)
 
 
 def _of_queries(block: "Block", path: Path, counts: Counter[str]) -> Iterator["Ids"]:

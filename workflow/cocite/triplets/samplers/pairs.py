@@ -235,9 +235,8 @@ class UserSuppliedPairs(Sampler):
     @property
     def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
         """The parts that come from the hub: dataset, revision and patterns of the files."""
-        patterns = self.layout.patterns()
         return {
-            part: (dataset, revision, patterns[part])
+            part: (dataset, revision, self.layout.patterns()[part])
             for part, (dataset, revision) in self.origins.items()
             if revision is not None and not Path(dataset).exists()
         }
@@ -274,12 +273,4 @@ class UserSuppliedPairs(Sampler):
             if len(found) != 1:
                 raise InputError(f"{self.dataset}: the sources must have one folder of `cocite triplets fetch`.")
             folders |= {part: found[0] / part for part in self.fetched}
-        return sample_pairs(
-            block,
-            self.layout.read(folders, block),
-            validation=self.validation,
-            longest_query=self.longest_query,
-            paired=self.paired,
-            per_query=self.per_query,
-            blocks_of=self.blocks_of,
-        )
+        return sample_pairs(block, self.layout.read(folders, block), self)
