@@ -27,9 +27,9 @@ _HELD: list[int] = []
 def gpus() -> list[str]:
     """The GPUs that programs can see here, as CUDA names them."""
     chosen = os.environ.get(VISIBLE)
-    if chosen is not None:
-        return [name for name in chosen.split(",") if name]
-    return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
+    if chosen is None:
+        return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
+    return [name for name in chosen.split(",") if name]
 
 
 def take_gpus(wanted: int) -> None:
@@ -70,6 +70,5 @@ def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
     if device.type == "cuda":
         has_units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        capabilities = torch.cpu.get_capabilities()
-        has_units = any(capabilities.get(unit) for unit in CPU_UNITS)
+        has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
     return torch.bfloat16 if has_units else torch.float32

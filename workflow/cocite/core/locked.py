@@ -58,8 +58,7 @@ def writes_results(arguments: Sequence[str]) -> bool:
 
 def hold_steps_lock() -> None:
     """Hold the steps' lock until this process ends, if it is a step of a locked run."""
-    path = os.environ.get(HELD_BY_STEPS)
-    if path is not None:
+    if path := os.environ.get(HELD_BY_STEPS):
         with suppress(OSError):  # A disk without locks cannot show who is at work.
             fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
 

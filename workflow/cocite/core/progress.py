@@ -4,7 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -17,12 +17,12 @@ SECONDS_BETWEEN_LOG_LINES = 30.0
 
 def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | None = None) -> Iterator[Item]:
     """Yield `items` and report progress; `of` names the work, `unit` what is counted."""
-    yield from tqdm(items, **_style(of, unit, total))
+    yield from _bar(items, of=of, unit=unit, total=total)
 
 
 def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0) -> "tqdm[None]":
     """A bar to be moved by hand with `.update(n)`; close it, or use it in a `with` block."""
-    return tqdm(initial=initial, **_style(of, unit, total))
+    return _bar(None, of=of, unit=unit, total=total, initial=initial)
 
 
 def report(line: str) -> None:
@@ -56,16 +56,10 @@ class _Lines:
         sys.stderr.flush()
 
 
-def _style(of: str, unit: str, total: int | None) -> dict[str, object]:
+def _bar(items: Iterable[Any] | None, *, of: str, unit: str, **options: Any) -> "tqdm[Any]":
     terminal = sys.stderr.isatty()
     seconds = 0.5 if terminal else SECONDS_BETWEEN_LOG_LINES
-    return {
-        "desc": of,
-        "unit": unit,
-        "total": total,
-        "unit_scale": unit == "B",
-        "mininterval": seconds,
-        "maxinterval": max(seconds, 10.0),
-        "file": sys.stderr if terminal else _Lines(),
-        "bar_format": None if terminal else "{desc}: {n_fmt}/{total_fmt} {unit}, {rate_fmt}, {remaining} left",
-    }
+    line = None if terminal else "{desc}: {n_fmt}/{total_fmt} {unit}, {rate_fmt}, {remaining} left"
+    file = sys.stderr if terminal else _Lines()
+    times = {"mininterval": seconds, "maxinterval": max(seconds, 10.0)}
+    return tqdm(items, desc=of, unit=unit, unit_scale=unit == "B", file=file, bar_format=line, **times, **options)

@@ -33,16 +33,16 @@ def text_ids(titles: Iterable[str | None], abstracts: Iterable[str | None], *, i
 
 def sql_of_text_id(title: str, abstract: str, *, is_query: bool) -> str:
     """The id of a text as DuckDB computes it; `title` and `abstract` are expressions of SQL."""
-    parts = " || chr(0) || ".join([f"'{_kind(is_query)}'", *(f"coalesce({each}, '')" for each in (title, abstract))])
+    parts = f"'{_kind(is_query)}' || chr(0) || coalesce({title}, '') || chr(0) || coalesce({abstract}, '')"
     return f"(-1 - (('0x' || substr(md5({parts}), 17))::UBIGINT & {LOW_BITS})::BIGINT)"
 
 
 def normalised(title: str) -> str:
     """A title as it is compared, by its words: letters and digits, without case and accents, one space between."""
     if not title.isascii():
-        decomposed = unicodedata.normalize("NFKD", title)
+        letters = unicodedata.normalize("NFKD", title)
         title = "".join(
-            each for each in decomposed if not unicodedata.combining(each) and unicodedata.category(each) != INVISIBLE
+            each for each in letters if not unicodedata.combining(each) and unicodedata.category(each) != INVISIBLE
         )
     return NOT_A_WORD.sub(" ", title.casefold()).strip()
 

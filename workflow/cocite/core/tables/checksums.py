@@ -6,7 +6,6 @@ Headers and the footer have no checksum. Pyarrow verifies pages itself as it rea
 
 import mmap
 from collections.abc import Collection, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,14 +54,12 @@ def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int
         if footer.num_rows == 0:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            for group, number in product(
-                map(footer.row_group, range(footer.num_row_groups)), range(footer.num_columns)
-            ):
-                chunk = group.column(number)
-                name = f"{chunk.path_in_schema}."
-                is_asked = columns is None or any(name.startswith(f"{column}.") for column in columns)
-                if group.num_rows and is_asked and (bucket is None or _may_hold(group, bucket)):
-                    _verify(path, content, chunk)
+            for group in map(footer.row_group, range(footer.num_row_groups)):
+                if group.num_rows and (bucket is None or _may_hold(group, bucket)):
+                    for chunk in map(group.column, range(group.num_columns)):
+                        name = f"{chunk.path_in_schema}."
+                        if columns is None or any(name.startswith(f"{column}.") for column in columns):
+                            _verify(path, content, chunk)
 
 
 def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:

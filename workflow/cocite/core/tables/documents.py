@@ -92,9 +92,8 @@ def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")
     file = open_table(documents, "documents")
     asked = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
     for batch in file.iter_batches(ROWS_AT_ONCE, columns=asked):
-        is_query = batch["is_query"] if "is_query" in asked else pa.array([False] * len(batch))
-        columns = {name: batch[name] for name in ("document", *texts)}
-        yield pa.record_batch({**columns, "is_query": is_query.fill_null(False)})
+        is_query = batch["is_query"].fill_null(False) if "is_query" in asked else pa.array([False] * len(batch))
+        yield pa.record_batch({**{name: batch[name] for name in ("document", *texts)}, "is_query": is_query})
 
 
 def text_ids_of(documents: Path) -> Iterator[tuple[pa.Array, NDArray[np.int64]]]:

@@ -256,16 +256,12 @@ def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any
 
 
 def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path) -> pa.Table:
-    if set(batch.schema.names) != set(schema.names):
-        missing = sorted(set(schema.names) - set(batch.schema.names))
-        unknown = sorted(set(batch.schema.names) - set(schema.names))
-        raise InputError(f"{path}: table {table.name} lacks the columns {missing} or has the unknown ones {unknown}.")
+    missing, unknown = set(schema.names) - set(batch.schema.names), set(batch.schema.names) - set(schema.names)
+    if missing or unknown:
+        said = f"lacks the columns {sorted(missing)} or has the unknown ones {sorted(unknown)}"
+        raise InputError(f"{path}: table {table.name} {said}.")
     try:
-        columns = [batch.column(name) for name in schema.names]
-        pairs = zip(columns, schema, strict=True)
-        if all(column.type == field.type and (field.nullable or not column.null_count) for column, field in pairs):
-            return pa.table(columns, schema=schema)
-        return pa.table(columns, names=schema.names).cast(schema)
+        return pa.table([batch.column(name) for name in schema.names], names=schema.names).cast(schema)
     except (pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
 
