@@ -28,10 +28,7 @@ BLOCK = 1 << 20
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path` (a file, or a folder that the caller makes); rename it at the end.
-
-    What a killed process has left of `path` is removed first. Raises `InputError` where the disk is full.
-    """
+    """Yield a temporary name beside `path`, a file or folder, after removing what a kill left; rename it at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
         remove(left)

@@ -33,10 +33,7 @@ def gpus() -> list[str]:
 
 
 def take_gpus(wanted: int) -> None:
-    """Let this process, and those that it starts, see only GPUs that no other job has taken.
-
-    Where fewer than `wanted` are free, it sees all, and shares them.
-    """
+    """Let this process and its children see only GPUs that no other job has taken, or all where too few are free."""
     there = gpus()
     if not there or "SLURM_JOB_ID" in os.environ:
         return

@@ -8,10 +8,7 @@ from cocite.core.progress import report
 
 
 def fetch_files(name: str, revision: str, patterns: Sequence[str], folder: Path, *, kind: str = "model") -> None:
-    """Fetch what fits the patterns of a repository (`kind` is model or dataset); files that are there already stay.
-
-    Raises `InputError` if it cannot be had at the revision.
-    """
+    """Fetch files of a repository (model or dataset) that are not there. Raises `InputError` if they cannot be had."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

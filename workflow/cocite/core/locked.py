@@ -29,10 +29,7 @@ READING = (
 
 
 def lock_results(results: Path) -> None:
-    """Wait until no run is at work in a folder of results, and hold its lock until this process ends.
-
-    Raises `InputError` where nothing can be written there.
-    """
+    """Wait until no run is at work in a folder of results; hold its lock until this process ends."""
     _take_both(results)
     os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
 

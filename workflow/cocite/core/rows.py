@@ -134,10 +134,7 @@ def shown(value: Any) -> str:
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a file of JSON Lines or Parquet; of Parquet, those of these columns that are there.
-
-    Raises `InputError` where the file is missing, broken or neither.
-    """
+    """The rows of JSON Lines or Parquet (of these columns). Raises `InputError` if the file is missing or broken."""
     if is_json_lines(path):
         yield from read_lines(path)
     elif path.suffix == ".parquet":
@@ -218,10 +215,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int 
 
 
 def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
-    """The number and the fields, between tabs, of each line of a file of text; the last field may hold tabs.
-
-    Raises `InputError` for a line with fewer fields.
-    """
+    """Number and fields, between tabs, of each line of text; the last may hold tabs, and fewer raise `InputError`."""
     for number, line in read_text(path):
         fields = line.split("\t", count - 1)
         if len(fields) != count:
@@ -230,10 +224,7 @@ def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_text(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line of a file of text, without its end and without a byte order mark.
-
-    Raises `InputError` where a line is not UTF-8, or holds a byte that no text has.
-    """
+    """Number and text of each line of a file, without its end. Raises `InputError` if it is not UTF-8 or has a NUL."""
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -246,10 +237,7 @@ def read_text(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_members(path: Path) -> Iterator[tuple[str, Any]]:
-    """Key and value of each member of the JSON object in a file, without holding the others.
-
-    Raises `InputError` where the file is missing or holds no JSON object.
-    """
+    """Key and value of each member of a large JSON object, one by one. Raises `InputError` if the file holds none."""
     import ijson
 
     with _opened_json(path) as file:
@@ -265,10 +253,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def read_items(path: Path, key: str) -> Iterator[Row]:
-    """The objects of the list under a key of the JSON object in a file, without holding the others; none without it.
-
-    Raises `InputError` where the file is missing or is not JSON, and where one of them is no object.
-    """
+    """The objects of the list under a key of a large JSON object, one by one. Raises `InputError` where one is none."""
     import ijson
 
     with _opened_json(path) as file:
@@ -317,10 +302,7 @@ class _Shallow:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, unpacked where its name ends in .gz, for a block that only reads it.
-
-    Raises `InputError` where it is missing, packed otherwise, or cannot be read for any other reason.
-    """
+    """A file, unpacked if its name ends in .gz, to be read only. Raises `InputError` where it cannot be read."""
     from isal import igzip, igzip_lib
 
     with explain_unreadable(path, "file"):

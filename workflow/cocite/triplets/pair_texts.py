@@ -204,10 +204,7 @@ def collection_files(folder: Path, role: str) -> list[Path]:
 
 
 def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, str]]:
-    """The files of JSON Lines and Parquet of a folder, or that file alone, and the split of each.
-
-    Raises `InputError` where there are none.
-    """
+    """The JSON Lines and Parquet of a folder, or that file, and the split of each. Raises `InputError` without any."""
     if folder.is_file():
         return [(folder, UNTOLD)]
     found = []

@@ -108,10 +108,7 @@ def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] 
 
 
 def open_table(path: Path, name: str, *, buffer_size: int = 0) -> pq.ParquetFile:
-    """Open one file of a table; with a buffer, in bytes, columns are read through it and not as a whole.
-
-    Raises `InputError` where the file is missing, broken or another table.
-    """
+    """Open one file of a table; with a buffer, in bytes, read through it. Raises `InputError` as `checked_files`."""
     _check_file(path, name)
     return open_parquet(path, buffer_size=buffer_size)
 
@@ -157,10 +154,7 @@ def verified_files(
 
 
 def table_in(path: Path) -> str:
-    """The name of the table in a file, as `write_table` notes it; empty for files that others wrote.
-
-    Raises `InputError` where there is no Parquet file.
-    """
+    """The name of the table in a file; empty for files of others. Raises `InputError` if it is no Parquet file."""
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError, pa.ArrowException):

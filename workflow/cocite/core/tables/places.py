@@ -52,10 +52,7 @@ def files_by_place(
 
 
 def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[list[Path]], str]) -> str:
-    """A query for all rows of a table; `named` gives the list of some files as SQL.
-
-    Raises `InputError` where the first file of a group, which has its columns, is missing, broken or another table.
-    """
+    """A query for all rows of a table in checked files; `named` gives the list of some files as SQL."""
     selections = []
     for place, paths in groups.items():
         present = pq.read_schema(checked_files(paths[0], table.name)[0]).names

@@ -56,10 +56,7 @@ def fetch_config(
 
 
 def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a split of a config's folder; of Parquet, those of these columns that are there.
-
-    Raises `InputError` where it has no files, or no rows.
-    """
+    """The rows of a split of a config's folder (of these columns). Raises `InputError` if it has no files or rows."""
     files = _files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
