@@ -168,11 +168,15 @@ def test_what_lies_where_a_file_of_the_state_goes_is_set_aside_also_if_the_work_
     assert os.path.lexists(state.with_name("state.spoilt") / name)
 
 
-def test_state_of_other_work_that_cannot_be_removed_is_refused(state, monkeypatch):
-    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
-    with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
-        open_state(state, {"k": 2}, work="search")
-    assert not (state / OWNER).exists()
+def test_state_that_is_not_removed_belongs_to_no_work_and_is_refused(state, monkeypatch):
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
+            open_state(state, {"k": 2}, work="search")
+        assert not (state / OWNER).exists()
+        write_checked_json(state / OWNER, {"k": 1})
+        remove_state(state)
+    assert not open_state(state, {"k": 1}, work="search")
 
 
 @pytest.mark.parametrize("before", [None, b"old"])
@@ -205,14 +209,6 @@ def dying(change: Callable[..., object], left: list[int]) -> Callable[..., objec
         return change(*given, **named)
 
     return call
-
-
-def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path, monkeypatch):
-    open_state(tmp_path, {"k": 1}, work="search")
-    with monkeypatch.context() as killed:
-        killed.setattr("shutil.rmtree", lambda *_, **__: None)
-        remove_state(tmp_path)
-    assert not open_state(tmp_path, {"k": 1}, work="search")
 
 
 def test_a_file_of_the_state_is_whole_or_not_there(tmp_path):

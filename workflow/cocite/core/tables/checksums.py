@@ -7,7 +7,7 @@ Headers and the footer have no checksum. Pyarrow verifies pages itself as it rea
 import mmap
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 from isal import isal_zlib
@@ -16,31 +16,18 @@ from cocite.core.errors import InputError, explain_unreadable
 
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 """Thrift's types; the others in a header are whole numbers of variable length."""
+LENGTHS = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8}
+"""Bytes of the types of a fixed length; in a list, truth values take one."""
 TYPE, COMPRESSED_SIZE, CHECKSUM = 1, 3, 4
 """Numbers of the fields of a header."""
 DICTIONARY = 2
 KINDS = {0: (5, 2), DICTIONARY: (7, 2), 3: (8, 4)}
 """Of each type of page, the fields of its own header and, within that, of the encoding; field 1 is how many values."""
-ENCODINGS = {
-    0: "PLAIN",
-    2: "PLAIN_DICTIONARY",
-    3: "RLE",
-    4: "BIT_PACKED",
-    5: "DELTA_BINARY_PACKED",
-    6: "DELTA_LENGTH_BYTE_ARRAY",
-    7: "DELTA_BYTE_ARRAY",
-    8: "RLE_DICTIONARY",
-    9: "BYTE_STREAM_SPLIT",
-}
-"""The footer names those of a column chunk, though DuckDB leaves out that of a dictionary."""
-
-
-class _Page(NamedTuple):
-    """Where the bytes of a page are, and their checksum; None where the writer gave none."""
-
-    start: int
-    stop: int
-    checksum: int | None
+ENCODINGS = (
+    *("PLAIN", None, "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"),
+    *("DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT"),
+)
+"""By their numbers. The footer names those of a column chunk, though DuckDB leaves out that of a dictionary."""
 
 
 def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int | None = None) -> None:
@@ -71,15 +58,18 @@ def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:
 
 def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> None:
     with memoryview(content) as view:
-        for page in _pages(content, chunk):
-            with view[page.start : page.stop] as written:
-                if page.checksum is not None and isal_zlib.crc32(written) != page.checksum:
-                    said = f"bytes {page.start:,} to {page.stop:,} (column {chunk.path_in_schema})"
+        for start, stop, checksum in _pages(content, chunk):
+            with view[start:stop] as written:
+                if checksum is not None and isal_zlib.crc32(written) != checksum & 0xFFFFFFFF:
+                    said = f"bytes {start:,} to {stop:,} (column {chunk.path_in_schema})"
                     raise InputError(f"{path}: {said} do not match their checksum: a disk or a copy damaged the file.")
 
 
-def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]:
-    """The pages of a column chunk. Raises `ValueError` where they do not fill it exactly, or hold other values."""
+def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, int | None]]:
+    """Start, stop and checksum, if it has one, of each page of a column chunk.
+
+    Raises `ValueError` where they do not fill it exactly, or hold other values.
+    """
     position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
     end, values = position + chunk.total_compressed_size, 0
     while position < end:
@@ -90,11 +80,10 @@ def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]
         if position > min(end, len(content)) or position < start or not isinstance(own, dict):
             break
         known = {"PLAIN", "PLAIN_DICTIONARY"} if fields[TYPE] == DICTIONARY else set(chunk.encodings)
-        if ENCODINGS.get(own.get(encoding, -1)) not in known:
+        if own.get(encoding) not in range(len(ENCODINGS)) or ENCODINGS[own[encoding]] not in known:
             break
         values += 0 if fields[TYPE] == DICTIONARY else own.get(1, 0)
-        checksum = fields.get(CHECKSUM)
-        yield _Page(start, position, None if checksum is None else checksum & 0xFFFFFFFF)
+        yield start, position, fields.get(CHECKSUM)
     if position != end or values != chunk.num_values:
         raise ValueError(f"the header of a page of column {chunk.path_in_schema} is broken")
 
@@ -114,10 +103,8 @@ def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, Any], int
 
 def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[Any, int]:
     """A value if it is a whole number or a struct, otherwise 0; and where it ends."""
-    if kind in (TRUE, FALSE):
-        return 0, position
-    if kind in (BYTE, DOUBLE):
-        return 0, position + (1 if kind == BYTE else 8)
+    if kind in LENGTHS:
+        return 0, position + LENGTHS[kind]
     if kind == BINARY:
         length, position = _read_varint(content, position)
         return 0, position + length
