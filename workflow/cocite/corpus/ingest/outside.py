@@ -6,7 +6,7 @@ out of the share that is judged. A plan looks up the first citations of each fil
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +19,6 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.progress import report
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, verified_files, write_omissions, write_table
 from cocite.core.tables.places import as_text
 from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in
@@ -91,13 +90,11 @@ def count_cited(
         if names:
             connection.read_parquet(verified_files(names, "names")).create_view("names")
         written = "(SELECT name FROM names WHERE corpusid = {})" if names else "{}::VARCHAR"
-        found = counted(connection, written)
-    rows = pa.Table.from_pylist(list(map(asdict, found)), empty_schema(TABLES["cited_ids"]))
-    write_table(output, "cited_ids", rows)
+        write_table(output, "cited_ids", counted(connection, written))
 
 
-def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[Cited]:
-    """Count the table `citations` (shard, citing, cited) by file, given the table `papers` (id)."""
+def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> pa.Table:
+    """The table `citations` (shard, citing, cited) counted by file, given the table `papers` (id)."""
     query = f"""
         WITH found AS (
             SELECT shard, count(*) AS citations, count(*) FILTER (of_paper OR to_paper) AS touching,
@@ -110,7 +107,7 @@ def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[
             {written.format("paper")} AS paper_example
         FROM found, (SELECT min(id) AS paper FROM papers) ORDER BY shard
     """
-    return [Cited(**row) for row in connection.sql(query).to_arrow_table().to_pylist()]
+    return connection.sql(query).to_arrow_table()
 
 
 def check_cited(
@@ -203,4 +200,4 @@ def _sampled(papers: PaperTable, files: Sequence[Path], citations: CitationTable
                 UNION ALL SELECT min({paper}) FROM given HAVING min({paper}) IS NOT NULL -- an example of an id
             """
             read_rows(connection, papers, path, [papers.columns.id], look_up)
-        return counted(connection)
+        return [Cited(**row) for row in counted(connection).to_pylist()]
