@@ -91,11 +91,8 @@ def sync(path: Path) -> None:
 def begin_sync(path: Path) -> None:
     """Have the system begin to write to the disk what it holds of a file, so that `sync` has less to wait for."""
     if hasattr(os, "posix_fadvise"):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
@@ -128,10 +125,10 @@ def add_mark(path: Path) -> None:
 def is_whole(path: Path) -> bool:
     """Whether the file holds what was written. False if it is missing, has no mark or cannot be read."""
     try:
-        marks = [_mark(path, checksum_of(path), suffix) for suffix in (SUFFIX, NEW)]
+        checksum = checksum_of(path)
     except OSError:
         return False
-    return any(mark.exists() for mark in marks)
+    return any(_mark(path, checksum, suffix).exists() for suffix in (SUFFIX, NEW))
 
 
 def marked_files(paths: Collection[Path]) -> dict[Path, list[Path]]:
