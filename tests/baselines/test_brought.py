@@ -108,10 +108,15 @@ def test_an_id_may_come_again_in_another_file_with_the_same_vector(tmp_path):
         ('{"paper_id": "x", "embedding": [1.0, "2"]}', "line 3: embedding must be a list of numbers, and holds '2'"),
         ('{"paper_id": "x", "embedding": 7}', "line 3: embedding must be a list of numbers, not 7"),
         ('{"paper_id": "x"}', "has no vectors under embedding or .*; its keys are paper_id"),
-        ('{"paper_id": "x", "embedding": []}', "line 3: the vector has 0 dimensions, and that of .* line 1 has 2"),
+        (
+            '{"paper_id": "x", "embedding": []}',
+            "line 3: the vector (has 0 dimensions, and that of .* line 1 has|of 'x' is empty)",
+        ),
     ],
 )
-def test_the_line_of_a_fault_is_named(tmp_path, line, said):
+@pytest.mark.parametrize("bytes_at_once", [1, 1 << 25])
+def test_the_line_of_a_fault_is_named(tmp_path, monkeypatch, line, said, bytes_at_once):
+    monkeypatch.setattr("cocite.core.rows.BLOCK", bytes_at_once)
     path = as_lines(tmp_path / "v.jsonl", IDS[:2], VECTORS[:2])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(InputError, match=said):

@@ -44,14 +44,11 @@ def tabs(path, rows):
 
 
 class Found(NamedTuple):
-    """What a set holds."""
+    """What a set holds: (query, positives, negatives) as words, the split of each query, and which are short."""
 
     examples: list
-    """(query, positives, negatives) as words."""
     splits: dict
-    """The split of each query."""
     short: set
-    """The short queries."""
     omitted: dict
 
 
@@ -233,8 +230,8 @@ def test_negatives_score_so_much_less_than_the_positive(msmarco):
     # 3 has a score of 7 = 10 − 3, which is still kept; 6 has none.
     assert negatives(found) == [3, 4, 5]
     assert found.omitted[mined_pairs.TOO_CLOSE] == 2
-    assert negatives(run(msmarco, scored(msmarco, max_score=6.5))) == [4, 5]
-    assert negatives(run(msmarco, scored(msmarco, max_score=3.0))) == [5]
+    for most, kept in ((6.5, [4, 5]), (3.0, [5])):
+        assert negatives(run(msmarco, scored(msmarco, max_score=most))) == kept
 
 
 @pytest.mark.parametrize("name", ["scores.jsonl", "scores.parquet"])
@@ -405,14 +402,11 @@ def test_triplets_of_a_query_are_taken_in_whole_blocks(folder, settings, kept, b
     }
 
 
-def test_a_share_of_the_queries_validates_where_no_file_says_which(folder):
+def test_a_share_of_the_queries_validates_unless_the_names_of_files_say_which_do(folder):
     rows = [{"query": f"query {n}", "positive": f"text {n} {i}"} for n in range(400) for i in range(2)]
     found = run_rows(folder, rows, validation=0.1)
     assert 25 <= list(found.splits.values()).count("validation") <= 55
     assert run_rows(folder, rows[::-1], validation=0.1).splits == found.splits
-
-
-def test_files_that_validate_are_told_by_their_names(folder):
     for name in ("train", "dev", "test"):
         lines(folder / f"brought/{name}.jsonl", [{"query": name, "positive": f"text of {name}"}])
     assert run(folder, "rows", validation=0.5).splits == {"train": "train", "dev": "validation"}
