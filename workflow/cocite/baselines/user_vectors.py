@@ -34,23 +34,20 @@ class Called(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Some rows of a file."""
+    """Some rows of a file, and what names the file and the row or line of one of them."""
 
     ids: list[str]
     vectors: NDArray[np.float32]
     place: Callable[[int], str]
-    """The file and the row or line of one of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The vectors that were asked for, of those that a user supplies."""
+    """The vectors that were asked for, of those that a user supplies: the row of each id, and how many were read."""
 
     rows: dict[str, int]
-    """The row of each id."""
     matrix: NDArray[np.float32]
     read: int
-    """How many vectors there were in all."""
 
 
 def read_vectors(files: Collection[Path], wanted: Collection[str], names: Called = Called()) -> Found:

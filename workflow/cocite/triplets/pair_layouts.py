@@ -1,24 +1,12 @@
-"""The layouts of user-supplied queries and documents, but for that of MS MARCO, which is in `mined_pairs`.
+"""The layouts of user-supplied queries and documents (docs/how-to/pairs.md); that of MS MARCO is in `mined_pairs`.
 
-Rows that hold texts: JSON Lines or Parquet with a query, positives and, where there are some, negatives and scores. A
-short query is a plain string. A document is one, or an object of a title and an abstract; so is a query that is a
-paper, as in SPECTER2's triplets (`cite_prediction_new`).
-
-BEIR's (Thakur et al., 2021) has queries and documents by their names, and judgements of them:
-
-    corpus.jsonl          documents: _id, title, text
-    queries.jsonl         queries: _id, text
-    qrels/train.tsv       query, document and relevance between tabs, behind a line of names
-
-SPECTER's training files (Cohan et al., 2020) have which papers each paper cites, and the papers' texts:
-
-    data.json             for each query, its documents and how near they are: {"QUERY": {"DOCUMENT": {"count": 5}}}
-    metadata.json         title and abstract of each paper, by its name
-    train.txt, val.txt    names of the queries of each split
-
-InPars (Bonifacio et al., 2022) has queries that a language model wrote, each for one document, as JSON Lines: a query,
-the doc_id of its document or its doc_text (or text), the log_probs of the query's tokens and, where it was ranked
-again, a score.
+Rows hold texts: a query, positives and perhaps negatives and scores. A short query is a plain string; a document, and a
+query that is a paper, is an object of a title and an abstract, or a string. BEIR (Thakur et al., 2021) has documents
+and queries by their names, and judgements: corpus.jsonl, queries.jsonl, qrels/train.tsv. SPECTER (Cohan et al., 2020)
+has for each query its documents and how near they are, {"QUERY": {"DOCUMENT": {"count": 5}}} in data.json, the papers'
+texts in metadata.json, and the names of the queries of each split in train.txt and val.txt. InPars (Bonifacio et al.,
+2022) has queries that a language model wrote, each for one document: its doc_id or doc_text (or text), the log_probs of
+the query's tokens and, where it was ranked again, a score.
 """
 
 import math

@@ -11,7 +11,7 @@ hub, only tables are taken: JSON, text and Parquet, no pickle.
 import hashlib
 import re
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -93,13 +93,12 @@ class Example(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """Some texts by their keys."""
+    """Some texts by their keys; all of them are short queries, or none is."""
 
     keys: Ids
     titles: Sequence[str | None]
     abstracts: Sequence[str | None]
     are_queries: bool
-    """Whether all of them are short queries; none is otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,18 +171,14 @@ def _named_rows(path: Path) -> Iterator[tuple[str, str | None, str | None]]:
 
 
 def texts_of(rows: Iterator[tuple[str, str | None, str | None]], role: str) -> Iterator[Texts]:
-    """Names, titles and texts as texts by their keys, some at a time.
-
-    Queries are short ones, but for those with a title, which are documents as all documents are.
-    """
+    """Names, titles and texts by their keys, some at a time; queries are short ones, but for those with a title."""
     while some := list(islice(rows, TEXTS_AT_ONCE)):
-        of_kind = defaultdict[bool, list[tuple[str, str | None, str | None]]](list)
-        for row in some:
-            of_kind[role == QUERIES and row[1] is None].append(row)
-        for is_short in sorted(of_kind, reverse=True):
-            names, titles, texts = zip(*of_kind[is_short], strict=True)
-            columns = (texts, titles) if is_short else (titles, texts)
-            yield Texts(keys_of(names, role), *columns, are_queries=is_short)
+        for is_short in (True, False):
+            of_kind = [row for row in some if (role == QUERIES and row[1] is None) == is_short]
+            if of_kind:
+                names, titles, texts = zip(*of_kind, strict=True)
+                columns = (texts, titles) if is_short else (titles, texts)
+                yield Texts(keys_of(names, role), *columns, are_queries=is_short)
 
 
 def all_named(folder: Path) -> Iterator[Texts]:

@@ -55,15 +55,14 @@ def sample_pairs(block: Block, pairs: UserPairs, settings: "UserSuppliedPairs") 
 
 
 class _Read(NamedTuple):
-    """Examples by the keys of their texts."""
+    """Examples by the keys of their texts; positives (near) and negatives (far) come one example after the other."""
 
     queries: Ids
     splits: NDArray[np.int8]
     """Places in SPLITS."""
     near: Ids
-    """The positives of all examples, one example after the other."""
     near_of: Ids
-    """The example of each."""
+    """The example of each positive."""
     far: Ids
     far_of: Ids
 
@@ -183,10 +182,7 @@ def _sum_of_each(of_queries: Ids, starts: Ids) -> int:
 
 
 def _paired(examples: pa.Table) -> pa.Table:
-    """Examples of one positive and one negative: as many as there are of the more numerous, the others in turn.
-
-    An example without negatives makes one of each positive.
-    """
+    """Examples of one positive and one, or no, negative: as many as there are of the more numerous, in turn."""
     near, far = (examples[name].combine_chunks() for name in ("positives", "negatives"))
     near_sizes, far_sizes = (lists.value_lengths().to_numpy().astype(np.int64) for lists in (near, far))
     owner, nth = numbered(np.maximum(near_sizes, far_sizes))

@@ -34,7 +34,7 @@ NAMED = 20
 FILES, ROWS = 20, 10_000
 """Files of citations that are sampled, and rows of each."""
 MOST_BYTES = 4e9
-"""Length of the files of papers beyond which a plan does not read them: that would take more than a minute."""
+"""Length of the files of papers that a plan reads; more would take over a minute."""
 
 
 @dataclass(frozen=True, kw_only=True)

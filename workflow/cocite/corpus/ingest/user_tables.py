@@ -62,11 +62,11 @@ class Rows:
     columns: tuple[str, ...]
     """Keys of the table's columns that are read."""
     schema: str
-    """The columns that the cells are gathered in."""
+    """The columns of the table `cells`."""
     cells: str
-    """Query for these, over `given`."""
+    """Query for its rows, over `given`."""
     query: str
-    """Query for the rows, over `cells` and `numbers`, with place, fault, why and the number of an outcome."""
+    """Query for the dataset's, over `cells` and `numbers`, with place, fault, why and the number of an outcome."""
     outcomes: tuple[str, ...]
     """What may become of a row: kept, blank, malformed, or left out for a reason."""
 
