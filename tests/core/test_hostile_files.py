@@ -291,6 +291,13 @@ def test_scores_that_would_be_those_of_other_documents_are_refused(tmp_path, col
         deal_out_scores([tmp_path / "s.parquet"], tmp_path)
 
 
+@pytest.mark.parametrize("read", [read_rows, vectors_in])
+def test_texts_of_parquet_that_are_not_utf8_are_refused(tmp_path, read):
+    pq.write_table(pa.table({"id": NOT_UTF8, "vector": [[1.0, 2.0]]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet: not a readable Parquet file \(.*(UTF8|utf-8)"):
+        list(read(tmp_path / "t.parquet"))
+
+
 def test_a_byte_order_mark_is_no_part_of_a_name_and_no_text_holds_a_nul_byte(tmp_path):
     path, lines = tmp_path / "s.tsv", "1\t2\t0.5\n1\t3\t0.25\n"
     path.write_text(lines, encoding="utf-8-sig")

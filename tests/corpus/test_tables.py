@@ -237,9 +237,10 @@ def test_what_cannot_be_read_is_named_in_a_sentence_and_a_malformed_row_with_its
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(InputError) as raised:
         make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
-    assert message in str(raised.value)
-    assert str(tmp_path / name) in str(raised.value)
-    assert str(raised.value).count("\n") == 0
+    said = str(raised.value)
+    assert message in said
+    assert (f"{name}, line " if "malformed allows" in said else str(tmp_path / name)) in said
+    assert said.count("\n") == 0
 
 
 def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(make, table, tmp_path):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.plain_columns import whole_numbers
-from cocite.core.rows import as_float, is_json_lines, read_batches, read_line_batches, read_lines, shown
+from cocite.core.rows import PARQUET, as_float, is_json_lines, read_batches, read_line_batches, read_lines, shown
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
 """What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""
@@ -115,12 +115,11 @@ def _parts(path: Path, names: Called) -> Iterator[Part]:
 def _of_parquet(path: Path, names: Called) -> Iterator[Part]:
     import pyarrow.parquet as pq
 
-    with explain_unreadable(path, "Parquet file"):
-        called = _named(pq.read_schema(path).names, names, path, "columns")
-    before = 0
-    for batch in read_batches(path, called, rows=ROWS_AT_ONCE):
-        yield _from_arrow(batch, called, _places(path, "row", before))
-        before += len(batch)
+    with explain_unreadable(path, PARQUET):
+        called, before = _named(pq.read_schema(path).names, names, path, "columns"), 0
+        for batch in read_batches(path, called, rows=ROWS_AT_ONCE):
+            yield _from_arrow(batch, called, _places(path, "row", before))
+            before += len(batch)
 
 
 def _of_npz(path: Path, names: Called) -> Iterator[Part]:

@@ -139,8 +139,9 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]
         yield from read_lines(path)
     elif path.suffix == ".parquet":
         batches = (batch.to_pylist() for batch in read_batches(path, columns))
-        for number, values in enumerate(chain.from_iterable(batches), start=1):
-            yield Row(values, path, number)
+        with explain_unreadable(path, PARQUET):
+            for number, values in enumerate(chain.from_iterable(batches), start=1):
+                yield Row(values, path, number)
     else:
         raise InputError(f"{path}: is neither JSON Lines (.jsonl, .jsonl.gz) nor Parquet (.parquet).")
 

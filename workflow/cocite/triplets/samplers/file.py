@@ -129,10 +129,10 @@ def read_ids(path: Path) -> Iterator[list["pa.Array"]]:
 
     with explain_unreadable(path, PARQUET):
         schema = pq.read_metadata(path).schema
-    paths = [schema.column(place).path for place in range(len(schema.names))]
-    columns = [_column(paths, path, names) for names in COLUMNS]
-    for batch in read_batches(path, columns):
-        yield [ids_of(batch, name) for name in columns]
+        paths = [schema.column(place).path for place in range(len(schema.names))]
+        columns = [_column(paths, path, names) for names in COLUMNS]
+        for batch in read_batches(path, columns):
+            yield [ids_of(batch, name) for name in columns]
 
 
 def _column(paths: Sequence[str], path: Path, names: tuple[str, ...]) -> str:
