@@ -10,12 +10,6 @@ from pydantic import Field
 from cocite.config.entries import DELIMITER, Entry, GivenPath, Names, ShortFor, Text
 from cocite.config.release_folder import PACKED
 
-ENDINGS = {
-    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
-    **{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"},
-}
-"""What the name of a file ends in, but for .gz, and the format that it then has."""
-
 
 class TextFormat(Entry):
     """What formats of text have in common."""
@@ -59,12 +53,13 @@ class JsonLinesFormat(Entry):
 
 
 Format = CsvFormat | TsvFormat | ParquetFormat | JsonLinesFormat
-FORMATS: dict[str, type[Format]] = {
-    "csv": CsvFormat,
-    "tsv": TsvFormat,
-    "parquet": ParquetFormat,
-    "jsonl": JsonLinesFormat,
+ENDINGS: dict[str, Format] = {
+    ".csv": CsvFormat(kind="csv"),
+    **dict.fromkeys((".tsv", ".tab"), TsvFormat(kind="tsv")),
+    **dict.fromkeys((".parquet", ".pq"), ParquetFormat(kind="parquet")),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), JsonLinesFormat(kind="jsonl")),
 }
+"""What the name of a file ends in, but for .gz, and the format that it then has."""
 
 
 class ListColumn(Entry):
@@ -136,8 +131,7 @@ class TableFiles(Entry):
 
     def format_of(self, path: str) -> Format | None:
         """How a file is written; None where neither the configuration nor its name says it."""
-        kind = ENDINGS.get(Path(path.lower().removesuffix(PACKED)).suffix)
-        return self.format or (FORMATS[kind](kind=kind) if kind else None)  # type: ignore[arg-type]
+        return self.format or ENDINGS.get(Path(path.lower().removesuffix(PACKED)).suffix)
 
     def faults_of_files(self, key: str, results: Path) -> Iterator[str]:
         """Files that are not there, whose format is not known, or that lie in the results."""
