@@ -32,10 +32,7 @@ def write_citations(
 
 def write_queries(path: Path, splits: dict[int, str]) -> None:
     ids = sorted(splits)
-    columns = {
-        "corpusid": pa.array(ids, pa.int64()),
-        "split": pa.array([splits[paper] for paper in ids], pa.string()),
-    }
+    columns = {"corpusid": pa.array(ids, pa.int64()), "split": pa.array([splits[paper] for paper in ids], pa.string())}
     write_table(path, "queries", pa.table(columns))
 
 

@@ -68,12 +68,7 @@ PIECES = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2), (7, 1), (7, 2)}, {1: "train"}
 
 @settings(max_examples=15)
 @given(
-    CITATIONS,
-    SPLITS,
-    IDS,
-    SIGNALS,
-    st.sampled_from(["query", "all"]),
-    st.sampled_from(["count", "fractional", "pmi"]),
+    CITATIONS, SPLITS, IDS, SIGNALS, st.sampled_from(["query", "all"]), st.sampled_from(["count", "fractional", "pmi"])
 )
 @example(*PIECES, as_they_are, "cocitation", "all", "fractional")
 @example(*PIECES, spread_over_63_bits, "cocitation", "all", "fractional")

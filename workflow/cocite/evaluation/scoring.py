@@ -18,26 +18,9 @@ from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.options import Threads
 from cocite.core.progress import report
-from cocite.evaluation.benchmark import (
-    Benchmark,
-    Metrics,
-    ScoredTasks,
-    Tables,
-    read_task,
-    with_metrics,
-    write_rows,
-)
+from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
-from cocite.evaluation.scored import (
-    Row,
-    Run,
-    Scored,
-    UnscorableError,
-    Vectors,
-    count_missing,
-    joined,
-    read_blocks,
-)
+from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, Vectors, count_missing, joined, read_blocks
 
 Score = Callable[[Task, Benchmark], Scored]
 """What scores a task of a benchmark."""

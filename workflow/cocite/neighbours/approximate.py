@@ -142,11 +142,7 @@ def _choose_lists(
 def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64], folder: Path) -> None:
     """Write ids and vectors list after list, each paper to the next free place of its list."""
     free = starts[:-1].copy()
-    with (
-        chosen.open("rb") as numbers,
-        (folder / "ids").open("wb") as ids,
-        (folder / "vectors").open("wb") as vectors,
-    ):
+    with chosen.open("rb") as numbers, (folder / "ids").open("wb") as ids, (folder / "vectors").open("wb") as vectors:
         for block in table.blocks(size=PAPERS_SORTED):
             papers = table.ids_of(block.numbers)
             own = np.fromfile(numbers, np.int32, len(papers))
