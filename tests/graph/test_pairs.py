@@ -160,8 +160,8 @@ def test_a_query_that_is_cited_alone_is_counted(tmp_path):
 @pytest.mark.parametrize(
     ("citations", "limit", "message"),
     [
-        ({(9, 1), (8, 2)}, {}, r"holds no pair for the graph; no paper cites a query together with another paper\.$"),
-        ({(9, 1), (9, 2), (9, 3)}, {"max_references": 2}, r"another paper, among groups of at most 2 papers\.$"),
+        ({(9, 1), (8, 2)}, {}, r"holds no pair for the graph, only queries that no paper cites together with another\.$"),
+        ({(9, 1), (9, 2), (9, 3)}, {"max_references": 2}, r"with another, among groups of at most 2 papers\.$"),
     ],
 )
 def test_a_graph_without_a_pair_is_refused_with_its_limit(tmp_path, citations, limit, message):

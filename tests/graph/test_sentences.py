@@ -80,7 +80,7 @@ def test_pairs_of_sentences_equal_a_loop_over_them(tmp_path_factory, sentences, 
     if pairs:
         assert count(folder, asked, buckets) == pairs
     else:
-        with pytest.raises(InputError, match="no sentence cites a query together with another paper"):
+        with pytest.raises(InputError, match="queries that no sentence cites together with another paper"):
             count(folder, asked, buckets)
 
 

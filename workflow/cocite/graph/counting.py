@@ -206,26 +206,27 @@ def _to_one(runs: Sequence[Path]) -> Path:
 
 def _side_by_side(runs: Sequence[Path]) -> Iterator[Counted]:
     readers = [_blocks(path) for path in runs]
-    heads: list[Counted | None] = [next(reader, None) for reader in readers]
-    while any(head is not None for head in heads):
-        limit = min((head[0][-1], head[1][-1]) for head in heads if head is not None)
+    heads = {reader: head for reader in readers if (head := next(reader, None))}
+    while heads:
+        limit = min((head[0][-1], head[1][-1]) for head in heads.values())
         complete: list[Counted] = []
-        for number, head in enumerate(heads):
-            if head is not None:
-                cut = _place_after(head, *limit)
-                complete.append(_slice(head, 0, cut))
-                rest = _slice(head, cut, len(head[0]))
-                heads[number] = rest if len(rest[0]) else next(readers[number], None)
+        for reader, head in list(heads.items()):
+            cut = _place_after(head, *limit)
+            complete.append(_slice(head, 0, cut))
+            rest = _slice(head, cut, len(head[0])) if cut < len(head[0]) else next(reader, None)
+            if rest:
+                heads[reader] = rest
+            else:
+                del heads[reader]
         yield _merge_all(complete)
 
 
 def _blocks(path: Path) -> Iterator[Counted]:
     # By its name Arrow would map the file, and all of it that was read would count as the job's memory.
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
-        for number in range(file.num_record_batches):
-            batch = file.get_batch(number)
+        for batch in map(file.get_batch, range(file.num_record_batches)):
             if len(batch):
-                paper, other, count, shares = (batch.column(column).to_numpy() for column in range(4))
+                paper, other, count, shares = (column.to_numpy() for column in batch.columns)
                 yield paper, other, count, shares
 
 
@@ -241,13 +242,10 @@ def _slice(block: Counted, first: int, end: int) -> Counted:
 
 
 def _merge_all(blocks: list[Counted]) -> Counted:
-    while len(blocks) > 1:
-        merged = [_merge_two(*blocks[number : number + 2]) for number in range(0, len(blocks) - 1, 2)]
-        blocks = merged + blocks[len(blocks) - len(blocks) % 2 :]
-    return blocks[0]
-
-
-def _merge_two(one: Counted, other: Counted) -> Counted:
+    """Merge two and two, so that all blocks are merged about as often."""
+    if len(blocks) == 1:
+        return blocks[0]
+    one, other = _merge_all(blocks[::2]), _merge_all(blocks[1::2])
     size = len(one[0]) + len(other[0])
     ids = np.empty(size, np.int64), np.empty(size, np.int64)
     out = (*ids, np.empty(size, np.int32), np.empty(size, np.int64))

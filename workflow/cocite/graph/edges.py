@@ -31,10 +31,6 @@ from cocite.core.tables.splits import read_kept_out
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"
 NOT_POSITIVE = "pairs whose strength is not above 0"
-INTENTS_COUNTED = f"""
-    SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
-    FROM edges GROUP BY ALL
-"""
 
 
 def edges_of_pairs(
@@ -117,24 +113,22 @@ def combine_graphs(
 ) -> None:
     """Add up one bucket of the edges of the graphs.
 
-    Raises `InputError` if that of a graph is
-    missing, or if its weights are to be divided by the largest and it has none.
+    Raises `InputError` if the folder of a graph is missing, or if its weights are to be divided by the largest and it
+    has none.
     """
     folders = {folder.parent.name: folder for folder in edges}
-    missing = sorted(set(settings.of) - set(folders))
-    if missing:
+    if missing := sorted(set(settings.of) - set(folders)):
         raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
     scales = {name: factor / _largest_weight(folders[name], settings.normalise) for name, factor in settings.of.items()}
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        for number, name in enumerate(scales):
+        scaled = []
+        for number, (name, scale) in enumerate(scales.items()):
             db.register(f"graph_{number}", scan_table(folders[name] / f"{bucket}.parquet", "edges"))
-        scaled = " UNION ALL ".join(
-            f"SELECT source, target, weight * {scale!r}::DOUBLE AS weight, {number} AS number FROM graph_{number}"
-            for number, scale in enumerate(scales.values())
-        )
+            weight = f"weight * {scale!r}::DOUBLE AS weight"
+            scaled.append(f"SELECT source, target, {weight}, {number} AS number FROM graph_{number}")
         # The last digits of a sum depend on the order of what is added.
         combined = db.sql(f"""
-            SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({scaled})
+            SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({" UNION ALL ".join(scaled)})
             GROUP BY source, target ORDER BY source, target
         """)
         write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
@@ -150,7 +144,12 @@ def count_intents(
     """Count the citations of a directed graph by their intent."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
         database.register("edges", scan_table(edges, "edges"))
-        found = dict(database.sql(INTENTS_COUNTED).fetchall())
+        found = dict(
+            database.sql(f"""
+                SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
+                FROM edges GROUP BY ALL
+            """).fetchall()
+        )
     counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
     write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))
 
