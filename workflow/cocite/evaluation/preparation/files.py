@@ -20,7 +20,7 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.hub import fetch_files
 from cocite.core.options import Output, State
-from cocite.core.rows import Row, read_lines, read_parquet, read_text
+from cocite.core.rows import Row, read_rows, read_text
 
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""
@@ -67,11 +67,8 @@ def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -
     files = _files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
-    rows = chain.from_iterable(
-        read_lines(file) if file.suffix == ".jsonl" else read_parquet(file, columns) for file in files
-    )
-    first = next(rows, None)
-    if first is None:
+    rows = chain.from_iterable(read_rows(file, columns) for file in files)
+    if (first := next(rows, None)) is None:
         raise InputError(f"{files[0]}: has no rows.")
     return chain([first], rows)
 
@@ -95,18 +92,14 @@ def present_tasks(
     """
     held = [task for task in declared if (folder / place_of(task)).is_dir()]
     asked = [task for task in declared if not names or task.name in names]
-    present, absent = ([task for task in asked if (task in held) is there] for there in (True, False))
-    if names and absent and held:
-        raise InputError(
-            f"{folder}: has no folder {place_of(absent[0])}, but the task {absent[0].name} is asked for; it holds "
-            f"{', '.join(task.name for task in held)}."
-        )
-    if not present:
+    absent = [task for task in asked if task not in held]
+    if len(absent) == len(asked) and not (names and held):
         tasks = ", ".join(task.name for task in asked)
-        raise InputError(
-            f"{folder}: holds none of the tasks {tasks}; there must be folders such as {place_of(asked[0])}."
-        )
-    return present, {f"task {task.name} absent": int(task in absent) for task in asked}
+        raise InputError(f"{folder}: holds none of the tasks {tasks}; it must have folders like {place_of(asked[0])}.")
+    if names and absent:
+        place, name, known = place_of(absent[0]), absent[0].name, ", ".join(task.name for task in held)
+        raise InputError(f"{folder}: has no folder {place}, but the task {name} is asked for; it holds {known}.")
+    return [task for task in asked if task in held], {f"task {task.name} absent": int(task in absent) for task in asked}
 
 
 def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
@@ -115,24 +108,18 @@ def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) ->
         rows = csv.reader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
         if header:
             next(rows, None)
-        is_empty = True
+        place = ""
         for row in rows:
-            is_empty = False
             place = f"{path}, line {rows.line_num}"
             if len(row) != columns:
                 raise InputError(f"{place}: has {len(row)} fields, where {columns} are expected.")
             yield place, row
-        if is_empty:
+        if not place:
             raise InputError(f"{path}: has no rows.")
 
 
-def relevance(value: object, place: str) -> int:
-    """A whole number that says how relevant a candidate is; below 0, as in some judgements, means not relevant."""
-    return max(grade(value, place), 0)
-
-
 def grade(value: object, place: str) -> int:
-    """A whole number, which may be written as a decimal: 2.0. Raises `InputError` where it is none."""
+    """A whole number, also written as 2.0; below 0 means not relevant. Raises `InputError` where it is none."""
     number = as_number(value)
     if number is None or not number.is_integer():
         raise InputError(f"{place}: relevance must be a whole number, not {value!r:.80}.")
