@@ -17,7 +17,8 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.neighbours import documents, mining, pools, ranking, word_ranking
+from cocite.neighbours import mining, pools, ranking, word_ranking
+from cocite.neighbours import vectors as vectors_module
 from cocite.neighbours.mining import mine
 
 BY_ENCODER = {"kind": "encoder", "name": "any"}
@@ -143,7 +144,7 @@ def test_the_best_documents_are_those_of_a_brute_force(
     tmp_path, monkeypatch, drawn, metric, last, relabel, in_memory, data
 ):
     block = data.draw(st.integers(1, 9))
-    for module in (documents, pools):
+    for module in (vectors_module, pools):
         monkeypatch.setattr(module, "BLOCK", block)
     vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     papers = sorted(vectors)

@@ -13,9 +13,8 @@ results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import ceil, sqrt
-from typing import Protocol
 
 import numpy as np
 
@@ -24,24 +23,12 @@ from cocite.core.progress import ahead, progress_bar
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.vectors import VectorTable
+from cocite.neighbours.vectors import VectorFiles
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
-
 TIMES_RANK = 4
 """The first documents that a guess is made from are so many times the rank that is guessed at."""
-
-
-class Blocks(Protocol):
-    """Documents with their vectors, in row groups that are read one after the other."""
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many documents each row group holds, including those that are not searched."""
-
-    def blocks(self, row_groups: Sequence[int] | None = None) -> Iterator[Block]:
-        """The documents that are searched, in blocks of at most `BLOCK`; of all row groups, or of some."""
 
 
 class Search(ABC):
@@ -50,12 +37,12 @@ class Search(ABC):
     held_mb = 0.0
     """Memory that it takes besides the queries, their pools and blocks of vectors."""
 
-    def __init__(self, table: VectorTable, metric: Metric) -> None:
+    def __init__(self, table: VectorFiles, metric: Metric) -> None:
         self.table, self.metric = table, metric
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are searched, with their vectors."""
-        return self.table.find(ids, workers)
+        return self.table.choose(ids, workers)
 
     @abstractmethod
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
@@ -74,7 +61,12 @@ class ExactSearch(Search):
 
 
 def search_exactly(
-    documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers, checkpoint: Checkpoint | None = None
+    documents: VectorFiles,
+    queries: Block,
+    metric: Metric,
+    k: int,
+    workers: Workers,
+    checkpoint: Checkpoint | None = None,
 ) -> Keys:
     """The keys of the k nearest documents of each query in rising order, queries × k; the query is not among them.
 
@@ -93,7 +85,7 @@ def search_exactly(
 
 
 def _search(
-    documents: Blocks, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
+    documents: VectorFiles, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
 ) -> Keys:
     """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
     sizes = documents.sizes
@@ -107,7 +99,7 @@ def _search(
     return pools.nearest(workers)
 
 
-def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
+def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
     """A key for each query that k documents are probably below; `FARTHEST` where the sample is too small to guess.
 
     It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
@@ -133,7 +125,7 @@ def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: W
     return pools.nearest(workers)[:, -1]
 
 
-def _blocks(documents: Blocks, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+def _blocks(documents: VectorFiles, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
     """The blocks of each row group, with its number."""
     for row_group in row_groups:
         for block in documents.blocks([row_group]):

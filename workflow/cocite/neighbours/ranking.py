@@ -24,10 +24,10 @@ from cocite.neighbours.distances import (
     exact_distance,
     numbers_in,
 )
-from cocite.neighbours.documents import Documents, VectorFiles
 from cocite.neighbours.exact import search_exactly
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity
 from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.vectors import Documents, VectorFiles
 
 Scores = NDArray[np.float32]
 
@@ -134,7 +134,7 @@ class VectorRanking(Ranking):
                 bounds = np.searchsorted(found, block.numbers), np.searchsorted(found, block.numbers, side="right")
                 _compare(block, *bounds, places, given, own, positives, starts, keys.shape[1], likeness.ravel())
 
-        list(workers.map(compare, range(len(self.vectors.groups))))
+        list(workers.map(compare, self.vectors.row_groups))
         return likeness
 
 

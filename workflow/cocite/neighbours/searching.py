@@ -10,6 +10,7 @@ search that the index led to, at several k, and the seconds that either search t
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +30,8 @@ from cocite.core.tables.splits import read_queries
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
 from cocite.neighbours.exact import ExactSearch, Search
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
-from cocite.neighbours.vectors import VectorTable, open_vectors
+from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.vectors import NOWHERE, VectorFiles, open_vectors
 
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
@@ -83,8 +84,7 @@ def search_neighbours(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
-    table = open_vectors(vectors, papers)
-    check_papers(table, queries, settings.k)
+    table = _open(vectors, papers, queries, settings.k)
     asked = queries_of_shard(queries, shard)
     search = choose_search(settings, table, index)
     read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
@@ -92,10 +92,10 @@ def search_neighbours(
         found = search.find(asked, workers)
         rows = write_neighbours(
             found.numbers,
-            queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb - table.held_mb, threads),
+            queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb - table.documents.held_mb, threads),
             lambda group, checkpoint: search.nearest(found.choose(group), settings.k, workers, checkpoint),
-            table.ids_of,
-            depends_on={**as_json(settings), "shard": list(shard), "inputs": read},
+            table.documents.ids_of,
+            depends_on={**as_json(settings), "shard": list(shard), "inputs": read, "numbers": "places"},
             state=state,
             output=output,
         )
@@ -104,7 +104,7 @@ def search_neighbours(
     remove_state(state)
 
 
-def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
+def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | None) -> Search:
     """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
     metric = Metric[settings.metric.upper()]
     if (index is None) != (settings.index.kind == "flat"):
@@ -127,14 +127,13 @@ def choose_search(settings: SearchSettings, table: VectorTable, index: Path | No
             raise AssertionError(settings.index)
 
 
-def check_papers(table: VectorTable, queries: Path, k: int) -> None:
-    """Raise `InputError` unless there are more than k papers for each query and none of them is kept out."""
-    papers = count_papers(table.ids(), queries, table.path)
-    if k >= papers - 1:
-        raise InputError(
-            f"embeddings.<name>.neighbours.k is {k}, but {table.path} holds {papers} papers to be searched; "
-            f"k must be smaller than {max(papers - 1, 0)}."
-        )
+def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> VectorFiles:
+    """The vectors. Raises `InputError` if k leaves no choice among the papers, or one that is kept out has a vector."""
+    table = open_vectors(vectors, papers)
+    documents = table.documents
+    key = "embeddings.<name>.neighbours.k"
+    check_papers(vectors, lambda ids: documents.numbers_of(ids) != NOWHERE, documents.size, queries, k, key)
+    return table
 
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
@@ -156,25 +155,19 @@ def measure_search(
     output: Output,
 ) -> None:
     """Write the table `search_quality` of an index, from this many queries."""
-    table = open_vectors(vectors, papers)
-    check_papers(table, queries, settings.k)
+    table = _open(vectors, papers, queries, settings.k)
     approximate = choose_search(settings, table, index)
     exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
     with start_workers(threads) as workers:
         found = approximate.find(read_queries(queries)["corpusid"].to_numpy(), workers)
-        drawn = priorities(seed, "sample of search_quality", table.ids_of(found.numbers))
+        drawn = priorities(seed, "sample of search_quality", table.documents.ids_of(found.numbers))
         order = np.argsort(drawn, kind="stable")
         chosen = found.choose(np.sort(order[:sample]))
         reached, seconds = _timed(approximate, chosen, settings.k, workers)
         true, exact_seconds = _timed(exact, chosen, settings.k, workers)
+    took = {"seconds": seconds, "exact_seconds": exact_seconds}
+    same = {"metric": settings.metric, "index": settings.index.kind, "queries": len(chosen.numbers), **took}
     ranks = sorted({*(rank for rank in RANKS if rank < settings.k), settings.k})
-    same = {
-        "metric": settings.metric,
-        "index": settings.index.kind,
-        "queries": len(chosen.numbers),
-        "seconds": seconds,
-        "exact_seconds": exact_seconds,
-    }
     rows = [{**same, "k": k, "recall": recall(reached[:, :k], true[:, :k])} for k in ranks]
     write_table(output, "search_quality", pa.Table.from_pylist(rows))
 

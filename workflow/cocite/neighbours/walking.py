@@ -43,7 +43,6 @@ from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.config.walks import WalkSettings
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
-from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
@@ -51,7 +50,7 @@ from cocite.core.written_ids import look_up
 from cocite.neighbours.adjacency import Adjacency, Places, open_adjacency
 from cocite.neighbours.distances import FARTHEST, Keys, key_of
 from cocite.neighbours.pools import Workers, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
@@ -99,8 +98,8 @@ def walk_neighbours(
     """
     graph = open_adjacency(adjacency)
     ranked = _with_text(graph, papers) if papers else np.ones(len(graph.ids), dtype=np.bool_)
-    check_k(settings.k, int(ranked.sum()), adjacency)
-    count_papers([graph.ids], queries, adjacency)
+    papers_ranked, has_link = int(ranked.sum()), lambda ids: look_up(graph.ids, ids)[1]
+    check_papers(adjacency, has_link, papers_ranked, queries, settings.k, "walks.<name>.k")
     asked = queries_of_shard(queries, shard)
     places, are_linked = look_up(graph.ids, asked)
     found = places[are_linked & ranked[places]].astype(np.int64)
@@ -119,15 +118,6 @@ def walk_neighbours(
         )
     write_omissions(omissions, {NOT_LINKED: len(asked) - len(found), NOT_REACHED: len(found) * settings.k - rows})
     remove_state(state)
-
-
-def check_k(k: int, papers: int, adjacency: Path) -> None:
-    """Raise `InputError` unless there are more than k papers for each query."""
-    if k >= papers - 1:
-        raise InputError(
-            f"walks.<name>.k is {k}, but {adjacency} holds {papers} papers to be ranked; k must be smaller than "
-            f"{max(papers - 1, 0)}."
-        )
 
 
 def threads_for(threads: int, papers: int, memory_mb: float) -> int:
@@ -169,15 +159,10 @@ def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
 
 
 def new_push_workspace(papers: int) -> PushWorkspace:
-    """A desk for a graph of so many papers; the system gives it memory only as far as walks reach."""
-    return PushWorkspace(
-        chances=np.zeros(papers),
-        residuals=np.zeros(papers),
-        touched=np.zeros(papers, dtype=np.int32),
-        frontier=np.zeros(papers, dtype=np.int32),
-        following=np.zeros(papers, dtype=np.int32),
-        shares=np.zeros(papers),
-    )
+    """A workspace for a graph of so many papers; the system gives it memory only as far as walks reach."""
+    chances, residuals, shares = (np.zeros(papers) for _ in range(3))
+    touched, frontier, following = (np.zeros(papers, dtype=np.int32) for _ in range(3))
+    return PushWorkspace(chances, residuals, touched, frontier, following, shares)
 
 
 def chances_around(
