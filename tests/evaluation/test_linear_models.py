@@ -95,16 +95,6 @@ def test_the_least_objective_is_that_of_a_dual_solution_found_by_other_means(nam
         )
 
 
-@pytest.mark.parametrize(("documents", "dimension"), [(400, 30), (30, 400)])
-def test_classes_that_are_taken_together_have_the_models_of_scikit_learn(documents, dimension):
-    inputs = np.random.default_rng(0).normal(size=(documents, dimension)) + 0.5
-    classes = np.digitize(inputs[:, 0] + inputs[:, 1] ** 2, [0.5, 1.5])
-    targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
-    for c, weights in zip(GRID, path(inputs, squared_hinge(targets), GRID), strict=True):
-        model = liblinear("squared hinge", c).fit(inputs, classes)
-        np.testing.assert_allclose(inputs @ weights, inputs @ model.coef_.T, atol=0.05)
-
-
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_document_of_zeros_is_no_obstacle(name):
     inputs, targets = np.array([[0.0], [1.0], [-1.0], [0.0]]), np.array([[1.0], [1.0], [-1.0], [-1.0]])

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cocite.config.graphs import CocitationCounting, Counting, CouplingCounting
+from cocite.config.graphs import PAIRS, CocitationCounting, Counting, CouplingCounting
 from cocite.core.tables.files import read_table, write_table
 from cocite.graph.citations import split_citations, unite_citations
 from cocite.graph.pairs import FIXED_MB, count_pairs
 
-TABLES = {"cocitation": "cocitations", "coupling": "couplings"}
+SOURCES = {"cocitation": "citations", "sentence-cocitation": "contexts", "coupling": "citations_by_cited"}
 
 
 def write_citations(
@@ -46,23 +46,12 @@ def shard(folder: Path, citations: Iterable, splits: dict[int, str], buckets: in
 
 def shard_by_cited(folder: Path, buckets: int) -> None:
     """Write the citations by the cited paper as well."""
+    limits, split = {"memory_mb": 300, "threads": 1}, [folder / f"split/{part}" for part in range(buckets)]
+    asked = {"queries": folder / "queries.parquet", "buckets": buckets, **limits}
     for bucket in range(buckets):
-        split_citations(
-            citations=folder / f"citations/{bucket}.parquet",
-            queries=folder / "queries.parquet",
-            buckets=buckets,
-            memory_mb=300,
-            threads=1,
-            output=folder / f"split/{bucket}",
-        )
+        split_citations(folder / f"citations/{bucket}.parquet", **asked, output=split[bucket])
     for bucket in range(buckets):
-        unite_citations(
-            split=[folder / f"split/{part}" for part in range(buckets)],
-            bucket=bucket,
-            memory_mb=300,
-            threads=1,
-            output=folder / f"citations_by_cited/{bucket}.parquet",
-        )
+        unite_citations(split, bucket=bucket, **limits, output=folder / f"citations_by_cited/{bucket}.parquet")
 
 
 def pair_counting(signal: str, **settings: Any) -> Counting:
@@ -72,18 +61,11 @@ def pair_counting(signal: str, **settings: Any) -> Counting:
 
 
 def count_bucket(folder: Path, settings: Counting, bucket: int, buckets: int) -> None:
-    table = TABLES[settings.signal]
-    source = "citations" if settings.signal == "cocitation" else "citations_by_cited"
-    count_pairs(
-        [folder / f"{source}/{part}.parquet" for part in range(buckets)],
-        folder / "queries.parquet",
-        settings,
-        bucket=bucket,
-        buckets=buckets,
-        memory_mb=FIXED_MB,
-        output=folder / f"{table}/{bucket}.parquet",
-        omissions=folder / f"omissions/{bucket}.parquet",
-    )
+    files = [folder / f"{SOURCES[settings.signal]}/{part}.parquet" for part in range(buckets)]
+    written = {"output": folder / f"{PAIRS[settings.signal]}/{bucket}.parquet"}
+    written["omissions"] = folder / f"omissions/{bucket}.parquet"
+    asked = {"bucket": bucket, "buckets": buckets, "memory_mb": FIXED_MB}
+    count_pairs(files, folder / "queries.parquet", settings, **asked, **written)
 
 
 def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
@@ -92,7 +74,7 @@ def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
         shard_by_cited(folder, buckets)
     for bucket in range(buckets):
         count_bucket(folder, settings, bucket, buckets)
-    return read_table(folder / TABLES[settings.signal], TABLES[settings.signal])
+    return read_table(folder / PAIRS[settings.signal], PAIRS[settings.signal])
 
 
 def count(folder: Path, settings: Counting, buckets: int) -> dict[tuple[int, int], tuple[int, float]]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.neighbours.small_walks import write_edges
 
 from cocite.config.graphs import Combination
 from cocite.core.errors import InputError
@@ -107,18 +108,9 @@ def test_without_a_pair_there_is_no_edge(tmp_path):
     assert weighed(tmp_path, {"paper": ids, "other": ids, "count": ids}) == []
 
 
-def write_edges(folder, edges, buckets=1):
-    for bucket in range(buckets):
-        rows = sorted((*pair, weight) for pair, weight in edges.items() if pair[0] % buckets == bucket)
-        columns = [pa.array([row[column] for row in rows]) for column in range(3)]
-        types = (pa.int64(), pa.int64(), pa.float32())
-        arrays = [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
-        write_table(folder / f"{bucket}.parquet", "edges", pa.table(arrays, names=["source", "target", "weight"]))
-
-
 def combined(folder, graphs, factors, *, normalise="none", buckets=1):
     for name, edges in graphs.items():
-        write_edges(folder / name / "edges", edges, buckets)
+        write_edges(folder / name, edges, buckets=buckets)
     for bucket in range(buckets):
         combine_graphs(
             [folder / name / "edges" for name in reversed(graphs)],

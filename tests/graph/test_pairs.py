@@ -103,12 +103,6 @@ def test_all_pairs_are_those_of_the_papers_that_cite_a_query(corpus, pairs, expe
     assert read_table(corpus / "cocitations", "cocitations").column_names == ["paper", "other", "count"]
 
 
-def test_two_papers_that_cite_the_same_three_are_coupled_by_them(tmp_path):
-    citations = {(citing, cited) for citing in (1, 2) for cited in (7, 8, 9)} | {(3, 7), (2, 6)}
-    shard(tmp_path, citations, {1: "train"}, 2)
-    assert count(tmp_path, pair_counting(signal="coupling"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
-
-
 @pytest.mark.parametrize(
     ("strength", "expected"),
     [
@@ -122,12 +116,6 @@ def test_two_papers_that_cite_the_same_three_are_coupled_by_them(tmp_path):
 def test_strengths_by_hand(corpus, strength, expected):
     found = count(corpus, pair_counting(signal="cocitation", strength=strength), 2)
     assert found[1, 2] == (3, pytest.approx(expected))
-
-
-def test_fractions_of_a_citing_paper_sum_to_one_for_each_of_its_references(tmp_path):
-    shard(tmp_path, {(9, cited) for cited in range(1, 8)}, {1: "train"}, 1)
-    found = count(tmp_path, pair_counting(signal="cocitation", strength="fractional"), 1)
-    assert sum(strength for _, strength in found.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("split", ["holdout", "excluded"])
@@ -160,7 +148,11 @@ def test_a_query_that_is_cited_alone_is_counted(tmp_path):
 @pytest.mark.parametrize(
     ("citations", "limit", "message"),
     [
-        ({(9, 1), (8, 2)}, {}, r"holds no pair for the graph, only queries that no paper cites together with another\.$"),
+        (
+            {(9, 1), (8, 2)},
+            {},
+            r"no pair for the graph, only queries that no paper cites together with another\.$",
+        ),
         ({(9, 1), (9, 2), (9, 3)}, {"max_references": 2}, r"with another, among groups of at most 2 papers\.$"),
     ],
 )
@@ -186,17 +178,10 @@ def test_a_bucket_that_is_missing_is_refused(corpus):
 
 
 def test_too_few_buckets_are_refused(corpus):
+    tables, written = [corpus / "citations/0.parquet"], {"output": corpus / "0", "omissions": corpus / "omissions"}
+    asked = {"bucket": 0, "buckets": 2, "memory_mb": 500}
     with pytest.raises(InputError, match="there are 2 buckets, but 1 are given"):
-        count_pairs(
-            [corpus / "citations/0.parquet"],
-            corpus / "queries.parquet",
-            pair_counting(signal="cocitation"),
-            bucket=0,
-            buckets=2,
-            memory_mb=500,
-            output=corpus / "0.parquet",
-            omissions=corpus / "omissions.parquet",
-        )
+        count_pairs(tables, corpus / "queries.parquet", pair_counting(signal="cocitation"), **asked, **written)
 
 
 @pytest.mark.parametrize("place", ["citing", "cited", "query"])

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,26 +70,6 @@ def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, wei
         assert not desk.residuals.any()
 
 
-@given(graphs, st.sampled_from(["symmetric", "walk"]), st.sampled_from([1e-2, 1e-3, 1e-5]))
-def test_papers_whose_scores_differ_by_more_than_the_bound_are_in_order(folder, edges, score, tolerance):
-    degrees = degrees_by_definition(edges)
-    splits = dict.fromkeys(degrees, "train")
-    k = len(degrees) - 2
-    if k < 1:
-        return
-    found = walk(folder, edges, splits, k=k, score=score, tolerance=tolerance)
-    for query in splits:
-        ranked = [paper for one, _, paper, _ in found if one == query]
-        factor = {
-            paper: math.sqrt(degrees[query] / degree) if score == "symmetric" else 1
-            for paper, degree in degrees.items()
-        }
-        true = {paper: one * factor[paper] for paper, one in chances_by_definition(edges, query, 0.15).items()}
-        for first, second in pairwise(ranked):
-            # What is found of the first is at most its score; of the second, at least its score less the bound.
-            assert true[second] - true[first] <= tolerance * degrees[second] * factor[second] + 1e-6 * true[second]
-
-
 @pytest.mark.parametrize("score", ["symmetric", "walk"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("restart", [0.15, 0.6])
@@ -128,27 +107,11 @@ def test_a_chance_is_that_of_two_papers_that_only_have_each_other(tmp_path):
     assert [row[3] for row in found] == pytest.approx([-math.log(1 / 3)] * 2, rel=1e-6)
 
 
-def test_symmetric_scores_are_the_same_either_way_and_chances_are_not(tmp_path):
-    splits = dict.fromkeys([1, 2, 3, 4, 5], "train")
-    either = {
-        score: {row[0::2][:2]: row[3] for row in walk(tmp_path, TREE, splits, k=4, score=score)}
-        for score in ("symmetric", "walk")
-    }
-    assert either["symmetric"][2, 4] == pytest.approx(either["symmetric"][4, 2], rel=1e-6)
-    assert either["walk"][2, 4] > either["walk"][4, 2]  # 2 has three edges and 4 has one
-
-
 def test_a_paper_with_many_edges_does_not_come_before_one_that_is_nearer(tmp_path):
     """Query 1 has an edge with 2, of which it is half of the edges, and with 3, which has an edge with 50 others."""
     edges = dict.fromkeys([(1, 2), (2, 4), (1, 3), *((3, other) for other in range(5, 55))], 1.0)
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2, score="walk")] == [3, 2]
     assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2)] == [2, 4]
-
-
-def test_heavier_edges_are_taken_more_often_where_weights_count(tmp_path):
-    edges = {(1, 2): 1.0, (1, 3): 9.0, (2, 4): 1.0, (3, 4): 1.0}
-    assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=1, weighted=True)] == [3]
-    assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=1)] == [2]
 
 
 def test_the_unit_of_the_weights_does_not_matter(tmp_path):
