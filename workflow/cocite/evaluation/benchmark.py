@@ -264,10 +264,8 @@ def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key.
-
-    Optional columns at the end may be left out.
-    """
+    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key. Optional columns at the
+    end may be left out."""
     width = len(TABLES[table].key)
     ordered = sorted(rows, key=lambda row: row[:width])
     columns = list(zip(*ordered, strict=True)) or [()] * len(TABLES[table].columns)

@@ -29,10 +29,8 @@ Merges = Mapping[str, NDArray[np.float64]]
 
 
 def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Cluster the test signatures of a task and score them.
-
-    Raises `UnscorableError` where no block to train on, or none to test, has a signature with a vector.
-    """
+    """Cluster the test signatures of a task and score them. Raises `UnscorableError` where no block to train on, or
+    none to test, has a signature with a vector."""
     task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}

@@ -49,10 +49,8 @@ def mean_statistic(values: Values, weights: Values) -> Statistic:
 
 
 def f1(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any.
-
-    Both arguments are documents × classes, true where a document has a class or is predicted to have it.
-    """
+    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any. Both
+    arguments are documents × classes, true where a document has a class or is predicted to have it."""
     hits, sizes = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
     total, classes = _sum_of_f1(hits[sizes > 0], sizes[sizes > 0])
     return float(total / classes)
@@ -84,10 +82,8 @@ def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], N
 
 
 def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
-    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two.
-
-    A draw says how often each signature counts; it does not change who is in its cluster.
-    """
+    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two. A
+    draw says how often each signature counts; it does not change who is in its cluster."""
     authors, clusters = (
         np.unique([name for [name] in names], return_inverse=True)[1] for names in (expected, predicted)
     )

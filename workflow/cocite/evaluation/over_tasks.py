@@ -90,11 +90,8 @@ def write_averages(
 
 
 def averages(scores: Sequence[Row]) -> Iterator[tuple[str, Average, Found]]:
-    """Mode, average, and what the runs of one model give for it.
-
-    A task that could not be scored in one of the runs is left out of all of them: a mean over runs must be one over the
-    same values.
-    """
+    """Mode, average, and what the runs of one model give for it. A task that could not be scored in one of the runs is
+    left out of all of them: a mean over runs must be one over the same values."""
     for mode in _modes(scores):
         runs = [_values_of_run(rows) for rows in _runs(scores, mode)]
         for average in dict.fromkeys(average for run in runs for average in run):
@@ -156,10 +153,8 @@ def compare_over_tasks(
 
 
 def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Row]]]:
-    """The first metric of each task of each benchmark, then of all benchmarks.
-
-    A task that several benchmarks have counts in the first of them: its documents are the same.
-    """
+    """The first metric of each task of each benchmark, then of all benchmarks. A task that several benchmarks have
+    counts in the first of them: its documents are the same."""
     of_all: dict[str, list[Row]] = {}
     benchmarks = 0
     for rows in tables:

@@ -141,10 +141,8 @@ def rank_probe(
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
-    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first.
-
-    They are ranked by the mean of all tasks over the selection queries alone.
-    """
+    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first. They
+    are ranked by the mean of all tasks over the selection queries alone."""
     found = scores_of(outcomes, seed)
     by_choice = sorted(found, key=lambda point: -found[point]["selection", ALL].value)
     rows = []

@@ -109,10 +109,8 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
 
 
 def _weights(metric: str, task: Task, benchmark: Benchmark, queries: Collection[str]) -> Mapping[str, float]:
-    """What the value of each query counts for in the mean.
-
-    Raises `UnscorableError` where a metric is over folds and the benchmark has none.
-    """
+    """What the value of each query counts for in the mean. Raises `UnscorableError` where a metric is over folds and
+    the benchmark has none."""
     if metric.endswith(ADJUSTED):
         return benchmark.weights[task.name]
     if not metric.endswith(OVER_FOLDS):
@@ -145,10 +143,8 @@ NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
 
 
 def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
-    """Score the search of a collection, by minus the Euclidean distance or the cosine.
-
-    Raises `UnscorableError` where a larger share of the queries and the collection than the run allows has no vector.
-    """
+    """Score the search of a collection, by minus the Euclidean distance or the cosine. Raises `UnscorableError` where a
+    larger share of the queries and the collection than the run allows has no vector."""
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
     seen = set(asked)
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.

@@ -31,10 +31,8 @@ Features = NDArray[np.float32]
 def rank_by_clicks(
     clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int
 ) -> dict[str, dict[str, float]]:
-    """Train a ranker on the clicks for training, and score the candidates of the others by it.
-
-    Documents that are not `known` are left out. Raises `UnscorableError` if there is no pair to train on.
-    """
+    """Train a ranker on the clicks for training, and score the candidates of the others by it. Documents that are not
+    `known` are left out. Raises `UnscorableError` if there is no pair to train on."""
     splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
     for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
         shown = [row for row in rows if row.query in known and row.candidate in known]

@@ -111,11 +111,8 @@ def read_result(path: Path) -> Result:
 
 
 def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float:
-    """The value of the first metric of a task, from 0 to 1.
-
-    Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
-    is no number from 0 to 1.
-    """
+    """The value of the first metric of a task, from 0 to 1. Raises `OmittedError` where the result is of another test
+    or has another main score, and `InputError` where a value is no number from 0 to 1."""
     queries = len(asked.judgements.get(task.name, ()))
     searched = len(asked.collections.get(task.name, ())) or None
     if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):

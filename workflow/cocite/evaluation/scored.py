@@ -66,10 +66,8 @@ class Scored:
     def add(
         self, metric: str, value: float, items: Sequence[Item], asked: int, *, seed: int | None = None, mode: str = BOTH
     ) -> None:
-        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it.
-
-        Without an evaluation seed of its own, it stands under the first of the run.
-        """
+        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it. Without
+        an evaluation seed of its own, it stands under the first of the run."""
         run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
         of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
         counts = (self.documents, self.missing, len(items), asked - len(items))
@@ -80,9 +78,7 @@ class Scored:
 
 def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run: Run) -> Scored:
     """What a task is to be scored on: count its documents, and those without a vector because they are not `known`.
-
-    Raises `UnscorableError` where these are a larger share than the run allows.
-    """
+    Raises `UnscorableError` where these are a larger share than the run allows."""
     documents = benchmark.documents_of(task)
     missing = sorted(documents.difference(known))
     if len(missing) > len(documents) * run.largest_missing:

@@ -131,10 +131,8 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:
-    """Score vectors on one task of a benchmark, which need not hold any other.
-
-    Raises `UnscorableError` where too many of its documents have no vector, or there is too little to fit or rank.
-    """
+    """Score vectors on one task of a benchmark, which need not hold any other. Raises `UnscorableError` where too many
+    of its documents have no vector, or there is too little to fit or rank."""
     scored = count_missing(task, benchmark, vectors.rows.keys(), run)
     # scikit-learn takes a second to import, which benchmarks of rankings alone need not wait for.
     if task.is_supervised:

@@ -144,10 +144,8 @@ class Products:
 
 
 def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
-    """The weights (dimension × models) for each C of a rising grid, each found from the one before.
-
-    `inputs` are documents × dimension.
-    """
+    """The weights (dimension × models) for each C of a rising grid, each found from the one before. `inputs` are
+    documents × dimension."""
     rows, back = _compact(inputs)
     nothing = np.zeros_like(loss.targets)
     state = State(np.zeros((rows.shape[1], nothing.shape[1])), nothing, nothing.copy())
@@ -244,10 +242,8 @@ def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
 
 
 def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, loss: Loss, c: float) -> Matrix:
-    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds.
-
-    A step of 1 changes the weights by `change` and the outputs by `changed`.
-    """
+    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds. A step of
+    1 changes the weights by `change` and the outputs by `changed`."""
     step, low, high = (np.full(now.weights.shape[1], value) for value in (1.0, 0.0, np.inf))
     for _ in range(LARGEST_SEARCH):
         slope, curvature = _slope(now, change, changed, step, loss, c)

@@ -74,10 +74,8 @@ class Classes:
 
 
 def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Fit and score a supervised task once with each evaluation seed and mode.
-
-    Raises `UnscorableError` where no test document has a vector, and where there are too few documents or classes.
-    """
+    """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` where no test
+    document has a vector, and where there are too few documents or classes."""
     run, task = scored.run, scored.task
     asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
     train, test = (
@@ -103,10 +101,8 @@ def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
 
 
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Fit the task's linear models and score them.
-
-    Raises `UnscorableError` where there are too few documents or classes.
-    """
+    """Fit the task's linear models and score them. Raises `UnscorableError` where there are too few documents or
+    classes."""
     ordered = examples.reordered(protocol.seed, protocol.task.name)
     score = _score_regression if protocol.task.kind == "regression" else _score_classification
     # Products of matrices keep to one thread, since their last bits depend on how many there are; folds and labels

@@ -42,10 +42,8 @@ Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
-    """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids.
-
-    `mine` is the bucket, and how many there are.
-    """
+    """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids. `mine` is the bucket, and how
+    many there are."""
     ids, papers = piece.ids, len(piece.ids)
     counter = np.zeros(papers, dtype=np.int32)
     sums = np.zeros(papers if fractional else 0, dtype=np.int64)
@@ -94,11 +92,8 @@ def _lay_out(
 
 @njit(nogil=True, cache=True)
 def find_runs(piece, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
-    """Write each run that is not empty to the next free place of its row, and what it shares.
-
-    `slots` holds the number of each paper's row, less than 0 where it is not wanted. With no room for runs, they are
-    only counted.
-    """
+    """Write each run that is not empty to the next free place of its row, and what it shares. `slots` holds the number
+    of each paper's row, less than 0 where it is not wanted. With no room for runs, they are only counted."""
     _, places, sizes, queries, is_full = piece
     first, first_query = 0, 0
     for size in sizes:

@@ -66,10 +66,8 @@ def new_tally() -> Tally:
 
 
 def read_pieces(source: Source, capacity: int, tally: Tally, *, all_pairs: bool) -> Iterator[tuple[Piece, bool]]:
-    """The groups of two or more members with a query among them, in pieces; and whether a piece is the last.
-
-    A piece has `capacity` members or a bit more, fewer where ids are high. The next piece overwrites it.
-    """
+    """The groups of two or more members with a query among them, in pieces; and whether a piece is the last. A piece
+    has `capacity` members or a bit more, fewer where ids are high. The next piece overwrites it."""
     members = np.empty(capacity + ROWS_READ, dtype=np.int32)
     sizes: list[NDArray[np.int64]] = []
     papers, written = GrowingIdSet(), 0
@@ -159,10 +157,8 @@ def _take(source: Source, rows: Rows, tally: Tally, *, least: int, anchored: boo
 
 @njit(nogil=True, cache=True)
 def take_groups(groups, owners, members, sets, limits, anchored_only, taken, sizes, tally, mine):  # type: ignore[no-untyped-def]
-    """Copy the members of the groups within limits of size, if asked for only where one of them is a query.
-
-    Returns how many members and groups there are.
-    """
+    """Copy the members of the groups within limits of size, if asked for only where one of them is a query. Returns how
+    many members and groups there are."""
     queries, kept_out = sets
     least, most = limits
     bucket, buckets = mine

@@ -115,10 +115,8 @@ def _sample(table: VectorFiles, size: int, seed: int) -> Ids:
 def _choose_lists(
     table: VectorFiles, centroids: Vectors, metric: Metric, workers: Workers, output: Path
 ) -> NDArray[np.int64]:
-    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists.
-
-    One thread assigns a whole block, so that near ties do not depend on the number of threads.
-    """
+    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists. One
+    thread assigns a whole block, so that near ties do not depend on the number of threads."""
     flat = faiss.IndexFlatL2 if metric is Metric.L2 else faiss.IndexFlatIP
     index = flat(centroids.shape[1])
     index.add(centroids)
@@ -183,10 +181,8 @@ class IVFSearch(Search):
         return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query in the lists that are read.
-
-        A query whose lists hold fewer than k papers is searched again in twice as many lists. There is no checkpoint.
-        """
+        """The k nearest papers of each query in the lists that are read. A query whose lists hold fewer than k papers
+        is searched again in twice as many lists. There is no checkpoint."""
         del checkpoint
         keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
         short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
@@ -304,10 +300,8 @@ class HNSWSearch(Search):
 
 @njit(nogil=True, cache=True)
 def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
-    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query.
-
-    The papers of the block, and those proposed to a query, are in rising order.
-    """
+    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
+    papers of the block, and those proposed to a query, are in rising order."""
     numbers, vectors, norms = block
     for row in range(len(proposed)):
         at, place = met[row], 0

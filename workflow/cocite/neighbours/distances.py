@@ -134,10 +134,8 @@ def key_of(number, distance):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def exact_distance(one, one_norm, other, other_norm, metric):  # type: ignore[no-untyped-def]
-    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same.
-
-    `one` is float64, so that it is converted once for many others, which are float32.
-    """
+    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same. `one`
+    is float64, so that it is converted once for many others, which are float32."""
     if metric == 0:
         return _squared_difference(one, other)
     product = _dot(one, other)

@@ -47,9 +47,7 @@ class Search(ABC):
     @abstractmethod
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
-
-        `FARTHEST` fills up the rows of queries with fewer papers.
-        """
+        `FARTHEST` fills up the rows of queries with fewer papers."""
 
 
 class ExactSearch(Search):

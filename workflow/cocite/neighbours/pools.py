@@ -64,10 +64,8 @@ class Pools:
         self.offer_each([(block, np.arange(len(self.counts)))], workers)
 
     def offer_each(self, offers: Sequence[tuple[Block, NDArray[np.int64]]], workers: Workers) -> None:
-        """Offer blocks of at most `BLOCK` papers to some queries each, given by their rising places.
-
-        A thread offers all blocks to its own queries: many small blocks keep it busy as long as a large one.
-        """
+        """Offer blocks of at most `BLOCK` papers to some queries each, given by their rising places. A thread offers
+        all blocks to its own queries: many small blocks keep it busy as long as a large one."""
         shaped = [(block, *affinity(block, self.metric), places) for block, places in offers]
 
         def take(first: int, end: int) -> None:

@@ -92,9 +92,7 @@ def check_papers(
     source: Path, are_there: Callable[[Ids], NDArray[np.bool_]], papers: int, queries: Path, k: int, key: str
 ) -> None:
     """Raise `InputError` where a source holds papers that are kept out, or not more than k papers for each query.
-
-    `papers` are those that can have a rank, and `key` the place of k in the configuration.
-    """
+    `papers` are those that can have a rank, and `key` the place of k in the configuration."""
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
     leaked = kept_out[are_there(kept_out)]
     if len(leaked):
@@ -120,9 +118,7 @@ def write_neighbours(
     output: Path,
 ) -> int:
     """Write the table `neighbours` by a search of groups of at most `room` queries; return the number of its rows.
-
-    Groups that the state holds are not searched again, if it belongs to a search that depends on the same.
-    """
+    Groups that the state holds are not searched again, if it belongs to a search that depends on the same."""
     size = open_search(state, depends_on, room)
     files = {start: state / "groups" / f"{start}.npy" for start in range(0, len(queries), size)}
     for number, (start, file) in enumerate(files.items(), start=1):

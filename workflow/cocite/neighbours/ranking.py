@@ -77,10 +77,8 @@ class Ranking(ABC):
 
     @abstractmethod
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
-        """The k best documents of each query; the query is not among them.
-
-        Raises `InputError` where a query or a positive is not known.
-        """
+        """The k best documents of each query; the query is not among them. Raises `InputError` where a query or a
+        positive is not known."""
 
     @abstractmethod
     def bytes_of_query(self, k: int, positives: float) -> float:
@@ -88,10 +86,8 @@ class Ranking(ABC):
 
     @abstractmethod
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
-        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB.
-
-        The folder is the ranking's own.
-        """
+        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB. The folder is
+        the ranking's own."""
 
 
 class VectorRanking(Ranking):

@@ -134,10 +134,8 @@ class VectorFiles:
         return sizes[first]
 
     def blocks(self, row_groups: Sequence[int] | None = None, *, at_once: int = 0) -> Iterator[Block]:
-        """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`).
-
-        Raises `InputError` where a vector is not finite.
-        """
+        """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`). Raises
+        `InputError` where a vector is not finite."""
         for group in self.row_groups if row_groups is None else row_groups:
             for page in self.held[group] if self.held else self._read(group, at_once or BLOCK):
                 is_searched = page.block.numbers != NOWHERE
@@ -157,10 +155,7 @@ class VectorFiles:
         return Block(*(np.concatenate(parts) for parts in zip(nothing, *found, strict=True)))
 
     def find(self, wanted: Ids, workers: Workers) -> Vectors:
-        """The vectors of some documents, searched or not, by rising ids.
-
-        Raises `InputError` where one has none.
-        """
+        """The vectors of some documents, searched or not, by rising ids. Raises `InputError` where one has none."""
         found = np.zeros(len(wanted), dtype=bool)
         vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 

@@ -228,10 +228,8 @@ class Builder:
 
 
 def _copies(documents: Iterable[str], texts: Mapping[str, Text]) -> dict[str, str]:
-    """The documents with the text of another one, each with the first of these by name.
-
-    Documents without a text are no copies: they are not ranked.
-    """
+    """The documents with the text of another one, each with the first of these by name. Documents without a text are no
+    copies: they are not ranked."""
     first: dict[Text, str] = {}
     with_text = sorted(document for document in documents if any(texts[document]))
     found = {document: first.setdefault(texts[document], document) for document in with_text}

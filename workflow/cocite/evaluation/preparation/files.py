@@ -60,10 +60,8 @@ def fetch_config(
 
 
 def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a split of a config's folder; of Parquet, those of these columns that are there.
-
-    Raises `InputError` where it has no files, or no rows.
-    """
+    """The rows of a split of a config's folder; of Parquet, those of these columns that are there. Raises `InputError`
+    where it has no files, or no rows."""
     files = _files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
@@ -86,10 +84,8 @@ def _patterns_of_split(split: str) -> tuple[str, ...]:
 def present_tasks(
     folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
 ) -> tuple[list[Task], dict[str, int]]:
-    """Of the tasks of these names, or all where none are named, those whose place in the folder is there.
-
-    A count says which are absent. Raises `InputError` where none is there, or where a named one is absent.
-    """
+    """Of the tasks of these names, or all where none are named, those whose place in the folder is there. A count says
+    which are absent. Raises `InputError` where none is there, or where a named one is absent."""
     held = [task for task in declared if (folder / place_of(task)).is_dir()]
     asked = [task for task in declared if not names or task.name in names]
     absent = [task for task in asked if task not in held]

@@ -252,9 +252,7 @@ def _add_search(
     benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
-
-    `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for.
-    """
+    `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if len(ids) == 0:
         raise InputError(

@@ -101,10 +101,8 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
 
 
 def _read_folds(path: Path, task: Task, builder: Builder) -> None:
-    """Add the test fold of each query of a task, where the folder has them.
-
-    Raises `InputError` where a query is in no fold, or in both.
-    """
+    """Add the test fold of each query of a task, where the folder has them. Raises `InputError` where a query is in no
+    fold, or in both."""
     if not path.is_file():
         return
     facets, facet, folds = dict(read_objects(path)), task.test, dict[str, int]()
@@ -198,10 +196,8 @@ def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builde
 
 
 def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named.
-
-    Raises `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong.
-    """
+    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named. Raises
+    `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong."""
     asked = {task.labels_folder: task for task in declared if not names or task.name in names}
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):

@@ -67,10 +67,8 @@ class Paper(NamedTuple):
 def read_scidocs(
     folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
-
-    Raises `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong.
-    """
+    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named. Raises
+    `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong."""
     present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS[task.name])
     texts = Texts(keeps_fields=keeps_fields)
     papers: dict[str, Paper] = {}
@@ -103,10 +101,8 @@ def _metadata(task: Task) -> str:
 def _read_clicks(
     folder: Path, task: Task, papers: Mapping[str, Paper], references: References, builder: Builder
 ) -> None:
-    """Add the clicks to train a ranker on, and those to measure it on.
-
-    Each click is measured by itself, so each further click of a query needs a name of its own.
-    """
+    """Add the clicks to train a ranker on, and those to measure it on. Each click is measured by itself, so each
+    further click of a query needs a name of its own."""
     benchmark = builder.benchmark
     judgements = benchmark.judgements.setdefault(task.name, {})
     weights = benchmark.weights.setdefault(task.name, {})

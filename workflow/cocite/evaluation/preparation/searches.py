@@ -80,11 +80,8 @@ def prepare_beir(
 
 
 def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds.
-
-    Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is
-    wrong.
-    """
+    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds. Raises `InputError`
+    where a task is named whose dataset the folder does not hold, a file is missing or a row is wrong."""
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     folders = {task: folder / task.labels_folder for task in present}
     return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
