@@ -36,9 +36,8 @@ def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors)
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}
     train, test = (_blocks(signatures, vectors, split) for split in ("train", "test"))
     if not train or not test:
-        raise UnscorableError(
-            f"The task {task.name} has no signature with a vector to {'test' if train else 'train'} on."
-        )
+        split = "test" if train else "train"
+        raise UnscorableError(f"The task {task.name} has no signature with a vector to {split} on.")
     documents = {signature: document for signature, (document, *_) in signatures.items()}
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
         distance = _best_distance(train, _merges(train, documents, vectors), authors)

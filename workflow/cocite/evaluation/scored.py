@@ -136,10 +136,7 @@ def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Col
             chosen = pc.and_(by_its_own, pc.is_in(batch["document"], wanted))
             table = pa.Table.from_batches([batch.filter(chosen)])
             matrix, found = vectors_of(table), table.column("document").to_pylist()
-            broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-            if len(broken):
-                raise UnscorableError(
-                    f"{path}: the vector of the document {found[broken[0]]!r} holds values that are not finite, and so "
-                    "may others; the model's training has probably diverged."
-                )
+            if len(broken := np.flatnonzero(~np.isfinite(matrix).all(axis=1))):
+                holds = f"the vector of the document {found[broken[0]]!r} holds values that are not finite"
+                raise UnscorableError(f"{path}: {holds}; the model's training has probably diverged.")
             yield Vectors({document: row for row, document in enumerate(found)}, matrix)

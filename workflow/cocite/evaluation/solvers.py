@@ -283,39 +283,26 @@ def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: flo
 
 @njit(cache=True, nogil=True)
 def descend(products: Matrix, signs: Vector, c: float, duals: Vector, gap: float) -> None:
-    """Change the duals to their best values, with at most `LARGEST_DESCENT` steps."""
+    """Change the duals to their best values: at each step, the one that gains the most by its best change."""
     outputs = products @ duals
     for step in range(LARGEST_DESCENT):
-        if step % len(signs) == 0 and _is_done(signs, outputs, c, duals, gap):
-            break
-        best, change = _best_step(products, signs, outputs, c, duals)
+        if step % len(signs) == 0:
+            squares, losses, earned = 0.0, 0.0, 0.0
+            for row in range(len(signs)):
+                squares += duals[row] * outputs[row]
+                losses += max(0.0, 1 - signs[row] * outputs[row])
+                earned += signs[row] * duals[row]
+            primal = squares / 2 + c * losses
+            if primal - (earned - squares / 2) <= gap * primal:  # the duality gap
+                break
+        best, change, most = 0, 0.0, 0.0
+        for row in range(len(signs)):
+            slope, bend = signs[row] - outputs[row], max(products[row, row], 1e-300)
+            share = signs[row] * (duals[row] + slope / bend)
+            own = signs[row] * min(max(share, 0.0), c) - duals[row]
+            gain = own * (slope - bend * own / 2)
+            if gain > most:
+                best, change, most = row, own, gain
         duals[best] += change
         for row in range(len(signs)):
             outputs[row] += change * products[best, row]
-
-
-@njit(cache=True, nogil=True)
-def _is_done(signs: Vector, outputs: Vector, c: float, duals: Vector, gap: float) -> bool:
-    """Whether the duality gap is closed."""
-    squares, losses, earned = 0.0, 0.0, 0.0
-    for row in range(len(signs)):
-        squares += duals[row] * outputs[row]
-        losses += max(0.0, 1 - signs[row] * outputs[row])
-        earned += signs[row] * duals[row]
-    primal = squares / 2 + c * losses
-    return primal - (earned - squares / 2) <= gap * primal
-
-
-@njit(cache=True, nogil=True)
-def _best_step(products: Matrix, signs: Vector, outputs: Vector, c: float, duals: Vector) -> tuple[int, float]:
-    """The document whose dual gains the most by its best change between the bounds, and that change."""
-    best, step, most = 0, 0.0, 0.0
-    for row in range(len(signs)):
-        slope = signs[row] - outputs[row]
-        bend = max(products[row, row], 1e-300)
-        share = signs[row] * (duals[row] + slope / bend)
-        change = signs[row] * min(max(share, 0.0), c) - duals[row]
-        gain = change * (slope - bend * change / 2)
-        if gain > most:
-            best, step, most = row, change, gain
-    return best, step

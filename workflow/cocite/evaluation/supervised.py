@@ -78,25 +78,17 @@ def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
     document has a vector, and where there are too few documents or classes."""
     run, task = scored.run, scored.task
     asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
-    train, test = (
-        {document: names for document, names in labels.items() if document in vectors.rows} for labels in asked.values()
-    )
+    known = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked.values())
+    train, test = known
     if not test:
         raise UnscorableError(f"The task {task.name} has no test document with a vector.")
-    examples = Examples(
-        train=vectors.as_stored(list(train)),
-        train_labels=list(train.values()),
-        test=vectors.as_stored(list(test)),
-        test_labels=list(test.values()),
-    )
+    stored = {"train": vectors.as_stored(list(train)), "test": vectors.as_stored(list(test))}
+    examples = Examples(**stored, train_labels=list(train.values()), test_labels=list(test.values()))
     for seed, mode in product(run.evaluation_seeds, run.modes):
-        metric, value, predicted = score_supervised(
-            Protocol(task=task, seed=seed, mode=mode, threads=run.threads), examples
-        )
-        items = [
-            (document, None, 1.0, found, names)
-            for (document, names), found in zip(test.items(), predicted, strict=True)
-        ]
+        protocol = Protocol(task=task, seed=seed, mode=mode, threads=run.threads)
+        metric, value, predicted = score_supervised(protocol, examples)
+        pairs = zip(test.items(), predicted, strict=True)
+        items = [(document, None, 1.0, found, names) for (document, names), found in pairs]
         scored.add(metric, value, items, len(asked["test"]), seed=seed, mode=mode)
 
 
@@ -162,9 +154,8 @@ def _predict(
 def _check_folds(task: Task, alike: int) -> None:
     """Raise where no class has as many training documents as there are folds: the folds could not be cut."""
     if alike < FOLDS:
-        raise UnscorableError(
-            f"The task {task.name} has only {alike} training documents (of a class); {FOLDS} are needed."
-        )
+        lacking = f"has only {alike} training documents (of a class)"
+        raise UnscorableError(f"The task {task.name} {lacking}; {FOLDS} are needed.")
 
 
 def encode_classes(task: Task, examples: Examples) -> Classes:
@@ -173,11 +164,9 @@ def encode_classes(task: Task, examples: Examples) -> Classes:
         binarizer = MultiLabelBinarizer().fit([*examples.train_labels, *examples.test_labels])
         train, test = (binarizer.transform(labels) for labels in (examples.train_labels, examples.test_labels))
         return Classes(list(binarizer.classes_), train, test)
-    train_names, test_names = (
-        [label for [label] in labels] for labels in (examples.train_labels, examples.test_labels)
-    )
-    names, codes = np.unique([*train_names, *test_names], return_inverse=True)
-    return Classes(names.tolist(), codes[: len(train_names)], codes[len(train_names) :])
+    labels = [label for [label] in (*examples.train_labels, *examples.test_labels)]
+    names, codes = np.unique(labels, return_inverse=True)
+    return Classes(names.tolist(), codes[: len(examples.train_labels)], codes[len(examples.train_labels) :])
 
 
 def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:

@@ -187,16 +187,15 @@ def merge(runs: Sequence[Path]) -> Iterator[Counted]:
     Where there are more than `RUNS_SIDE_BY_SIDE`, the runs are used up: longer ones take their place on disk.
     """
     while len(runs) > RUNS_SIDE_BY_SIDE:
-        runs = [_to_one(runs[first : first + RUNS_SIDE_BY_SIDE]) for first in range(0, len(runs), RUNS_SIDE_BY_SIDE)]
+        longer = []
+        for first in range(0, len(runs), RUNS_SIDE_BY_SIDE):
+            merged = runs[first].with_suffix(f".merged{runs[first].suffix}")
+            spill_run(merged, _side_by_side(runs[first : first + RUNS_SIDE_BY_SIDE]))
+            for path in runs[first : first + RUNS_SIDE_BY_SIDE]:
+                path.unlink()
+            longer.append(merged)
+        runs = longer
     yield from _side_by_side(runs)
-
-
-def _to_one(runs: Sequence[Path]) -> Path:
-    merged = runs[0].with_suffix(f".merged{runs[0].suffix}")
-    spill_run(merged, _side_by_side(runs))
-    for path in runs:
-        path.unlink()
-    return merged
 
 
 def _side_by_side(runs: Sequence[Path]) -> Iterator[Counted]:

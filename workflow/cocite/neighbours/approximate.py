@@ -84,11 +84,9 @@ def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, thre
 def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
     """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
     sample = table.choose(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
-    if len(sample.numbers) < nlist:
-        raise InputError(
-            f"embeddings.<name>.neighbours.index.nlist is {nlist}, but {table.files[0]} holds {len(sample.numbers)} "
-            "papers to be searched; there must be at least as many papers as lists."
-        )
+    if (papers := len(sample.numbers)) < nlist:
+        key, held = "embeddings.<name>.neighbours.index.nlist", f"{table.files[0]} holds {papers} papers to be searched"
+        raise InputError(f"{key} is {nlist}, but {held}; there must be at least as many papers as lists.")
     means = faiss.Kmeans(
         sample.vectors.shape[1],
         nlist,
@@ -234,11 +232,9 @@ class IVFSearch(Search):
 
     def _numbers_of(self, ids: Ids) -> Numbers:
         numbers = self.table.documents.numbers_of(ids)
-        if (numbers < 0).any():
-            raise InputError(
-                f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "
-                "`cocite neighbours index` builds the index again."
-            )
+        if len(lost := ids[numbers < 0]):
+            again = "`cocite neighbours index` builds the index again"
+            raise InputError(f"{self.folder}: holds the paper {lost[0]}, which has no vector in the table; {again}.")
         return numbers
 
     def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:

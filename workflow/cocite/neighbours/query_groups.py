@@ -42,13 +42,12 @@ class Checkpoint:
 
     def restore(self, pools: Pools) -> int:
         """Fill the pools as they were saved; return the number of row groups that they have met."""
-        if not self.file.exists():
-            return 0
-        with np.load(self.file) as saved:
-            if int(saved["first"]) != self.first:
-                return 0
-            pools.keys[:], pools.counts[:], pools.worst[:] = saved["keys"], saved["counts"], saved["worst"]
-            return int(saved["met"])
+        if self.file.exists():
+            with np.load(self.file) as saved:
+                if int(saved["first"]) == self.first:
+                    pools.keys[:], pools.counts[:], pools.worst[:] = saved["keys"], saved["counts"], saved["worst"]
+                    return int(saved["met"])
+        return 0
 
     def save(self, pools: Pools, met: int) -> None:
         """Save the pools and how many row groups they have met, if the last save is long enough ago."""
@@ -68,8 +67,7 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
     group = state / "group.json"
     if open_state(state, fingerprint, work="search", independent=True):
         if group.exists():
-            size: int = read_json(group)
-            if size <= room:
+            if (size := int(read_json(group))) <= room:
                 finished = len(list((state / "groups").glob("*.np[yz]")))
                 report(f"going on after {finished} groups of a search that was killed")
                 return size
@@ -94,17 +92,12 @@ def check_papers(
     """Raise `InputError` where a source holds papers that are kept out, or not more than k papers for each query.
     `papers` are those that can have a rank, and `key` the place of k in the configuration."""
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-    leaked = kept_out[are_there(kept_out)]
-    if len(leaked):
-        raise InputError(
-            f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
-            f"a graph must be built without the papers that {queries} keeps out."
-        )
+    if len(leaked := kept_out[are_there(kept_out)]):
+        found = f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them"
+        raise InputError(f"{found}; a graph must be built without the papers that {queries} keeps out.")
     if k >= papers - 1:
-        raise InputError(
-            f"{key} is {k}, but {source} holds {papers} papers to be ranked; k must be smaller than "
-            f"{max(papers - 1, 0)}."
-        )
+        found = f"{source} holds {papers} papers to be ranked"
+        raise InputError(f"{key} is {k}, but {found}; k must be smaller than {max(papers - 1, 0)}.")
 
 
 def write_neighbours(

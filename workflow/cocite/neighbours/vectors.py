@@ -166,11 +166,9 @@ class VectorFiles:
                 found[places[is_wanted]] = True
 
         list(workers.map(find_in, self.row_groups))
-        if not found.all():
-            raise InputError(
-                f"{self.files[0].parent}: no vector of {np.count_nonzero(~found):,} papers or texts of the examples, "
-                f"the first of them {wanted[~found][0]}; all of them must be embedded."
-            )
+        if len(missing := wanted[~found]):
+            lacks = f"no vector of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}"
+            raise InputError(f"{self.files[0].parent}: {lacks}; all of them must be embedded.")
         return vectors
 
     def _read(self, group: int, at_once: int) -> Iterator[Page]:
@@ -182,12 +180,9 @@ class VectorFiles:
             for batch in file.iter_batches(at_once, [number], [key, "vector"], use_threads=False):
                 ids = batch.column(key).to_numpy()
                 block = block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))
-                wrong = ids[~(block.norms < LARGEST_NORM)]
-                if len(wrong):
-                    raise InputError(
-                        f"{path}: the vector of {wrong[0]} is not finite or is too long (its squared norm must be "
-                        f"below {LARGEST_NORM:g}); train it again, with a smaller lr."
-                    )
+                if len(wrong := ids[~(block.norms < LARGEST_NORM)]):
+                    is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
+                    raise InputError(f"{path}: the vector of {wrong[0]} {is_wrong}; train it again, with a smaller lr.")
                 yield Page(ids, block)
 
 

@@ -136,7 +136,7 @@ def _walk(
     """The keys of the neighbours of each query, queries × k."""
     desks = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
     keys = np.empty((len(queries), settings.k), dtype=np.uint64)
-    tolerance = settings.tolerance / graph.mean_weight
+    tolerance = settings.tolerance / float(graph.degrees.sum() / len(graph.others))  # in mean weights
     with progress_bar(of=f"{len(queries):,} queries", unit="queries", total=len(queries)) as bar:
 
         def take(row: int) -> None:

@@ -162,12 +162,9 @@ class WordRanking(Ranking):
             for place in np.flatnonzero(np.isin(rows.ids, wanted)):
                 span = slice(rows.starts[place], rows.starts[place + 1])
                 found[int(rows.ids[place])] = rows.words[span].copy(), rows.counts[span].copy()
-        missing = [each for each in wanted.tolist() if each not in found]
-        if missing:
-            raise InputError(
-                f"No text of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}; BM25 "
-                "needs the texts of all queries and positives."
-            )
+        if missing := [each for each in wanted.tolist() if each not in found]:
+            lacks = f"No text of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}"
+            raise InputError(f"{lacks}; BM25 needs the texts of all queries and positives.")
         pieces = [found[each] for each in wanted.tolist()]
         starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in pieces])])
         words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))

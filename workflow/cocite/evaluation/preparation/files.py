@@ -50,10 +50,9 @@ def fetch_config(
         ) from error
     for split in names(splits):
         if not _files_of_split(fetched / config, split):
-            raise InputError(
-                f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
-                "that has them, such as the last one of its branch refs/convert/parquet."
-            )
+            lacks = f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}"
+            remedy = "pin a commit that has them, such as the last one of its branch refs/convert/parquet"
+            raise InputError(f"{lacks}; {remedy}.")
     with atomic_path(output) as folder:
         shutil.move(fetched / config, folder)
     shutil.rmtree(state)

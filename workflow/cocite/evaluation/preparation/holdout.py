@@ -119,11 +119,9 @@ def prepare_holdout(
             )
         if not any(benchmark.judgements.values()):
             linked = "is linked with by an aspect" if isinstance(settings, AspectSettings) else "cites or is cited with"
-            raise InputError(
-                f"{queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
-                f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
-                "`positives` and `negatives` of the benchmark."
-            )
+            lacking = f"{settings.positives} papers that it {linked}, and {settings.negatives} others"
+            remedy = "hold out more papers, or lower `positives` and `negatives` of the benchmark"
+            raise InputError(f"{queries}: none of the {held_out} held-out papers has {lacking}; {remedy}.")
         judged = [candidates for queries in benchmark.judgements.values() for candidates in queries.items()]
         ids = sorted({int(document) for query, found in judged for document in (query, *found)})
         documents = {str(paper): document for paper, document in _documents(database, ids).items()}
@@ -255,10 +253,9 @@ def _add_search(
     `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if len(ids) == 0:
-        raise InputError(
-            f"None of the {len(papers)} held-out papers with a text has a title of its own that its abstract does not "
-            "repeat; hold out more papers, or leave `search` out of the benchmark."
-        )
+        lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
+        remedy = "hold out more papers, or leave `search` out of the benchmark"
+        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
     chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
     omitted[BEYOND] = len(ids) - len(chosen)
     queries: dict[str, Document] = {}

@@ -107,7 +107,11 @@ def _read_clicks(
     judgements = benchmark.judgements.setdefault(task.name, {})
     weights = benchmark.weights.setdefault(task.name, {})
     clicks = benchmark.clicks.setdefault(task.name, [])
-    propensities = _read_propensities(folder / "propensity_scores.json")
+    path = folder / "propensity_scores.json"
+    scores = dict(read_members(path)).get("scores")
+    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
+        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
+    propensities = [float(propensity) for propensity in scores]
     for split in SPLITS:
         number = Counter[str]()
         for place, (query_id, clicked_id, listed) in read_delimited(folder / f"{split}.csv", 3, ",", header=True):
@@ -134,13 +138,6 @@ def _read_clicks(
                     builder.further_names[name] = query
                 judgements[name] = {candidate: int(each == clicked_id) for each, candidate in there.items()}
                 weights[name] = 1 / propensities[shown.index(clicked_id)]
-
-
-def _read_propensities(path: Path) -> list[float]:
-    scores = dict(read_members(path)).get("scores")
-    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
-        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
-    return [float(propensity) for propensity in scores]
 
 
 def paper_of(identifier: str, row: Row) -> Paper:
