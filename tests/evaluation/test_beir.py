@@ -263,17 +263,6 @@ def test_scores_are_those_of_the_nearest_of_all_documents_whatever_the_blocks(
     assert found == pytest.approx({metric: np.mean([of[metric] for of in expected]) for metric in found})
 
 
-def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
-    names, query = [f"d{n}" for n in range(12)], "scifact-query:d3"
-    asked = {"judgements": {query: {"d7": 1}}, "collections": set(names), "own": {query: "d3"}}
-    vectors = {name: [n] for n, name in enumerate(names)} | {query: [3.2], "d7": [3.3]}
-    by_distance = replace(TASK, similarity="distance")
-    found = scored_by(
-        tmp_path, vectors, by_distance, Benchmark(**{name: {TASK.name: of} for name, of in asked.items()})
-    )
-    assert scores_of(found)["ndcg_cut_10"] == 100
-
-
 def by_definition(order, grades):
     """nDCG@10, MRR@10 and recall@100 of the documents of one query in their order, × 100."""
     gains = [max(grades.get(name, 0), 0) for name in order]

@@ -90,20 +90,6 @@ def test_a_supervised_task_has_one_row_a_seed_and_its_predictions_as_outcomes(tm
         assert row["value"] == pytest.approx(100 * f1_score(*zip(*pairs, strict=True), average="macro"))
 
 
-def test_planted_neighbours_are_found_and_random_vectors_find_chance(tmp_path):
-    benchmark = Benchmark(judgements={"cite": rankings(queries=200)})
-    vectors = vectors_for(documents_in(benchmark))
-    by_chance = score(tmp_path, benchmark, vectors)[0]["value"]
-    for query, candidates in benchmark.judgements["cite"].items():
-        for candidate, relevance in candidates.items():
-            if relevance:
-                vectors.matrix[vectors.rows[candidate]] = vectors.matrix[vectors.rows[query]] + 0.01
-    assert score(tmp_path, benchmark, vectors)[0]["value"] == pytest.approx(100)
-    draw = np.random.default_rng(1)
-    simulated = [np.mean((np.arange(4) + 1) / (np.sort(draw.permutation(20)[:4]) + 1)) for _ in range(20_000)]
-    assert by_chance == pytest.approx(100 * np.mean(simulated), abs=3)
-
-
 def test_vectors_are_read_for_the_documents_that_are_asked_for_and_must_be_finite(tmp_path):
     path = folders.write_vectors(tmp_path, {"a": [1.0], "b": [np.inf], "c": [3.0]})
     read = joined(read_blocks(path, SEARCH, [], ["c", "a", "unknown"]))
@@ -238,12 +224,6 @@ def test_what_the_data_make_impossible_is_reported_and_leaves_no_score(
     assert reason in failure.pop("reason")
     assert failure == {"model": "m", "seed": 2, "benchmark": "b", "task": task}
     assert "NOT SCORED: m (seed 2)" in capsys.readouterr().err
-
-
-def test_how_many_vectors_may_be_missing_is_for_the_run_to_say(tmp_path):
-    rows, failures = attempt(tmp_path, RANKING, ["c3"], largest_missing=0.1)
-    assert failures == []
-    assert {(row["documents"], row["missing"]) for row in rows} == {(30, 1)}
 
 
 def test_a_task_that_the_benchmark_lacks_has_neither_score_nor_failure(tmp_path):

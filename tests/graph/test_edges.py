@@ -142,15 +142,6 @@ def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, norm
 
 
 @pytest.mark.parametrize(
-    ("normalise", "expected"),
-    [("none", {(1, 2): 4.0, (1, 4): 1.0, (2, 3): 1.0}), ("max", {(1, 2): 1.0, (1, 4): 0.5, (2, 3): 0.25})],
-)
-def test_weights_are_multiplied_by_the_factor_of_their_graph(tmp_path, normalise, expected):
-    graphs = {"cocitation": {(1, 2): 4.0, (2, 3): 1.0}, "links": {(1, 4): 2.0}}
-    assert combined(tmp_path, graphs, {"cocitation": 1.0, "links": 0.5}, normalise=normalise) == expected
-
-
-@pytest.mark.parametrize(
     ("graphs", "message"),
     [
         ({"cocitation": {(1, 2): 4.0}, "links": {}}, "links/edges: the graph has no edges, so there is no largest"),

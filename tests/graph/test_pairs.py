@@ -103,21 +103,6 @@ def test_all_pairs_are_those_of_the_papers_that_cite_a_query(corpus, pairs, expe
     assert read_table(corpus / "cocitations", "cocitations").column_names == ["paper", "other", "count"]
 
 
-@pytest.mark.parametrize(
-    ("strength", "expected"),
-    [
-        ("cosine", 3 / 12**0.5),  # 1 is cited by three papers, 2 by four
-        ("jaccard", 3 / 4),
-        ("association", 3 / 12),
-        ("pmi", 0.0),  # log2(4 · 3 / 12): 1 occurs only with 2, which all papers cite
-        ("fractional", 1 / 2 + 1 + 1),  # 7 has three references, 8 and 9 two
-    ],
-)
-def test_strengths_by_hand(corpus, strength, expected):
-    found = count(corpus, pair_counting(signal="cocitation", strength=strength), 2)
-    assert found[1, 2] == (3, pytest.approx(expected))
-
-
 @pytest.mark.parametrize("split", ["holdout", "excluded"])
 def test_a_paper_that_is_kept_out_neither_joins_nor_makes_a_pair(tmp_path, split):
     citations = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2)}

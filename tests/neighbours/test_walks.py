@@ -99,21 +99,6 @@ def test_walks_go_along_edges_either_way_and_a_query_is_not_its_own_neighbour(tm
     assert found[0][3] == found[1][3]
 
 
-def test_a_chance_is_that_of_two_papers_that_only_have_each_other(tmp_path):
-    """From 8, a walk stops at 8 with chance α(1 + (1 − α)² + …) = 1 / (2 − α), and else at 9, which scores the same
-    either way because both have one edge."""
-    found = walk(tmp_path, TREE, {8: "train", 9: "train"}, k=1, restart=0.5)
-    assert [row[:3] for row in found] == [(8, 1, 9), (9, 1, 8)]
-    assert [row[3] for row in found] == pytest.approx([-math.log(1 / 3)] * 2, rel=1e-6)
-
-
-def test_a_paper_with_many_edges_does_not_come_before_one_that_is_nearer(tmp_path):
-    """Query 1 has an edge with 2, of which it is half of the edges, and with 3, which has an edge with 50 others."""
-    edges = dict.fromkeys([(1, 2), (2, 4), (1, 3), *((3, other) for other in range(5, 55))], 1.0)
-    assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2, score="walk")] == [3, 2]
-    assert [row[2] for row in walk(tmp_path, edges, {1: "train"}, k=2)] == [2, 4]
-
-
 def test_the_unit_of_the_weights_does_not_matter(tmp_path):
     larger = {ends: 64 * weight for ends, weight in RINGS.items()}
     asked = {"splits": {3: "train"}, "k": 50, "weighted": True, "tolerance": 1e-4}

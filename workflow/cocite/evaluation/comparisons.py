@@ -1,11 +1,10 @@
 """Whether models differ: from the outcomes of all models on a benchmark to the table comparisons.
 
-On each task, any two models are compared on the queries or test documents that every model was scored on, by a paired
-bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in NLP") of
-these items; a model's value is the mean over its training and evaluation seeds. A second interval and p-value have the
-training seeds as a source of chance as well: the variance between seeds over their number is added to that over items.
-Holm's procedure raises these p-values, so that, where nothing differs, one family of pairs in twenty shows any
-difference at 5%.
+On each task, any two models are compared on the items, queries or test documents, that every model was scored on, by a
+paired bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in
+NLP"); a model's value is the mean over its training and evaluation seeds. In a second interval and p-value, the
+variance between training seeds over their number is added to that over items. Holm's procedure raises these p-values,
+so that, where nothing differs, one family of pairs in twenty shows any difference at 5%.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

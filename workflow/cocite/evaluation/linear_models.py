@@ -3,12 +3,11 @@
 `compat` is the published protocol: no intercept, no scaling. `correct` has an intercept and standardised inputs, and
 for regression a standardised target. Both find the models that scikit-learn's LinearSVC and LinearSVR look for, by
 solvers that prove how near they came (`solvers.py`). `sklearn` has scikit-learn's own solvers, as SciRepEval's code
-since January 2026 if lightning is not installed: each model has an intercept, which is penalised as a weight is, labels
-have the squared hinge loss as classes do, and a solver stops after 1,000 sweeps (10,000 for labels) wherever it is, in
-an order that follows the evaluation seed.
+since January 2026 if lightning is not installed: with a penalised intercept, squared hinge loss for labels too, and at
+most 1,000 sweeps (10,000 for labels) in an order that follows the evaluation seed.
 
 C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the smallest of equally good ones;
-folds are not shuffled. Inputs are standardised by the documents that a model is trained on, in each fold again.
+folds are not shuffled, and each is standardised by its own training documents.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -3,9 +3,8 @@
 Of F1, B³, Kendall's τ and any mean, there is a `Statistic`: the metric as a function of how often each query or
 document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
 
-Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by the
-candidate's name. Ids say something about their paper (a cited paper is older than a random one, and its number
-smaller), so ties under real ids favour or punish the relevant candidates as a whole.
+Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by name, and ids
+say something about their paper: a cited paper is older than a random one, and its number smaller.
 """
 
 import hashlib

@@ -2,13 +2,12 @@
 
 An average is taken within a run (a training seed, an evaluation seed and a mode) over metrics of tasks of one format,
 one group, one metric, or all; then mean and standard deviation are taken over the runs. Rankings count in every run of
-their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values; reviewer matching is in no average but
-its own.
+their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values, without reviewer matching.
 
-Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and those
-of all: by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over
-Multiple Data Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over
-tasks. A task that repeats the queries of others beside it counts in neither.
+Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and of all,
+by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data
+Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over tasks. A task that
+repeats the queries of others counts in neither.
 """
 
 from collections import Counter

@@ -4,14 +4,13 @@ A model minimises ½‖w‖² + C Σ loss(xᵀw). What a document with target t 
 between two bounds can earn, max a (t − o): with hinge loss t = y = ±1 and a y lies between 0 and 1, with absolute
 errors a lies between −1 and 1. Rounded off, max a (t − o) − ½ width (a − centre)², it is what the method of multipliers
 minimises (Rockafellar, 1976, "Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex
-Programming"): its least value is that of the loss itself once the centres are the best pulls. The squared hinge is of
-this form as it is, with a width of ½, centres at 0 and no upper bound. C times the pulls are the dual variables.
+Programming"): its least value is that of the loss once the centres are the best pulls. The squared hinge is of this
+form as it is, with a width of ½, centres at 0 and no upper bound. C times the pulls are the dual variables.
 
-The rounded objective is quadratic wherever the set of documents on a parabola, between the bounds, stays the same, so
-that Newton's method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution
-of Large Scale Linear SVMs"). The sum of the products of these documents is kept and changed by those that come or go. A
-model is done when the duality gap proves its objective to be within a share, the gap, of the least one. Nothing is
-drawn at random.
+The rounded objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
+method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of Large
+Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective. Nothing is drawn at
+random.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,15 +1,13 @@
 """Count the pairs of papers in groups, row by row, in machine code that Numba compiles and keeps.
 
-The counts are a product of sparse matrices, and are computed in Gustavson's (1978) manner: one row of the product at a
-time, in a dense counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in
-adds a run of partners: the members after it or, if it is no query and pairs need one, the queries after it. So each
-pair is met once for each group. Nothing is hashed or sorted: a bitmap of three levels records which places of the
-counter are in use, and its set bits come in order.
+The counts are a product of sparse matrices, computed in Gustavson's (1978) manner: one row at a time, in a dense
+counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in adds a run of
+partners: the members after it or, if it is no query and pairs need one, the queries after it. Nothing is hashed or
+sorted: a bitmap of three levels records which places of the counter are in use, and its set bits come in order.
 
 If the groups of a graph do not fit into memory at once, each piece of them gives a run of pairs in the order of their
-ids, which is laid by on disk. An external merge adds the runs up: they are read side by side, block by block, and the
-pairs up to the smallest last pair of the blocks at hand are complete. Many runs are first merged to fewer and longer
-ones, so that memory does not grow with their number.
+ids on disk. An external merge reads the runs side by side, block by block, and adds them up. Many runs are first merged
+to fewer and longer ones, so that memory does not grow with their number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,13 +1,11 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
 An undirected pair has one row, source < target; training on both directions mirrors it. Papers that are kept out have
-no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted.
+no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted. Directed
+edges have the intents of their citations, of which aspects of links can be made.
 
-A combination of undirected graphs adds up their edges with a factor for each graph. An edge that only some of the
-graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of the sum
-needs only one bucket of each graph.
-
-Directed edges have the intents of their citations, which are counted by class: aspects of links can be made of these.
+A combination of undirected graphs adds up their edges with a factor for each graph; an edge that a graph lacks counts 0
+there. Edges are sharded by the smaller id, so one bucket of the sum needs only one bucket of each graph.
 """
 
 from collections.abc import Iterator

@@ -1,20 +1,17 @@
 """Pairs of papers that are cited together, or that cite together: counted in bounded memory, one bucket a job.
 
-Two papers are co-cited as often as there are distinct papers that cite both (Small, 1973), or distinct sentences where
-these are counted, and coupled as often as there are distinct papers that both cite (Kessler, 1963). In come all buckets
-of the citations and the queries; out goes one bucket of pairs, by the smaller id, each pair once. A job reads all
-citations, since any paper may cite one of its bucket, but keeps only the groups that hold a query, at four bytes a
-member.
-
-Papers that are kept out neither make nor join a pair.
+Two papers are co-cited as often as there are distinct papers, or sentences, that cite both (Small, 1973), and coupled
+as often as there are distinct papers that both cite (Kessler, 1963). In come all buckets of the citations and the
+queries; out goes one bucket of pairs, by the smaller id, each pair once. A job reads all citations, since any paper may
+cite one of its bucket, but keeps only the groups that hold a query, at four bytes a member. Papers that are kept out
+neither make nor join a pair.
 
 A strength corrects the count c of a pair for how many groups each paper is in, s; N is the number of groups. For
 co-citation a group is the references of a citing paper, so s is how often a paper is cited; for coupling it is the
-papers that cite one paper, so s is how many references a paper has. All are counted over the same groups, or the
-measures would be wrong. With `pairs: query` these are all groups that are left without the papers that are kept out and
-the groups that are too large: every one that holds both papers of a pair holds a query, so its count is complete. With
-`pairs: all` they are the groups that hold a query, because pairs are counted over these only; s then says how often a
-paper occurs beside or as a query.
+papers that cite one paper, so s is how many references a paper has. With `pairs: query`, s and N are over all groups
+that are left without the papers that are kept out and the groups that are too large: every one that holds both papers
+of a pair holds a query, so its count is complete. With `pairs: all` they are over the groups that hold a query, because
+pairs are counted over these only; s then says how often a paper occurs beside or as a query.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -8,9 +8,8 @@ In come the buckets of the table `edges`; out goes a folder of arrays, which is 
     weights.npy   the weights of these links (float32); only where they are asked for
     degrees.npy   the number of links of each paper, or the sum of their weights (float64)
 
-An edge gives a link either way. Two papers that cite each other have two edges, and so two links either way. Links
-depend neither on the order of the edges nor on the buckets. Edges are read three times or more: once for the papers,
-once for the numbers of their links, and once for the links of as many papers as there is memory for.
+Two papers that cite each other have two edges, and so two links either way. Edges are read three times or more: once
+for the papers, once for the numbers of their links, and once for the links of as many papers as there is memory for.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,19 +1,16 @@
 """The approximate indexes, which FAISS builds: a search finds exact distances, and misses papers it is not led to.
 
-The inverted-file index (IVF) has papers in lists by their nearest centroid, of which a search reads only some. FAISS
-finds the centroids, by k-means on a seeded sample, and the list of each paper. Vectors are read three times and are
-never all in memory. The files do not depend on the number of threads: each thread assigns whole blocks, and k-means
-runs on one. A search compares each of the lists with the queries that have its centroid among their nearest (Sivic &
-Zisserman 2003; Jégou, Douze & Schmid 2011, section IV), so it needs no more memory than the exact search.
+The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) has papers in lists by
+their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
+thread. Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
 
 centroids.npy    one row a list
 starts.npy       where each list starts among the papers, and the end of the last
 ids, vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
 
 In the HNSW index of linked papers a search goes from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
-builds it and searches in it, and holds all vectors in memory for both. One thread builds it, since the links depend on
-the order in which papers come. The papers that a search proposes are looked up in the table of vectors again, so that
-the distances and the order of neighbours are exact.
+holds all vectors in memory, and one thread builds the index, since links depend on the order in which papers come. The
+papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
 """
 
 from collections.abc import Iterator

@@ -1,15 +1,12 @@
 """What every search offers, and the exact search.
 
-The exact search compares every vector of the table with all queries of a group, and reads ahead of the products. A pool
-takes in most papers before it knows how near k of them are, so a few blocks are searched first to guess that. A guess
-that turns out too near leaves a query with fewer than k papers; it is then searched again without one.
+The exact search compares every vector with all queries of a group. A pool takes in most papers before it knows how near
+k of them are, so a few blocks are searched first to guess that; a query that a wrong guess leaves with fewer than k
+papers is searched again without one.
 
-`faiss.knn` on each block of vectors and a merge of the k nearest would be the library's way. Ours gives more than time:
-distances and order are the same bit for bit whatever the blocks, groups and threads, ties at the last rank are cut by
-id however many share it, and a killed search resumes. FAISS ranks by products in float32: of 500 queries in 200,000
-vectors of 128 dimensions, k = 1,000, it put neighbours of 11% into another order with L2 and of 32% with cosine.
-On two threads it took 3.7 times our processor time, and 4.9 times with what it proposed compared again, which made the
-results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), in 303 MB to our 434 MB.
+Unlike `faiss.knn` on each block and a merge, whose products in float32 put near ties into another order, distances and
+order are the same bit for bit whatever the blocks, groups and threads, and a killed search resumes. On two threads it
+takes half the time of the command with FAISS (`tests/benchmarks/searching.py`).
 """
 
 from abc import ABC, abstractmethod

@@ -1,9 +1,8 @@
 """Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
-In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector,
-and so an edge, are searched; with the table `papers`, only those among them that also have a text, so that every rank
-can become a sample. Queries are those for training and validation. A paper that is kept out has no edge; if it has a
-vector all the same, the search stops, because what it would find would be a leak.
+In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector
+are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample. If a
+paper that is kept out has a vector, the search stops, because what it would find would be a leak.
 
 The table `search_quality` holds, for a seeded sample of the queries, the share of the k nearest papers of the exact
 search that the index led to, at several k, and the seconds that either search took.

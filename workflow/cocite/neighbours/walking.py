@@ -1,32 +1,27 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
-In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`, as a search in
-an embedding writes it. The distance is minus the natural logarithm of a paper's score: 0 for a score of 1, and larger
-the lower the score is, with as many digits for low scores as for high ones. Each query is worked out by itself, by one
-thread, so that results depend neither on shards nor on threads. A paper that is kept out has no edge; if it has a link
-all the same, the walks stop, because what they would find would be a leak.
+In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`. The distance is
+minus the natural logarithm of a paper's score. One thread computes a query by itself, so that results depend neither on
+shards nor on threads.
 
-A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link of the paper where it
-is, any of them or in proportion to their weights. The chances that it stops at each paper, which sum to 1, are PageRank
-with restarts at the query alone (Page et al., 1999; Haveliwala, 2002). Andersen, Chung and Lang (2006, "Local graph
-partitioning using PageRank vectors", section 2) compute them by *pushes*: each paper has a chance, which is certain,
-and a residual, the chance that a walk is there and has not been followed yet. To push a paper is to add the share
-`restart` of its residual to its chance and to spread the rest over its links.
+A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link, any or in proportion
+to the weights. The chances that it stops at each paper are PageRank with restarts at the query alone (Page et al.,
+1999; Haveliwala, 2002), computed by *pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank
+vectors", section 2): each paper has a chance, and a residual, the chance that a walk is there and has not been followed
+yet. To push a paper is to add the share `restart` of its residual to its chance and to spread the rest over its links.
 
-A paper is pushed while its residual exceeds tolerance × its degree. A push moves at least restart × tolerance × degree
-into chances, so that at most 1 / (restart × tolerance) links are looked at, whatever the size of the graph. The degree
-is the number of links or the sum of their weights, which a caller measures in mean weights by dividing the tolerance.
-Of the residual that is left, the share that would stop at once is added to the chance. As links go both ways,
+A paper is pushed while its residual exceeds tolerance × its degree, the number of links or the sum of their weights (in
+mean weights), so that at most 1 / (restart × tolerance) links are looked at. Of the residual that is left, the share
+that would stop at once is added to the chance. As links go both ways,
 
     0 ≤ true chance − chance found ≤ tolerance × degree of the paper,
 
-because degree(u) × chance of v from u = degree(v) × chance of u from v. The papers above the limit are pushed in
-rounds, all by their residuals at the start of the round. So papers with the same links have the same chance, and the
-result does not depend on the order of papers but for the rounding of float64.
+because degree(u) × chance of v from u = degree(v) × chance of u from v. Papers are pushed in rounds, all by their
+residuals at the start of the round, so that the result depends on the order of papers only by the rounding of float64.
 
-The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper). That is the same
-from either of two papers to the other, at most 1, and what walks on the symmetrically normalised adjacency matrix give
-(Gasteiger et al., 2019, "Predict then propagate", equation 3).
+The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper), which is what
+walks on the symmetrically normalised adjacency matrix give (Gasteiger et al., 2019, "Predict then propagate",
+equation 3).
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,10 @@
 """The ranking by words: BM25 of the words of the query's text in each document.
 
-A text is title and abstract; words are of two letters or digits at least, in small letters, without English stop words
-and without stemming, as the baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it
-(Lù, 2024); a word that the query holds twice counts twice.
-
-The words of the texts are counted once and lie in files of so many texts each. Memory holds the vocabulary, and for
-each group of queries their words and one file. What is summed up for a document is summed in the order of the words, so
-that scores are the same whatever the files, groups and threads.
+Words are of two letters or digits at least, in small letters, without English stop words and without stemming, as the
+baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it (Lù, 2024); a word that the
+query holds twice counts twice. The words of the texts are counted once, into files. Memory holds the vocabulary, and
+for each group of queries their words and one file. Sums are taken in the order of the words, so that scores are the
+same whatever the files, groups and threads.
 """
 
 from collections.abc import Iterator, Sequence

@@ -4,11 +4,10 @@ Each held-out paper has some papers that it cites (task cite) or that are cited 
 random papers; or, for each aspect of citations, some that it is linked with by that aspect, among some that it is
 linked with by another one and random papers. Links are counted in the whole release: held-out papers are kept out of
 graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart to choose between settings, in
-a table that no score of the benchmark reads. Titles may be searched for as well: each has to find its abstract among
-those of the held-out papers, unless its abstract repeats it or it has several answers.
+a table that no score reads. Titles may be searched for as well: each has to find its abstract among those of the
+held-out papers, unless its abstract repeats it or it has several answers.
 
-DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
-from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
+DuckDB joins within the job's memory. Random papers are drawn from a seeded pool of at most a million papers with text.
 """
 
 import re

@@ -4,8 +4,8 @@
     <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
     <dataset>/<dataset>_clusters.json      authors: the signatures of each person
 
-The embeddings that lie beside them are pickled, and are not read. A dataset gives no splits; its package draws a tenth
-of the blocks for the test. So it is here, by a draw that does not depend on the order of the file.
+The pickled embeddings beside them are not read. A tenth of the blocks is for the test, as the package of S2AND draws
+them, here by a draw that does not depend on the order of the file.
 """
 
 from collections.abc import Sequence

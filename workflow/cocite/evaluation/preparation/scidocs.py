@@ -5,10 +5,9 @@
     {cite,cocite,coview,coread}/test.qrel                   judgements: query, 0, candidate, relevance
     recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked paper, papers in the order shown
 
-A recommendation is measured as published: a click at a place that is often looked at says less than one further down,
-so each counts by the inverse of its place's propensity. Its ranker has ten features of a query and a candidate
-(sections 3.4 and 4); the released code defines nine of them by the metadata of both papers, and the tenth is the cosine
-of their embeddings, which is known only when a model is scored.
+A click counts by the inverse propensity of its place, as published. The ranker of the recommendation has ten features
+(sections 3.4 and 4): nine by the metadata of both papers, as the released code defines them, and the cosine of their
+embeddings, which is known only when a model is scored.
 """
 
 import math

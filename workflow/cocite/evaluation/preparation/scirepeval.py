@@ -1,14 +1,11 @@
-"""A folder in SciRepEval's layout.
+"""A folder in SciRepEval's layout, as `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels) are on the hub.
 
 Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
 `metadata`, labels and judgements in `test/<config>/`.
 
-On the hub, `allenai/scirepeval` holds the texts and `allenai/scirepeval_test` the labels.
-
-Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept, each
-once; then to put the names of these texts in place of ids. What a task names and the folder has no text of is counted;
-more than one in a hundred of a task's documents is an error, because a benchmark that is half there gives scores that
-look like scores.
+Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept; then to
+put the names of these texts in place of ids. What a task names and the folder has no text of is counted; more than one
+in a hundred is an error, because a benchmark that is half there gives scores that look like scores.
 """
 
 import math
