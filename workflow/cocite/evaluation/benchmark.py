@@ -212,9 +212,7 @@ def write_documents(
     tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
 ) -> None:
     """Write the texts of the documents, and which of them are short queries where any is."""
-    rows = (
-        (name, *document, *([name in short_queries] if short_queries else [])) for name, document in documents.items()
-    )
+    rows = ((name, *text, *([name in short_queries] if short_queries else [])) for name, text in documents.items())
     write_rows(tables / "documents.parquet", "documents", rows)
 
 

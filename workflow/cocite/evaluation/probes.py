@@ -84,8 +84,13 @@ def score_maps(
 
     Raises `InputError` where a document of the benchmark has no vector, or nothing is asked in a part.
     """
-    asked = {(part, task): found for part in PARTS for task, found in asked_of(tables, part, names(tasks)).items()}
-    plain = _vectors(vectors, asked)
+    asked = {(part, task): of for part in PARTS for task, of in asked_of(tables, part, names(tasks)).items()}
+    wanted = {int(paper) for judged in asked.values() for query, of in judged.items() for paper in (query, *of)}
+    rising = np.array(sorted(wanted), dtype=np.int64)
+    found, is_there = vectors_of_papers(vectors, "paper_embeddings", rising)
+    if len(missing := rising[~is_there]):
+        raise InputError(f"{vectors}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
+    plain = Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, found)
     rows = list(_outcomes(UNTRAINED, plain, asked))
     with safe_open(maps, framework="numpy") as file:
         for name in progress(sorted(file.keys()), of="Scored", unit="map"):
@@ -104,17 +109,6 @@ def asked_of(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgeme
     if not asked:
         raise InputError(f"{tables}: asks nothing of the {part} papers; hold out more papers.")
     return asked
-
-
-def _vectors(papers: Path, asked: Asked) -> Vectors:
-    """The vectors of all papers that are asked about. Raises `InputError` where one has none."""
-    wanted = {int(paper) for found in asked.values() for query, of in found.items() for paper in (query, *of)}
-    rising = np.array(sorted(wanted), dtype=np.int64)
-    vectors, is_there = vectors_of_papers(papers, "paper_embeddings", rising)
-    if not is_there.all():
-        missing = rising[~is_there]
-        raise InputError(f"{papers}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
-    return Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, vectors)
 
 
 def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tuple[Any, ...]]:

@@ -160,7 +160,6 @@ class IVFSearch(Search):
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are in the index, by id, with their vectors."""
-        del workers  # few rows are read
         found = [np.empty((0, 2), dtype=np.int64)]
         with (self.folder / "ids").open("rb") as file:
             for start in range(0, int(self.starts[-1]), IDS_READ):
@@ -178,7 +177,6 @@ class IVFSearch(Search):
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The k nearest papers of each query in the lists that are read. A query whose lists hold fewer than k papers
         is searched again in twice as many lists. There is no checkpoint."""
-        del checkpoint
         keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
         short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
         while len(short):
@@ -267,7 +265,6 @@ class HNSWSearch(Search):
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The k nearest papers of each query that the links led to. There is no checkpoint."""
-        del checkpoint
         proposed = self.table.documents.numbers_of(self._propose(queries, k + SPARE, workers))
         proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)

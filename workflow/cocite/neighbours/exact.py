@@ -9,7 +9,6 @@ order are the same bit for bit whatever the blocks, groups and threads, and a ki
 takes half the time of the command with FAISS (`tests/benchmarks/searching.py`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from math import ceil, sqrt
 
@@ -28,8 +27,8 @@ TIMES_RANK = 4
 """The first documents that a guess is made from are so many times the rank that is guessed at."""
 
 
-class Search(ABC):
-    """A way to search the papers of a table."""
+class Search:
+    """A way to search the papers of a table: here among all of them, exactly."""
 
     held_mb = 0.0
     """Memory that it takes besides the queries, their pools and blocks of vectors."""
@@ -41,17 +40,11 @@ class Search(ABC):
         """Those of the papers that are searched, with their vectors."""
         return self.table.choose(ids, workers)
 
-    @abstractmethod
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
-        `FARTHEST` fills up the rows of queries with fewer papers."""
 
-
-class ExactSearch(Search):
-    """Search among all papers of a table."""
-
-    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query. There must be more than k papers."""
+        `FARTHEST` fills up the rows of queries with fewer papers. Only the exact search resumes from a checkpoint.
+        """
         return search_exactly(self.table, queries, self.metric, k, workers, checkpoint)
 
 

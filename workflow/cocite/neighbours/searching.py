@@ -27,7 +27,7 @@ from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.splits import read_queries
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
-from cocite.neighbours.exact import ExactSearch, Search
+from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import NOWHERE, VectorFiles, open_vectors
@@ -109,7 +109,7 @@ def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | No
     if (index is None) != (settings.index.kind == "flat"):
         raise InputError(f"index is {settings.index.kind}: --index must {'be empty' if index else 'name its folder'}.")
     if index is None:
-        return ExactSearch(table, metric)
+        return Search(table, metric)
     if not index.is_dir():
         raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
     # FAISS takes longer to import than a small exact search takes.

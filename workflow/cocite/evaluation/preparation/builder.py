@@ -214,7 +214,10 @@ class Builder:
         self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)
         self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
         for task, collection in self.benchmark.collections.items():
-            self.benchmark.copies[task] = _copies(collection, named)
+            # Documents without a text are no copies: they are not ranked.
+            with_text, first = sorted(name for name in collection if any(named[name])), dict[Text, str]()
+            found = {name: first.setdefault(named[name], name) for name in with_text}
+            self.benchmark.copies[task] = {name: original for name, original in found.items() if name != original}
         texts = {name: named[name] for name in self.used}
         texts |= {name: named[document] for name, document in self.further_names.items()}
         write_benchmark(
@@ -225,12 +228,3 @@ class Builder:
             tables=tables,
             omissions=omissions,
         )
-
-
-def _copies(documents: Iterable[str], texts: Mapping[str, Text]) -> dict[str, str]:
-    """The documents with the text of another one, each with the first of these by name. Documents without a text are no
-    copies: they are not ranked."""
-    first: dict[Text, str] = {}
-    with_text = sorted(document for document in documents if any(texts[document]))
-    found = {document: first.setdefault(texts[document], document) for document in with_text}
-    return {document: original for document, original in found.items() if document != original}

@@ -1,4 +1,4 @@
-"""A folder in SciRepEval's layout, as `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels) are on the hub.
+"""A folder in SciRepEval's layout, as `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels) have it.
 
 Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
 `metadata`, labels and judgements in `test/<config>/`.
