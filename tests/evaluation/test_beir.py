@@ -36,6 +36,7 @@ NUMBERED_ALIKE = "task beir_scifact: query with the id of a document that it is 
 HEADER = "query-id\tcorpus-id\tscore\n"
 CORPUS = [{"_id": f"d{number}", "title": f"t{number}", "text": f"x{number}"} for number in range(4)]
 ASKED = [{"_id": "q1", "text": "a claim"}, {"_id": "q2", "text": "another"}]
+LOST = "not in scifact: "
 JUDGED = {"q1": {"d0": 2, "d1": 0}, "q2": {"d3": 1}}
 WITHOUT = "task beir_scifact: query without text, or without a judged document that counts"
 
@@ -136,9 +137,8 @@ def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_
 
 
 def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(own):
-    own.write_dataset(
-        "own", [{"_id": "1", "title": "words"}, document(2)], [{"_id": "1", "text": "words"}], [(1, 2, 1)]
-    )
+    corpus = [{"_id": "1", "title": "words"}, document(2)]
+    own.write_dataset("own", corpus, [{"_id": "1", "text": "words"}], [(1, 2, 1)])
     own.prepare()
     assert own.short_queries() == {"own-query:1"}
     assert set(own.documents()) == {"own-query:1", "own:1", "2"}
@@ -147,12 +147,7 @@ def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(ow
 @pytest.mark.parametrize(
     ("missing", "judged", "how", "without"),
     [
-        (
-            "keep",
-            {"c": {"2": 1, "not in scifact: lost": 1, "0": 0}, "d": {"not in scifact: gone": 2}},
-            "counts as not found",
-            1,  # 8
-        ),
+        ("keep", {"c": {"2": 1, f"{LOST}lost": 1, "0": 0}, "d": {f"{LOST}gone": 2}}, "counts as not found", 1),  # 8
         ("drop", {"c": {"2": 1, "0": 0}}, "left out", 2),  # 8, and d
     ],
 )

@@ -20,14 +20,9 @@ def write_citations(
     citations: Iterable[tuple[int, int]],
     intents: Mapping[tuple[int, int], list[str]] = MappingProxyType({}),
 ) -> None:
-    rows = sorted(citations)
-    columns = {
-        "citing": pa.array([row[0] for row in rows], pa.int64()),
-        "cited": pa.array([row[1] for row in rows], pa.int64()),
-        "influential": pa.array([False] * len(rows), pa.bool_()),
-        "intents": pa.array([intents.get(row, []) for row in rows], pa.list_(pa.string())),
-    }
-    write_table(path, "citations", pa.table(columns))
+    names = {"citing": pa.int64(), "cited": pa.int64(), "influential": pa.bool_(), "intents": pa.list_(pa.string())}
+    rows = [dict(zip(names, (*row, False, intents.get(row, [])), strict=True)) for row in sorted(citations)]
+    write_table(path, "citations", pa.Table.from_pylist(rows, schema=pa.schema(names)))
 
 
 def write_queries(path: Path, splits: dict[int, str]) -> None:

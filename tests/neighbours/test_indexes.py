@@ -85,10 +85,8 @@ def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(tmp_pa
     assert files[0] == files[1]
     assert all((built[0] / file).read_bytes() == (built[1] / file).read_bytes() for file in files[0])
     whole, _ = search_index(tmp_path, built[0], asked(name, "cosine"))
-    shards = [
-        search_index(tmp_path, built[0], asked(name, "cosine"), shard=(shard, 4), threads=1) for shard in range(4)
-    ]
-    assert sorted(row for rows, _ in shards for row in rows) == whole
+    same = tmp_path, built[0], asked(name, "cosine")
+    assert sorted(row for shard in range(4) for row in search_index(*same, shard=(shard, 4), threads=1)[0]) == whole
     monkeypatch.setattr("cocite.neighbours.searching.queries_at_once", lambda *_: 7)
     assert search_index(tmp_path, built[0], asked(name, "cosine"))[0] == whole
 

@@ -35,49 +35,39 @@ def write_papers(folder, texts):
 def write_paper_vectors(folder, vectors, rows=1000):
     """vectors: {id: vector}; in two files."""
     ids = sorted(vectors)
-    paths = []
-    for bucket in range(2):
-        mine_ids = ids[bucket::2]
-        column = vector_column(np.array([vectors[paper] for paper in mine_ids], dtype=np.float32))
-        paths.append(folder / f"vectors-{bucket}.parquet")
-        table = pa.table({"corpusid": pa.array(mine_ids, pa.int64()), "vector": column})
-        write_table(paths[-1], "paper_embeddings", iter(table.to_batches(rows)))
-    return paths
+    return [
+        write_vectors(
+            folder / f"vectors-{bucket}.parquet", "paper_embeddings", "corpusid", ids[bucket::2], vectors, rows
+        )
+        for bucket in range(2)
+    ]
+
+
+def write_vectors(path, table, key, ids, vectors, rows=1000):
+    column = vector_column(np.array([vectors[each] for each in ids], dtype=np.float32))
+    written = pa.table({key: pa.array(ids, pa.int64()), "vector": column})
+    write_table(path, table, iter(written.to_batches(rows)))
+    return path
 
 
 def write_texts(folder, texts, vectors=None):
     """texts: {negative id: (title, abstract, is_query)}."""
-    ids = sorted(texts)
-    columns = dict(
-        zip(("title", "abstract", "is_query"), zip(*(texts[text] for text in ids), strict=True), strict=True)
-    )
-    kinds = {"title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
-    table = {name: pa.array(column, kinds[name]) for name, column in columns.items()}
-    write_table(folder / "texts.parquet", "sampled_texts", pa.table({"text": pa.array(ids, pa.int64()), **table}))
-    paths = [folder / "texts.parquet"]
-    if vectors is not None:
-        column = vector_column(np.array([vectors[text] for text in ids], dtype=np.float32))
-        paths.append(folder / "text-vectors.parquet")
-        write_table(paths[-1], "text_embeddings", pa.table({"text": pa.array(ids, pa.int64()), "vector": column}))
-    return paths
+    names = {"text": pa.int64(), "title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
+    rows = [dict(zip(names, (text, *texts[text]), strict=True)) for text in sorted(texts)]
+    write_table(folder / "texts.parquet", "sampled_texts", pa.Table.from_pylist(rows, schema=pa.schema(names)))
+    if vectors is None:
+        return [folder / "texts.parquet"]
+    of_texts = write_vectors(folder / "text-vectors.parquet", "text_embeddings", "text", sorted(texts), vectors)
+    return [folder / "texts.parquet", of_texts]
 
 
 def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), threads=1, memory_mb=1000, **chosen):
     """What is found: {query: [(document, score, likeness), …]} by rank, and {(query, positive): score}."""
     queries = write_queries(folder, {**dict.fromkeys(kept_out, "holdout")} or {10**6: "train"})
-    mine(
-        examples,
-        files,
-        papers=folder / "papers",
-        queries=queries,
-        settings=parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen})),
-        memory_mb=memory_mb,
-        threads=threads,
-        state=folder / "state",
-        candidates=folder / "candidates.parquet",
-        positives=folder / "positives.parquet",
-        omissions=folder / "omissions.parquet",
-    )
+    asked = parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen}))
+    limits = {"memory_mb": memory_mb, "threads": threads, "state": folder / "state"}
+    written = {name: folder / f"{name}.parquet" for name in ("candidates", "positives", "omissions")}
+    mine(examples, files, papers=folder / "papers", queries=queries, settings=asked, **limits, **written)
     rows = read_table(folder / "candidates.parquet", "mined_candidates").to_pylist()
     found = {}
     for row in rows:

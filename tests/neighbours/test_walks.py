@@ -75,17 +75,11 @@ def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, wei
 @pytest.mark.parametrize("restart", [0.15, 0.6])
 def test_neighbours_are_ranked_as_a_dense_computation_ranks_them(tmp_path, score, weighted, restart):
     found = walk(tmp_path, RINGS, {7: "train", 60: "validation"}, weighted=weighted, score=score, restart=restart, k=20)
-    expected = [
-        row
-        for query in (7, 60)
-        for row in by_definition(RINGS, query, 20, restart=restart, score=score, weighted=weighted)
-    ]
+    asked = {"restart": restart, "score": score, "weighted": weighted}
+    expected = [row for query in (7, 60) for row in by_definition(RINGS, query, 20, **asked)]
     assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-6)
-    apart = [
-        at
-        for at in range(1, len(expected) - 1)
-        if min(abs(expected[at][3] - expected[at + by][3]) for by in (-1, 1)) > 1e-5
-    ]
+    gaps = np.abs(np.diff([row[3] for row in expected]))
+    apart = [at for at in range(1, len(expected) - 1) if min(gaps[at - 1], gaps[at]) > 1e-5]
     assert len(apart) > 10
     assert [found[at][:3] for at in apart] == [expected[at][:3] for at in apart]
 
@@ -113,14 +107,9 @@ def test_neither_shards_nor_threads_nor_buckets_nor_memory_change_what_is_found(
     shards = [walk(tmp_path, RINGS, splits, shard=(shard, 2), threads=2, **asked) for shard in range(2)]
     assert shards == [[row for row in whole if row[0] % 2 == shard] for shard in range(2)]
     for weighted in (False, True):
-        once, often = (
-            open_adjacency(
-                links_of(
-                    tmp_path / f"{weighted}{buckets}", RINGS, weighted=weighted, buckets=buckets, memory_mb=memory_mb
-                )
-            )
-            for buckets, memory_mb in ((1, 1000), (3, 0))
-        )
+        asked = {"weighted": weighted, "edges": RINGS}
+        once = open_adjacency(links_of(tmp_path / f"{weighted}1", **asked))
+        often = open_adjacency(links_of(tmp_path / f"{weighted}3", **asked, buckets=3, memory_mb=0))
         assert all(map(np.array_equal, once, often))
 
 
