@@ -142,12 +142,14 @@ def compare_over_tasks(
     output: Output,
 ) -> None:
     """Test which of two models is better over tasks: signed ranks of their differences on each."""
-    rows = [
-        (over, mode, *pair, *found, p_adjusted)
-        for over, of_tasks in _comparisons(read_table(path, "comparisons").to_pylist() for path in comparisons)
-        for mode, differences in by_mode(of_tasks)
-        for pair, found, p_adjusted in pair_tests(differences)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for over, of_tasks in _comparisons(read_table(path, "comparisons").to_pylist() for path in comparisons):
+        for mode in _modes(of_tasks):
+            differences: dict[Pair, list[float]] = {}
+            for row in of_tasks:
+                if row["mode"] in (mode, BOTH):
+                    differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
+            rows += [(over, mode, *pair, *found, adjusted) for pair, found, adjusted in pair_tests(differences)]
     write_rows(output, "task_comparisons", rows)
 
 
@@ -172,16 +174,6 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
 def _distinct(rows: Sequence[Row]) -> list[Row]:
     names = {task.name for task in without_unions(map(declared, {row["task"] for row in rows}))}
     return [row for row in rows if row["task"] in names]
-
-
-def by_mode(rows: Sequence[Row]) -> Iterator[tuple[str, dict[Pair, list[float]]]]:
-    """Each mode with the differences of any two models on its tasks; tasks without a mode count in every mode."""
-    for mode in _modes(rows):
-        differences: dict[Pair, list[float]] = {}
-        for row in rows:
-            if row["mode"] in (mode, BOTH):
-                differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
-        yield mode, differences
 
 
 def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pair, TaskDifference, float]]:

@@ -117,7 +117,12 @@ def combine_graphs(
     folders = {folder.parent.name: folder for folder in edges}
     if missing := sorted(set(settings.of) - set(folders)):
         raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
-    scales = {name: factor / _largest_weight(folders[name], settings.normalise) for name, factor in settings.of.items()}
+    scales = dict(settings.of)
+    for name, factor in settings.of.items() if settings.normalise == "max" else ():
+        largest = pc.max(scan_table(folders[name], "edges").to_table(columns=["weight"])["weight"]).as_py()
+        if largest is None:
+            raise InputError(f"{folders[name]}: the graph has no edges, so there is no largest weight to divide by.")
+        scales[name] = factor / largest
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         scaled = []
         for number, (name, scale) in enumerate(scales.items()):
@@ -150,12 +155,3 @@ def count_intents(
         )
     counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
     write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))
-
-
-def _largest_weight(edges: Path, normalise: str) -> float:
-    if normalise == "none":
-        return 1.0
-    largest = pc.max(scan_table(edges, "edges").to_table(columns=["weight"])["weight"]).as_py()
-    if largest is None:
-        raise InputError(f"{edges}: the graph has no edges, so there is no largest weight to divide by.")
-    return float(largest)

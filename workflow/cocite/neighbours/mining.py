@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from numpy.typing import NDArray
 
 from cocite.config.entries import as_json
 from cocite.config.mining import ByWords, Collection, SearchedDocuments
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import open_whole, remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, id_set
+from cocite.core.id_sets import NO_IDS, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, open_table, table_in, write_omissions, write_table
@@ -157,28 +156,17 @@ def _candidates(
         places, columns = np.nonzero(keys != FARTHEST)
         chosen = keys[places, columns]
         ids = documents.ids_of(numbers_in(chosen))
-        is_left = ~_are_positives(group, places, ids)
+        # Positives are left out. Both sides are pairs of small numbers, so that one number can stand for a pair.
+        named = np.unique(group.positives)
+        of_documents, is_named = look_up(named, ids)
+        pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
+        is_left = ~(is_named & np.isin(places * len(named) + of_documents, pairs))
         places, columns, chosen, ids = places[is_left], columns[is_left], chosen[is_left], ids[is_left]
         ranks = 1 + np.arange(len(places)) - np.searchsorted(places, places)
-        within = ranks <= last
-        rows = {
-            "query": group.queries[places],
-            "rank": ranks.astype(np.int32),
-            "document": ids,
-            "score": scores_of(distances_in(chosen), metric),
-            "likeness": likeness[places, columns],
-        }
-        yield pa.record_batch({name: column[within] for name, column in rows.items()})
-
-
-def _are_positives(group: Asked, places: Ids, documents: Ids) -> NDArray[np.bool_]:
-    """Whether each document is a positive of the query at its place."""
-    # Both sides as pairs of small numbers, so that one number can stand for a pair.
-    named = np.unique(group.positives)
-    of_documents, is_named = look_up(named, documents)
-    pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
-    is_in = np.isin(places * len(named) + of_documents, pairs)
-    return is_in & is_named
+        scores = scores_of(distances_in(chosen), metric)
+        rows = {"query": group.queries[places], "rank": ranks.astype(np.int32), "document": ids, "score": scores}
+        rows["likeness"] = likeness[places, columns]
+        yield pa.record_batch({name: column[ranks <= last] for name, column in rows.items()})
 
 
 def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:

@@ -81,22 +81,18 @@ def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None
     for task in present:
         with builder.documents_of(task) as references:
             if task.is_supervised:
-                _read_labels(folder, task, references, builder)
+                for split in task.splits:
+                    for row in read_split(folder / "test" / task.labels_folder, split):
+                        document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
+                        builder.label(task, split, document, _labels(row, task))
+                train, test = (builder.benchmark.labels[task.name, split] for split in task.splits)
+                both = f"task {task.name}: document to train on and to test (kept in both)"
+                builder.omitted[both] = len(train.keys() & test.keys())
             else:
                 _read_judgements(folder, task, references, builder)
         of_reviewers += [task] if task.kind == "reviewers" else []
     if of_reviewers:
         _read_reviewers(folder, of_reviewers, builder)
-
-
-def _read_labels(folder: Path, task: Task, references: References, builder: Builder) -> None:
-    for split in task.splits:
-        for row in read_split(folder / "test" / task.labels_folder, split):
-            document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
-            builder.label(task, split, document, _labels(row, task))
-    train, test = (builder.benchmark.labels[task.name, split] for split in task.splits)
-    both = f"task {task.name}: document to train on and to test (kept in both)"
-    builder.omitted[both] = len(train.keys() & test.keys())
 
 
 def _labels(row: Row, task: Task) -> list[str]:

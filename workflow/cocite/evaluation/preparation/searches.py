@@ -194,7 +194,7 @@ def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
 def read_judgements(path: Path) -> Iterator[Judgement]:
     """The judgements in a file. Raises `InputError` where it is missing or empty, or a line is wrong."""
     is_empty, is_table = True, path.suffix == ".parquet" or is_json_lines(path)
-    for place, query, document, relevance in (_of_columns if is_table else _of_lines)(path):
+    for place, query, document, relevance in _of_columns(path) if is_table else _of_lines(path):
         if not query.strip() or not document.strip():
             raise InputError(f"{place}: the id of the query or of the document is empty.")
         is_empty = False
