@@ -226,10 +226,9 @@ def test_the_full_task_counts_as_much_as_all_few_shot_stages_together():
     stages = []
     for size, runs in ((64, 50), (16, 100)):
         folds = [fold for _, fold in StratifiedKFold(-(-3200 // size)).split(points[:3200], classes)][:runs]
-        models = [
-            LinearSVC(fit_intercept=False, random_state=1).fit(ordered.train[fold], classes[fold]) for fold in folds
-        ]
-        stages.append(np.mean([f1_score(truth, model.predict(given.test), pos_label="1") for model in models]))
+        model = LinearSVC(fit_intercept=False, random_state=1)
+        found = [model.fit(ordered.train[fold], classes[fold]).predict(given.test) for fold in folds]
+        stages.append(np.mean([f1_score(truth, predicted, pos_label="1") for predicted in found]))
     whole = LinearSVC(C=best_c(ordered.train, classes), fit_intercept=False).fit(ordered.train, classes)
     full = f1_score(truth, whole.predict(given.test), pos_label="1")
     metric, value = score("biomimicry", given)

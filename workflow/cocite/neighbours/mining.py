@@ -164,7 +164,12 @@ def _candidates(
         places, columns, chosen, ids = places[is_left], columns[is_left], chosen[is_left], ids[is_left]
         ranks = 1 + np.arange(len(places)) - np.searchsorted(places, places)
         scores = scores_of(distances_in(chosen), metric)
-        rows = {"query": group.queries[places], "rank": ranks.astype(np.int32), "document": ids, "score": scores}
+        rows: dict[str, NDArray] = {
+            "query": group.queries[places],
+            "rank": ranks.astype(np.int32),
+            "document": ids,
+            "score": scores,
+        }
         rows["likeness"] = likeness[places, columns]
         yield pa.record_batch({name: column[ranks <= last] for name, column in rows.items()})
 
