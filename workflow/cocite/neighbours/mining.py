@@ -163,14 +163,13 @@ def _candidates(
         is_left = ~(is_named & np.isin(places * len(named) + of_documents, pairs))
         places, columns, chosen, ids = places[is_left], columns[is_left], chosen[is_left], ids[is_left]
         ranks = 1 + np.arange(len(places)) - np.searchsorted(places, places)
-        scores = scores_of(distances_in(chosen), metric)
-        rows: dict[str, NDArray] = {
+        rows = {
             "query": group.queries[places],
             "rank": ranks.astype(np.int32),
             "document": ids,
-            "score": scores,
+            "score": scores_of(distances_in(chosen), metric),
+            "likeness": likeness[places, columns],
         }
-        rows["likeness"] = likeness[places, columns]
         yield pa.record_batch({name: column[ranks <= last] for name, column in rows.items()})
 
 
