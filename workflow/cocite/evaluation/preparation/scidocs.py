@@ -127,7 +127,7 @@ def _read_clicks(
                 continue
             number[query] += 1
             name = query if number[query] == 1 else f"{AGAIN}{number[query]}:{query}"
-            there = {each: name for each, name in found.items() if name is not None}
+            there = {each: document for each, document in found.items() if document is not None}
             for each, candidate in there.items():
                 known = features(papers[query_id], papers[each])
                 place_shown = shown.index(each) + 1
