@@ -153,7 +153,7 @@ def read_task(task: Task, tables: Path) -> Benchmark:
     for row in _rows_of(task, tables, "labels"):
         benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
     for row in _rows_of(task, tables, "signatures"):
-        signature = (row["document"], row["block"], row["author"], row["split"])
+        signature = row["document"], row["block"], row["author"], row["split"]
         benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
@@ -225,19 +225,11 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
     rows: dict[str, Iterable[tuple[object, ...]]] = {
         "judgements": _judged(benchmark),
-        "labels": (
-            (task, split, document, labels)
-            for (task, split), documents in benchmark.labels.items()
-            for document, labels in documents.items()
-        ),
+        "labels": ((*key, document, of) for key, labels in benchmark.labels.items() for document, of in labels.items()),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
         "clicks": ((task, *click) for task, clicks in benchmark.clicks.items() for click in clicks),
         "collections": _searched(benchmark),
-        "signatures": (
-            (task, name, *signature)
-            for task, of_task in benchmark.signatures.items()
-            for name, signature in of_task.items()
-        ),
+        "signatures": ((task, name, *each) for task, of in benchmark.signatures.items() for name, each in of.items()),
     }
     for table, of_table in rows.items():
         write_rows(tables / f"{table}.parquet", table, of_table)

@@ -73,11 +73,8 @@ def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray
     with the normalised vector.
     """
     lengths = np.sqrt(block.norms)
-    factor, offset = np.ones(len(lengths)), np.zeros(len(lengths))
-    if metric is Metric.L2:
-        offset = block.norms / 2
-    elif metric is Metric.COSINE:
-        factor = 1 / np.maximum(lengths, SHORTEST)
+    factor = 1 / np.maximum(lengths, SHORTEST) if metric is Metric.COSINE else np.ones(len(lengths))
+    offset = block.norms / 2 if metric is Metric.L2 else np.zeros(len(lengths))
     offset[lengths < SHORTEST] = -np.inf
     return factor.astype(np.float32), offset.astype(np.float32)
 

@@ -272,8 +272,7 @@ def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]
     """The papers whose title can be searched for; count the others. `corpus.titles_alone` lets abstracts be missing."""
     words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
     times = Counter(text for both in words.values() for text in set(both))
-    found = []
-    counts = dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
+    found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
     for paper, (title, abstract) in words.items():
         if not (title and abstract):
             counts[WORDLESS] += 1
