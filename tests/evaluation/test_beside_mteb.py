@@ -84,9 +84,7 @@ def score_in_mteb(model, documents, queries, judged, folder):
 METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
 
 
-def test_a_model_has_the_scores_in_mteb_that_it_has_here_also_if_judged_documents_are_missing(
-    model, tmp_path, monkeypatch
-):
+def test_a_model_has_its_scores_in_mteb_also_if_judged_documents_are_missing(model, tmp_path, monkeypatch):
     documents, queries, judged = drawn_collection()
     numbers = {name: name[1:] for name in (*documents, *queries)}  # Queries and documents have the same ones.
     documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
