@@ -16,6 +16,10 @@ Row = tuple[int, int, int, float]
 """Query, rank, neighbour, distance."""
 
 
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
 def write_vectors(folder: Path, vectors: Mapping[int, Sequence[float]], *, row_group: int = 100_000) -> Path:
     path = folder / "graph_embeddings.parquet"
     ids = sorted(vectors)

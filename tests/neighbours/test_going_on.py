@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.neighbours.small_searches import Row, by_definition, search, search_again, write_queries
+from tests.neighbours.small_searches import KilledError, Row, by_definition, search, search_again, write_queries
 
 from cocite.config.embeddings import SearchSettings
 from cocite.core.atomic import checked_path
@@ -13,10 +13,6 @@ from cocite.neighbours.query_groups import open_search
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
 SPLITS = dict.fromkeys(VECTORS, "train")
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
 
 
 @pytest.fixture

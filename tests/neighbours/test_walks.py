@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.neighbours.small_searches import read_counts, read_rows, write_queries
+from tests.neighbours.small_searches import KilledError, read_counts, read_rows, write_queries
 from tests.neighbours.small_walks import (
     TREE,
     by_definition,
@@ -119,10 +119,6 @@ def test_links_are_laid_out_for_as_many_papers_as_there_is_memory_for(tmp_path, 
     few, all_ = (open_adjacency(links_of(tmp_path / str(mb), RINGS, memory_mb=mb)) for mb in (0, 1000))
     assert all(map(np.array_equal, few, all_))
     assert few.degrees.sum() == len(few.others) == 2 * len(RINGS)
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
 
 
 def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path, monkeypatch):
