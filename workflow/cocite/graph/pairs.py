@@ -153,7 +153,7 @@ def _count(
     alone: NDArray[np.bool_],
     folder: Path,
 ) -> Iterator[Counted]:
-    """The pairs of one bucket, on disk if they are merged of several pieces; queries with a pair are not `alone`."""
+    """The pairs of one bucket; several pieces are merged on disk. Queries that have a pair are no longer `alone`."""
     runs: list[Path] = []
     for piece, is_last in read_pieces(source, capacity, tally, all_pairs=settings.pairs == "all"):
         alone &= ~look_up(piece.ids, queries)[1]

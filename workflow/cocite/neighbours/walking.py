@@ -49,7 +49,7 @@ from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
-"""Memory of a desk, for each paper of the graph."""
+"""Memory of a workspace, for each paper of the graph."""
 MARGIN = 1e-5
 """Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
@@ -116,7 +116,7 @@ def walk_neighbours(
 
 
 def threads_for(threads: int, papers: int, memory_mb: float) -> int:
-    """How many of the threads there is memory for, each with a desk of its own; one at least."""
+    """How many of the threads there is memory for, each with a workspace of its own; one at least."""
     return max(1, min(threads, int(memory_mb * 1e6 // (BYTES_OF_PAPER * papers))))
 
 
@@ -129,15 +129,15 @@ def _walk(
     graph: Adjacency, queries: NDArray[np.int64], settings: WalkSettings, ranked: NDArray[np.bool_], workers: Workers
 ) -> Keys:
     """The keys of the neighbours of each query, queries × k."""
-    desks = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
+    workspaces = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
     keys = np.empty((len(queries), settings.k), dtype=np.uint64)
     tolerance = settings.tolerance / float(graph.degrees.sum() / len(graph.others))  # in mean weights
     with progress_bar(of=f"{len(queries):,} queries", unit="queries", total=len(queries)) as bar:
 
         def take(row: int) -> None:
-            desk = desks.pop()
-            keys[row] = keys_around(graph, int(queries[row]), settings, tolerance, desk, ranked)
-            desks.append(desk)
+            workspace = workspaces.pop()
+            keys[row] = keys_around(graph, int(queries[row]), settings, tolerance, workspace, ranked)
+            workspaces.append(workspace)
 
         for _ in workers.map(take, range(len(queries))):
             bar.update()
@@ -161,12 +161,12 @@ def new_push_workspace(papers: int) -> PushWorkspace:
 
 
 def chances_around(
-    graph: Adjacency, query: int, restart: float, tolerance: float, desk: PushWorkspace
+    graph: Adjacency, query: int, restart: float, tolerance: float, workspace: PushWorkspace
 ) -> tuple[Places, NDArray[np.float64]]:
     """The papers that walks from a query reach, the query first, and the chances that they stop there."""
-    reached = desk.touched[: _push(graph, query, restart, tolerance, desk)].copy()
-    chances = desk.chances[reached] + restart * desk.residuals[reached]
-    desk.chances[reached] = desk.residuals[reached] = 0
+    reached = workspace.touched[: _push(graph, query, restart, tolerance, workspace)].copy()
+    chances = workspace.chances[reached] + restart * workspace.residuals[reached]
+    workspace.chances[reached] = workspace.residuals[reached] = 0
     return reached, chances
 
 
@@ -175,7 +175,7 @@ def keys_around(
     query: int,
     settings: WalkSettings,
     tolerance: float,
-    desk: PushWorkspace,
+    workspace: PushWorkspace,
     ranked: NDArray[np.bool_],
 ) -> Keys:
     """The keys of the k papers with the highest scores around a query, the highest first, `FARTHEST` behind them.
@@ -184,7 +184,7 @@ def keys_around(
     of each paper whether it can have a rank; the query never has one. A key holds minus the logarithm of the score and
     the place of the paper, so that ties are broken by place, and so by id.
     """
-    papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, desk))
+    papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k
     papers, scores = papers[can], scores[can]
     if settings.score == "symmetric":
@@ -197,13 +197,13 @@ def keys_around(
 
 
 @njit(nogil=True, cache=True)
-def _push(graph, query, restart, tolerance, desk):  # type: ignore[no-untyped-def]
+def _push(graph, query, restart, tolerance, workspace):  # type: ignore[no-untyped-def]
     """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched."""
     starts, others, weights, degrees = graph.starts, graph.others, graph.weights, graph.degrees
-    chances, residuals, shares = desk.chances, desk.residuals, desk.shares
-    frontier, following = desk.frontier, desk.following
+    chances, residuals, shares = workspace.chances, workspace.residuals, workspace.shares
+    frontier, following = workspace.frontier, workspace.following
     residuals[query] = 1.0
-    desk.touched[0] = frontier[0] = query
+    workspace.touched[0] = frontier[0] = query
     reached, pushed = 1, 1
     while pushed:
         for at in range(pushed):
@@ -217,7 +217,7 @@ def _push(graph, query, restart, tolerance, desk):  # type: ignore[no-untyped-de
                 other = others[link]
                 before, limit = residuals[other], tolerance * degrees[other]
                 if before == 0.0 and chances[other] == 0.0:
-                    desk.touched[reached] = other
+                    workspace.touched[reached] = other
                     reached += 1
                 after = before + (shares[at] * weights[link] if len(weights) else shares[at])
                 residuals[other] = after
