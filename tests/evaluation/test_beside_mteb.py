@@ -29,14 +29,14 @@ WORDS = TEXT.split()
 
 
 def drawn_collection():
-    """400 documents of drawn words, and 60 queries that share some words with the documents that answer them."""
+    """200 documents of drawn words, and 30 queries that share some words with the documents that answer them."""
     draw = np.random.default_rng(3)
     documents, topics, queries, judged = {}, {}, {}, {}
-    for number in range(400):
+    for number in range(200):
         topics[f"d{number}"] = topic = draw.choice(WORDS, 8, replace=False)
         title, text = " ".join(draw.choice(topic, 3)), " ".join(draw.choice([*topic, *WORDS[::5]], 14))
         documents[f"d{number}"] = {"_id": f"d{number}", "title": title, "text": text}
-    for number in range(60):
+    for number in range(30):
         name = f"d{number * 6}"
         queries[f"q{number}"] = " ".join(draw.choice(topics[name], 4, replace=False))
         near = [each for each, topic in topics.items() if len(set(topic) & set(topics[name])) >= 4]
@@ -90,7 +90,7 @@ def test_a_model_has_its_scores_in_mteb_also_if_judged_documents_are_missing(mod
     documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
     queries = {numbers[name]: text for name, text in queries.items()}
     judged = {numbers[query]: {numbers[name]: grade for name, grade in of.items()} for query, of in judged.items()}
-    for query, of in list(judged.items())[:20]:
+    for query, of in list(judged.items())[:10]:
         of |= {next(name for name in documents if name not in of): -1}
         judged[query] = of if int(query) % 5 else {"gone": 1}  # Nothing that answers some of them is there.
     folder, asked = Datasets(tmp_path, "beir"), [{"_id": name, "text": text} for name, text in queries.items()]
@@ -106,7 +106,7 @@ def test_a_model_has_its_scores_in_mteb_also_if_judged_documents_are_missing(mod
     assert {row["unscored"] for row in rows} == {0}
     lost = sum(grade > 0 and name not in documents for of in judged.values() for name, grade in of.items())
     assert {(row["searched"], row["copies"], row["unfindable"]) for row in rows} == {(len(documents), 0, lost)}
-    assert lost > 50
+    assert lost > 10
     [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache").scores["test"]
     assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
 
