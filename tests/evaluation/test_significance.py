@@ -34,7 +34,10 @@ def test_a_p_value_is_raised_for_the_tests_that_can_give_one_as_small():
     assert holm(p_values, [0.0] * 4).tolist() == holm(p_values).tolist()
 
 
-@pytest.mark.parametrize("tasks", [(3, 3, 3, 5, 8, 8), (5,) * 10, (6, 7, 8, 9, 10)])
+MORE = [pytest.param(tasks, marks=pytest.mark.long) for tasks in ((5,) * 10, (6, 7, 8, 9, 10))]
+
+
+@pytest.mark.parametrize("tasks", [(3, 3, 3, 5, 8, 8), *MORE])
 def test_of_signs_drawn_at_random_no_more_than_one_family_in_twenty_shows_a_difference(tasks):
     """All signs are equally likely here, and p-values have few values."""
     draw, found = np.random.default_rng(8), 0
