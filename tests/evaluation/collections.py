@@ -5,13 +5,12 @@ class is of one topic, so that words find it and chance does not.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from tests.evaluation.folders import write_lines, write_parquet, write_text
 
 TOPICS = ("kernels graphs walks", "proteins folding cells", "stars dust spectra", "courts statutes appeals")
 PAPERS = range(1, 61)
@@ -52,61 +51,47 @@ def judged(paper: int) -> dict[int, int]:
     return {**dict.fromkeys(alike(paper, 4), 1), **dict.fromkeys(unlike(paper, 8), 0)}
 
 
-def text(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
-
-
-def lines(path: Path, rows: Iterable[Any]) -> None:
-    text(path, "".join(json.dumps(row) + "\n" for row in rows))
-
-
-def parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(list(rows)), path)
-
-
 def scirepeval(root: Path) -> None:
     papers = [{"doc_id": str(n), "title": title_of(n), "abstract": abstract_of(n), "corpus_id": n} for n in PAPERS]
     for config in ("relish", "drsm"):
-        lines(root / f"metadata/{config}/evaluation.jsonl", papers)
+        write_lines(root / f"metadata/{config}/evaluation.jsonl", papers)
     judgements = [(q, c, grade) for q in PAPERS[:10] for c, grade in judged(q).items()]
     relish = [{"query_id": str(q), "cand_id": str(c), "score": 2 * grade} for q, c, grade in judgements]
-    lines(root / "test/relish/test.jsonl", relish)
+    write_lines(root / "test/relish/test.jsonl", relish)
     for split, part in (("train", PAPERS[:48]), ("test", PAPERS[48:])):
-        lines(root / f"test/drsm/{split}.jsonl", ({"paper_id": str(n), "label": topic_of(n)} for n in part))
+        write_lines(root / f"test/drsm/{split}.jsonl", ({"paper_id": str(n), "label": topic_of(n)} for n in part))
 
 
 def scidocs(root: Path) -> None:
     papers = {f"{n:040x}": {"paper_id": f"{n:040x}", "title": title_of(n), "abstract": abstract_of(n)} for n in PAPERS}
     for name in ("mag_mesh", "view_cite_read", "recomm"):
-        text(root / f"paper_metadata_{name}.json", json.dumps(papers))
+        write_text(root / f"paper_metadata_{name}.json", json.dumps(papers))
     for split, part in (("train", PAPERS[:48]), ("val", PAPERS[48:50]), ("test", PAPERS[48:])):
         rows = "".join(f"{n:040x},{topic_of(n)}\n" for n in part)
-        text(root / f"mag/{split}.csv", f"pid,class_label\n{rows}")
+        write_text(root / f"mag/{split}.csv", f"pid,class_label\n{rows}")
     rows = "".join(f"{q:040x} 0 {c:040x} {grade}\n" for q in PAPERS[:10] for c, grade in judged(q).items())
-    text(root / "cite/test.qrel", rows)
+    write_text(root / "cite/test.qrel", rows)
     shown = [(q, alike(q, 1)[0], [*unlike(q, 2), *alike(q, 1)]) for q in PAPERS[:10]]
     rows = "".join(f'{q:040x},{c:040x},"{",".join(f"{n:040x}" for n in listed)}"\n' for q, c, listed in shown)
     for split in ("train", "test"):
-        text(root / f"recomm/{split}.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{rows}")
-    text(root / "recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25, 0.1]}))
+        write_text(root / f"recomm/{split}.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{rows}")
+    write_text(root / "recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25, 0.1]}))
 
 
 def mdcr(root: Path) -> None:
     papers = [{"paper_id": n, "title": title_of(n), "abstract": abstract_of(n)} for n in PAPERS]
-    lines(root / "mdcr_test_data.jsonl", papers)
+    write_lines(root / "mdcr_test_data.jsonl", papers)
     fields: dict[str, Any] = {"Art": {}, "Computer Science": {}}
     for place, query in enumerate(PAPERS[:10]):
         kinds = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
         negatives = {kind: unlike(query, 24)[number::6] for number, kind in enumerate(kinds)}
         fields[list(fields)[place % 2]][str(query)] = {**negatives, "true": alike(query, 4)}
-    text(root / "mdcr_test.json", json.dumps(fields))
+    write_text(root / "mdcr_test.json", json.dumps(fields))
 
 
 def csfcube(root: Path) -> None:
     papers = [{"paper_id": str(n), "title": title_of(n), "abstract": sentences_of(n)} for n in PAPERS]
-    lines(root / "abstracts-csfcube-preds.jsonl", papers)
+    write_lines(root / "abstracts-csfcube-preds.jsonl", papers)
     for facet in ("background", "method", "result"):
         grades = {
             str(query): {
@@ -115,7 +100,7 @@ def csfcube(root: Path) -> None:
             }
             for query in PAPERS[:8]
         }
-        text(root / f"test-pid2anns-csfcube-{facet}.json", json.dumps(grades))
+        write_text(root / f"test-pid2anns-csfcube-{facet}.json", json.dumps(grades))
 
 
 def s2and(root: Path) -> None:
@@ -133,17 +118,19 @@ def s2and(root: Path) -> None:
         "clusters": {author: {"cluster_id": author, "signature_ids": theirs} for author, theirs in authors.items()},
     }
     for table, members in tables.items():
-        text(root / f"qian/qian_{table}.json", json.dumps(members))
+        write_text(root / f"qian/qian_{table}.json", json.dumps(members))
 
 
 def _beir(
     root: Path, name: str, queries: Mapping[str, Mapping[str, str]], relevant: Mapping[str, Sequence[int]]
 ) -> None:
     papers = ({"_id": str(n), "title": title_of(n), "text": abstract_of(n), "metadata": {}} for n in PAPERS)
-    lines(root / name / "corpus.jsonl", papers)
-    lines(root / name / "queries.jsonl", ({"_id": each, **query, "metadata": {}} for each, query in queries.items()))
+    write_lines(root / name / "corpus.jsonl", papers)
+    write_lines(
+        root / name / "queries.jsonl", ({"_id": each, **query, "metadata": {}} for each, query in queries.items())
+    )
     rows = (f"{query}\t{n}\t1\n" for query, found in relevant.items() for n in found)
-    text(root / name / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n" + "".join(rows))
+    write_text(root / name / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n" + "".join(rows))
 
 
 def _all_of(topic: int) -> list[int]:
@@ -172,14 +159,14 @@ def litsearch(root: Path) -> None:
     papers = [{"corpusid": n, "title": title_of(n), "abstract": abstract_of(n)} for n in PAPERS]
     papers = [{**paper, "citations": [1], "full_paper": "A long text."} for paper in papers]
     for shard in range(2):
-        parquet(root / f"corpus_clean/full-{shard:05}-of-00002.parquet", papers[shard::2])
+        write_parquet(root / f"corpus_clean/full-{shard:05}-of-00002.parquet", papers[shard::2])
     questions = [
         {"query_set": "manual_acl", "query": f"Which papers look at {words}?", "specificity": specificity, "quality": 2}
         | {"corpusids": _all_of(topic)[: 2 + 3 * (1 - specificity)]}
         for topic, words in enumerate(TOPICS)
         for specificity in (0, 1)
     ]
-    parquet(root / "query/full-00000-of-00001.parquet", questions)
+    write_parquet(root / "query/full-00000-of-00001.parquet", questions)
 
 
 def doris_mae(root: Path) -> None:
@@ -198,7 +185,7 @@ def doris_mae(root: Path) -> None:
     corpus = [{"abstract_id": n, "title": title_of(n), "original_abstract": abstract_of(n), "url": ""} for n in PAPERS]
     names = {"aspect2aspect_id": {}, "aspect_id2aspect": {}}
     released = {**names, "Query": queries, "Corpus": corpus, "Annotation": annotations}
-    text(root / "DORIS-MAE_dataset_v1.json", json.dumps(released))
+    write_text(root / "DORIS-MAE_dataset_v1.json", json.dumps(released))
 
 
 LAYOUTS: Mapping[str, tuple[str, Callable[[Path], None]]] = {

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,24 @@ from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.evaluation.scored import Run, Scored
 from cocite.evaluation.scoring import embedded
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write a file of text, with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8", errors="surrogateescape")
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write a file of JSON lines."""
+    write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a Parquet file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 
@@ -76,19 +94,15 @@ class BenchmarkFolder:
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file of text."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        write_text(self.root / path, text)
 
     def write_lines(self, path: str, *rows: Any) -> None:
         """Write a file of JSON lines."""
-        self.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+        write_lines(self.root / path, rows)
 
     def write_parquet(self, path: str, *rows: Any) -> None:
         """Write a Parquet file."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(list(rows)), file)
+        write_parquet(self.root / path, rows)
 
     def prepare(self, *tasks: str, metrics: Sequence[str] = ()) -> Benchmark:
         """Prepare these tasks, or all that there are; return what they ask."""

@@ -59,12 +59,6 @@ def test_the_average_over_all_is_that_of_the_formats_and_that_of_the_groups():
     assert found["all"] == pytest.approx(by_format) == pytest.approx(by_group)
 
 
-def test_reviewer_matching_is_the_mean_of_hard_and_soft_at_5_and_10():
-    hard, soft = "paper_reviewer_matching_hard", "paper_reviewer_matching_soft"
-    scores = [row(hard, 10, "P_5"), row(hard, 20, "P_10"), row(soft, 30, "P_5"), row(soft, 60, "P_10")]
-    assert means(scores) == {("both", "reviewer-matching"): 30}
-
-
 def test_a_ranking_counts_in_every_run_of_its_training_seed():
     scores = [row("relish", 80.0, seed=1), row("relish", 60.0, seed=2)]
     fits = {(1, 1): 40.0, (1, 2): 50.0, (2, 1): 10.0, (2, 2): 30.0}

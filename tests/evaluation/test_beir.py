@@ -36,6 +36,7 @@ NUMBERED_ALIKE = "task beir_scifact: query with the id of a document that it is 
 HEADER = "query-id\tcorpus-id\tscore\n"
 CORPUS = [{"_id": f"d{number}", "title": f"t{number}", "text": f"x{number}"} for number in range(4)]
 ASKED = [{"_id": "q1", "text": "a claim"}, {"_id": "q2", "text": "another"}]
+LOST = "not in scifact: "
 JUDGED = {"q1": {"d0": 2, "d1": 0}, "q2": {"d3": 1}}
 WITHOUT = "task beir_scifact: query without text, or without a judged document that counts"
 
@@ -136,9 +137,8 @@ def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_
 
 
 def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(own):
-    own.write_dataset(
-        "own", [{"_id": "1", "title": "words"}, document(2)], [{"_id": "1", "text": "words"}], [(1, 2, 1)]
-    )
+    corpus = [{"_id": "1", "title": "words"}, document(2)]
+    own.write_dataset("own", corpus, [{"_id": "1", "text": "words"}], [(1, 2, 1)])
     own.prepare()
     assert own.short_queries() == {"own-query:1"}
     assert set(own.documents()) == {"own-query:1", "own:1", "2"}
@@ -147,12 +147,7 @@ def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(ow
 @pytest.mark.parametrize(
     ("missing", "judged", "how", "without"),
     [
-        (
-            "keep",
-            {"c": {"2": 1, "not in scifact: lost": 1, "0": 0}, "d": {"not in scifact: gone": 2}},
-            "counts as not found",
-            1,  # 8
-        ),
+        ("keep", {"c": {"2": 1, f"{LOST}lost": 1, "0": 0}, "d": {f"{LOST}gone": 2}}, "counts as not found", 1),  # 8
         ("drop", {"c": {"2": 1, "0": 0}}, "left out", 2),  # 8, and d
     ],
 )
@@ -261,17 +256,6 @@ def test_scores_are_those_of_the_nearest_of_all_documents_whatever_the_blocks(
         near = {name: near_by(exact[name], exact[query]) for name in benchmark.collections[TASK.name]}
         expected.append(by_definition(sorted(near, key=near.get, reverse=True), grades))
     assert found == pytest.approx({metric: np.mean([of[metric] for of in expected]) for metric in found})
-
-
-def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
-    names, query = [f"d{n}" for n in range(12)], "scifact-query:d3"
-    asked = {"judgements": {query: {"d7": 1}}, "collections": set(names), "own": {query: "d3"}}
-    vectors = {name: [n] for n, name in enumerate(names)} | {query: [3.2], "d7": [3.3]}
-    by_distance = replace(TASK, similarity="distance")
-    found = scored_by(
-        tmp_path, vectors, by_distance, Benchmark(**{name: {TASK.name: of} for name, of in asked.items()})
-    )
-    assert scores_of(found)["ndcg_cut_10"] == 100
 
 
 def by_definition(order, grades):

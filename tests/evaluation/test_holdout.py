@@ -70,10 +70,7 @@ def linked_by_hand(citations, query, with_text):
     citing = {a for a, b in citations if b == query}
     together = Counter(b for a, b in citations if a in citing and b != query)
     cited = {b for a, b in citations if a == query and b != query}
-    return {
-        "cite": cited & with_text,
-        "cocite": {paper for paper, count in together.items() if count >= 2} & with_text,
-    }
+    return {"cite": cited & with_text, "cocite": {paper for paper, count in together.items() if count >= 2} & with_text}
 
 
 @given(

@@ -1,12 +1,7 @@
 """LitSearch: broad and specific questions as tasks, a corpus that is searched, and what is wrong with its files."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder, scored_by, scores_of
 
 from cocite.config.benchmarks.litsearch import LitSearch
@@ -77,27 +72,6 @@ def test_recall_is_measured_at_the_depths_that_are_published(tmp_path):
     assert broad["recall_20"] == pytest.approx(100 * 2 / 3)  # 20 stands at rank 21
     gained, ideal = 1 / np.log2(4 + 2), 1 / np.log2(2) + 1 / np.log2(3) + 1 / np.log2(4)
     assert broad["ndcg_cut_10"] == pytest.approx(100 * gained / ideal)
-
-
-@given(
-    answers=st.lists(st.sets(st.integers(0, 39), min_size=1, max_size=8), min_size=1, max_size=5),
-    seed=st.integers(0, 99),
-)
-def test_recall_is_the_share_of_the_answers_among_the_nearest_by_cosine(answers, seed):
-    draw = np.random.default_rng(seed)
-    with TemporaryDirectory() as name:
-        folder = BenchmarkFolder(Path(name), "litsearch")
-        fill(folder, range(40), *(question(SPECIFIC, *found) for found in answers))
-        benchmark = folder.prepare("litsearch_specific")
-        vectors = {each: draw.normal(size=3).astype("f4") for each in folder.documents()}
-        found = scores_of(scored_by(Path(name), vectors, "litsearch_specific", benchmark))
-    unit = {each: vector.astype("f8") / np.linalg.norm(vector.astype("f8")) for each, vector in vectors.items()}
-    for depth in (5, 20):
-        shares = []
-        for number, relevant in enumerate(answers):
-            nearest = sorted(range(40), key=lambda each, own=unit[f"query-{number}"]: -unit[str(each)] @ own)[:depth]
-            shares.append(len(relevant & set(nearest)) / len(relevant))
-        assert found[f"recall_{depth}"] == pytest.approx(100 * np.mean(shares))
 
 
 def test_answers_that_are_not_in_the_corpus_are_counted(litsearch):

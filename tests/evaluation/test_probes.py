@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.core.tables.probes import Trained, name_of_map
+from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.comparisons import drawn_interval
 from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores, write_winners
 
@@ -25,15 +26,8 @@ def folder(tmp_path):
     for table, queries in QUERIES.items():
         rows = [(t, q, c, int(draw.random() < 0.4)) for t in TASKS for q in queries for c in CANDIDATES]
         rows = [(t, q, c, 1 if c == "10" else relevance) for t, q, c, relevance in rows]
-        columns = dict(
-            zip(("task", "query", "candidate", "relevance"), map(list, zip(*rows, strict=True)), strict=True)
-        )
-        columns |= (
-            {"propensity": pa.nulls(len(rows), pa.float64()), "fold": pa.nulls(len(rows), pa.int8())}
-            if table == "judgements"
-            else {}
-        )
-        write_table(tmp_path / f"{table}.parquet", table, pa.table(columns))
+        further = (None, None) if table == "judgements" else ()
+        write_rows(tmp_path / f"{table}.parquet", table, [(*row, *further) for row in rows])
     papers = np.arange(1, 40)
     vectors = draw.normal(size=(len(papers), 3)).astype(np.float32)
     for bucket in (0, 1):
@@ -83,10 +77,8 @@ def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
     for part in ("selection", "test"):
         of_tasks = []
         for task in TASKS:
-            of_task, found = (
-                [row for row in rows if (row["part"], row["task"]) == (part, task)],
-                scores[trained][part, task],
-            )
+            of_task = [row for row in rows if (row["part"], row["task"]) == (part, task)]
+            found = scores[trained][part, task]
             by_seed = [np.mean([row["value"] for row in of_task if row["seed"] == seed]) for seed in (1, 2)]
             assert found.value == pytest.approx(np.mean(by_seed))
             assert found.deviation == pytest.approx(np.std(by_seed, ddof=1))
@@ -156,11 +148,6 @@ def test_winners_are_entries_that_a_configuration_can_hold(tmp_path):
     write_winners(ranked, settings, tmp_path / "winners.yaml")
     written = yaml.safe_load((tmp_path / "winners.yaml").read_text())
     assert written["triplets"] == {"specter": sets["specter"]}
-    assert written["models"]["winner-1"] == {
-        "triplets": "specter",
-        "encoder": "small",
-        "loss": losses[1],
-        "batch_size": 512,
-        "seeds": [1, 2],
-    }
+    training = {"encoder": "small", "loss": losses[1], "batch_size": 512, "seeds": [1, 2]}
+    assert written["models"]["winner-1"] == {"triplets": "specter", **training}
     assert written["models"]["winner-2"]["loss"] == losses[0]

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.evaluation import folders
 from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
 from cocite.evaluation.metrics import b3_statistic
-from cocite.evaluation.scored import Run, UnscorableError, Vectors
+from cocite.evaluation.scored import UnscorableError, Vectors
 from cocite.evaluation.scoring import score_task
 
 TASK = TASKS["s2and_qian"]
-RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat", "correct"], evaluation_seeds=[3, 4])
+RUN = replace(folders.RUN, modes=["compat", "correct"], evaluation_seeds=[3, 4])
 
 
 @pytest.fixture
@@ -34,12 +35,11 @@ def write_dataset(folder, signatures, *, papers=None, authors=None):
         for _, _, author in signatures.values()
     }
     tables = {
-        "papers": {p: {"paper_id": p, "abstract": None, "references": [], **row} for p, row in papers.items()},
+        "papers": {p: {"paper_id": p, "abstract": None, **row} for p, row in papers.items()},
         "signatures": {
-            s: {"signature_id": s, "paper_id": int(paper), "author_info": {"block": block, "first": "a"}}
-            for s, (paper, block, _) in signatures.items()
+            s: {"paper_id": int(p), "author_info": {"block": block}} for s, (p, block, _) in signatures.items()
         },
-        "clusters": {c: {"cluster_id": c, "model_version": -1, **row} for c, row in authors.items()},
+        "clusters": {c: {"cluster_id": c, **row} for c, row in authors.items()},
     }
     for table, members in tables.items():
         folder.write_text(f"qian/qian_{table}.json", json.dumps(members))

@@ -21,10 +21,8 @@ from cocite.evaluation.scoring import score_task
 def scidocs(tmp_path):
     folder = BenchmarkFolder(tmp_path, "scidocs")
     for name in ("mag_mesh", "view_cite_read", "recomm"):
-        papers = {
-            paper: {"paper_id": paper, "title": f"title {paper}", "abstract": "abstract", "references": ["x"]}
-            for paper in "abcdefg"
-        }
+        same = {"abstract": "abstract", "references": ["x"]}
+        papers = {paper: {"paper_id": paper, "title": f"title {paper}", **same} for paper in "abcdefg"}
         folder.write_text(f"paper_metadata_{name}.json", json.dumps(papers))
     return folder
 

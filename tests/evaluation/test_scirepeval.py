@@ -137,24 +137,12 @@ def test_parquet_is_read_like_json_lines(layout):
     assert layout.prepare() == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected", "reason"),
-    [
-        ([("a", "b", 2), ("a", "b", 0)], {"a": {"b": 2}}, "repeated row (the first counts)"),
-        (
-            [("a", "b", 1), ("b", "c", 0)],
-            {"a": {"b": 1}, "b": {"c": 0}},
-            "query without a relevant candidate (scored 0)",
-        ),
-    ],
-)
-def test_repeated_judgements_and_queries_without_a_relevant_candidate_are_counted(layout, rows, expected, reason):
-    layout.add_relish()
-    names = ("a", "b", "c")
-    layout.write("metadata/relish/evaluation", *map(document, names), document("b", abstract="another"))
-    layout.write("test/relish/test", *(judgement(*row) for row in rows))
-    assert layout.prepare().judgements == {"relish": expected}
-    assert layout.omitted()[f"task relish: {reason}"] == 1
+def test_repeated_judgements_and_queries_without_a_relevant_candidate_are_counted(layout):
+    layout.write("metadata/relish/evaluation", *map(document, "abc"), document("b", abstract="another"))
+    layout.write("test/relish/test", *(judgement(*row) for row in (("a", "b", 2), ("a", "b", 0), ("b", "c", 0))))
+    assert layout.prepare().judgements == {"relish": {"a": {"b": 2}, "b": {"c": 0}}}
+    for reason in ("repeated row (the first counts)", "query without a relevant candidate (scored 0)"):
+        assert layout.omitted()[f"task relish: {reason}"] == 1
     assert layout.documents()["b"] == ("title b", "abstract b")
     assert layout.omitted()["document repeated with another text (the first counts)"] == 1
 
@@ -193,40 +181,20 @@ def test_only_the_tasks_that_are_asked_for_are_read(layout):
         ("test/relish/test", [judgement("a", "b", 1), {"query_id": "a", "score": 1}], ", line 2: the key 'cand_id' is"),
         ("test/relish/test", [judgement("a", "lost", 1)], ", line 1: no text for the document 'lost'"),
         ("test/relish/test", [judgement("a", "b", 0.5)], ", line 1: score must be a whole number from 0, not 0.5"),
-        (
-            "test/relish/test",
-            [judgement("a", "b", float("nan"))],
-            ", line 1: score must be a whole number from 0, not ",
-        ),
-        (
-            "test/relish/test",
-            [judgement("a", "b", float("inf"))],
-            ", line 1: score must be a whole number from 0, not ",
-        ),
+        ("test/relish/test", [judgement("a", "b", float("nan"))], ", line 1: score must be a whole number from 0"),
+        ("test/relish/test", [judgement("a", "b", float("inf"))], ", line 1: score must be a whole number from 0"),
         ("test/relish/test", [["a", "b"]], ", line 1: must be an object"),
         ("test/relish/test", [], ": has no rows"),
         ("metadata/relish/evaluation", [{"title": "no id"}], ", line 1: the key 'doc_id' is missing or null"),
         ("metadata/relish/evaluation", [document(None)], ", line 1: the key 'doc_id' is missing or null"),
         ("metadata/relish/evaluation", [document(["a"])], ", line 1: doc_id must be a string or an integer"),
         ("metadata/relish/evaluation", [{"doc_id": "a", "title": 5}], ", line 1: title must be a text, not 5"),
-        (
-            "metadata/relish/evaluation",
-            [{"query": document("a"), "candidates": 3}],
-            ", line 1: candidates must be a li",
-        ),
-        (
-            "metadata/relish/evaluation",
-            [{"query": document("a"), "candidates": ["b"]}],
-            ", line 1, candidates[0]: must",
-        ),
+        ("metadata/relish/evaluation", [{"query": document("a"), "candidates": 3}], ", line 1: candidates must be"),
+        ("metadata/relish/evaluation", [{"query": document("a"), "candidates": ["b"]}], ", line 1, candidates[0]: mu"),
         ("test/fos/train", [labelled("a", "Physics")], ", line 1: label must be a list of class names or of 0 and 1"),
         ("test/pub_year/train", [labelled("a", "unknown")], ", line 1: label must be a finite number in the task pub_"),
         ("test/drsm/train", [labelled("a", [1, 2])], ", line 1: label must be one value in the task drsm"),
-        (
-            "test/biomimicry/train",
-            [labelled("a", "yes")],
-            ", line 1: label must be 0 or 1 in the task biomimicry, not ",
-        ),
+        ("test/biomimicry/train", [labelled("a", "yes")], ", line 1: label must be 0 or 1 in the task biomimicry"),
     ],
 )
 def test_bad_rows_are_reported_with_file_and_line(layout, path, rows, message):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
 from cocite.evaluation.comparisons import (
-    Part,
+    Error,
     error_of,
     holm,
     interval_of,
@@ -34,7 +34,10 @@ def test_a_p_value_is_raised_for_the_tests_that_can_give_one_as_small():
     assert holm(p_values, [0.0] * 4).tolist() == holm(p_values).tolist()
 
 
-@pytest.mark.parametrize("tasks", [(3, 3, 3, 5, 8, 8), (5,) * 10, (6, 7, 8, 9, 10)])
+MORE = [pytest.param(tasks, marks=pytest.mark.long) for tasks in ((5,) * 10, (6, 7, 8, 9, 10))]
+
+
+@pytest.mark.parametrize("tasks", [(3, 3, 3, 5, 8, 8), *MORE])
 def test_of_signs_drawn_at_random_no_more_than_one_family_in_twenty_shows_a_difference(tasks):
     """All signs are equally likely here, and p-values have few values."""
     draw, found = np.random.default_rng(8), 0
@@ -48,7 +51,7 @@ def test_of_signs_drawn_at_random_no_more_than_one_family_in_twenty_shows_a_diff
 def test_one_source_of_chance_gives_the_paired_t_test():
     one, other = np.random.default_rng(1).normal([[0.4], [0]], size=(2, 40))
     differences = one - other
-    error = error_of([Part(np.var(differences, ddof=1) / 40, 39)])
+    error = error_of([Error(np.var(differences, ddof=1) / 40, 39)])
     expected = ttest_rel(one, other)
     assert p_value_of(differences.mean(), error) == pytest.approx(expected.pvalue)
     assert interval_of(differences.mean(), error) == pytest.approx(expected.confidence_interval())
@@ -64,7 +67,7 @@ def test_two_sources_of_chance_give_welchs_t_test():
 
 def test_one_seed_is_no_source_of_chance_and_what_never_varies_is_no_chance():
     assert variance_of_mean([3.0]) == []
-    never = error_of([Part(0.0, 10)])
+    never = error_of([Error(0.0, 10)])
     assert (p_value_of(0.0, never), p_value_of(0.1, never), interval_of(2.0, never)) == (1, 0, (2, 2))
     assert smallest_difference(never, 6) == 0
 
@@ -89,7 +92,7 @@ def simulated(better: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         p_values, errors = [], []
         for one, other in pairs:
             difference = means[one] - means[other]
-            of_queries = Part(float(np.var(difference, ddof=1)) / QUERIES, QUERIES - 1)
+            of_queries = Error(float(np.var(difference, ddof=1)) / QUERIES, QUERIES - 1)
             errors.append(error_of([of_queries, *seeds[one], *seeds[other]]))
             p_values.append(p_value_of(float(difference.mean()), errors[-1]))
         adjusted[table] = holm(p_values)

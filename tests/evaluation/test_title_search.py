@@ -1,7 +1,6 @@
 """The search made of held-out papers: titles as queries for abstracts."""
 
 import pytest
-from tests.evaluation.folders import RUN, scores_of
 from tests.evaluation.test_holdout import STAR, counts_in, prepare, prepare_folder, write_citations
 from tests.papers import papers_table
 
@@ -11,8 +10,6 @@ from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.settings import settings_of
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.evaluation.metrics import measure_rankings
-from cocite.evaluation.scoring import by_words
 
 TASK = TASKS["title_search"]
 TEXTS = {
@@ -97,17 +94,3 @@ def test_it_is_a_task_only_where_it_is_asked_for():
     asked = Holdout(kind="holdout", search={"documents": 10})
     assert [task.name for task in asked.scored_tasks] == ["cite", "cocite", "title_search"]
     assert list(asked.suites) == ["small"]
-
-
-def test_words_find_the_abstract_that_has_them(tmp_path):
-    texts = {paper: (f"topic{paper} and more", f"It is about topic{paper}.") for paper in range(1, 9)}
-    benchmark = prepare_search(tmp_path, texts)
-    scored = scores_of(by_words(tmp_path / "documents.parquet", "{}", RUN)(TASK, benchmark))
-    assert scored == pytest.approx({"ndcg_cut_10": 100, "recip_rank_10": 100, "recall_100": 100})
-
-
-@pytest.mark.parametrize(("place", "expected"), [(1, 100), (2, 50), (10, 10), (11, 0), (40, 0)])
-def test_the_reciprocal_rank_counts_among_the_first_ten(place, expected):
-    ranked = {"q": {f"d{number}": -float(number) for number in range(1, 41)}}
-    found = measure_rankings({"q": {f"d{place}": 1, "d41": 1}}, ranked, ["recip_rank_10"])
-    assert found["recip_rank_10"]["q"] == pytest.approx(expected)

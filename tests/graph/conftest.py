@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cocite.config.graphs import CocitationCounting, Counting, CouplingCounting
+from cocite.config.graphs import PAIRS, CocitationCounting, Counting, CouplingCounting
 from cocite.core.tables.files import read_table, write_table
 from cocite.graph.citations import split_citations, unite_citations
 from cocite.graph.pairs import FIXED_MB, count_pairs
 
-TABLES = {"cocitation": "cocitations", "coupling": "couplings"}
+SOURCES = {"cocitation": "citations", "sentence-cocitation": "contexts", "coupling": "citations_by_cited"}
 
 
 def write_citations(
@@ -20,22 +20,14 @@ def write_citations(
     citations: Iterable[tuple[int, int]],
     intents: Mapping[tuple[int, int], list[str]] = MappingProxyType({}),
 ) -> None:
-    rows = sorted(citations)
-    columns = {
-        "citing": pa.array([row[0] for row in rows], pa.int64()),
-        "cited": pa.array([row[1] for row in rows], pa.int64()),
-        "influential": pa.array([False] * len(rows), pa.bool_()),
-        "intents": pa.array([intents.get(row, []) for row in rows], pa.list_(pa.string())),
-    }
-    write_table(path, "citations", pa.table(columns))
+    names = {"citing": pa.int64(), "cited": pa.int64(), "influential": pa.bool_(), "intents": pa.list_(pa.string())}
+    rows = [dict(zip(names, (*row, False, intents.get(row, [])), strict=True)) for row in sorted(citations)]
+    write_table(path, "citations", pa.Table.from_pylist(rows, schema=pa.schema(names)))
 
 
 def write_queries(path: Path, splits: dict[int, str]) -> None:
     ids = sorted(splits)
-    columns = {
-        "corpusid": pa.array(ids, pa.int64()),
-        "split": pa.array([splits[paper] for paper in ids], pa.string()),
-    }
+    columns = {"corpusid": pa.array(ids, pa.int64()), "split": pa.array([splits[paper] for paper in ids], pa.string())}
     write_table(path, "queries", pa.table(columns))
 
 
@@ -49,23 +41,12 @@ def shard(folder: Path, citations: Iterable, splits: dict[int, str], buckets: in
 
 def shard_by_cited(folder: Path, buckets: int) -> None:
     """Write the citations by the cited paper as well."""
+    limits, split = {"memory_mb": 300, "threads": 1}, [folder / f"split/{part}" for part in range(buckets)]
+    asked = {"queries": folder / "queries.parquet", "buckets": buckets, **limits}
     for bucket in range(buckets):
-        split_citations(
-            citations=folder / f"citations/{bucket}.parquet",
-            queries=folder / "queries.parquet",
-            buckets=buckets,
-            memory_mb=300,
-            threads=1,
-            output=folder / f"split/{bucket}",
-        )
+        split_citations(folder / f"citations/{bucket}.parquet", **asked, output=split[bucket])
     for bucket in range(buckets):
-        unite_citations(
-            split=[folder / f"split/{part}" for part in range(buckets)],
-            bucket=bucket,
-            memory_mb=300,
-            threads=1,
-            output=folder / f"citations_by_cited/{bucket}.parquet",
-        )
+        unite_citations(split, bucket=bucket, **limits, output=folder / f"citations_by_cited/{bucket}.parquet")
 
 
 def pair_counting(signal: str, **settings: Any) -> Counting:
@@ -75,18 +56,11 @@ def pair_counting(signal: str, **settings: Any) -> Counting:
 
 
 def count_bucket(folder: Path, settings: Counting, bucket: int, buckets: int) -> None:
-    table = TABLES[settings.signal]
-    source = "citations" if settings.signal == "cocitation" else "citations_by_cited"
-    count_pairs(
-        [folder / f"{source}/{part}.parquet" for part in range(buckets)],
-        folder / "queries.parquet",
-        settings,
-        bucket=bucket,
-        buckets=buckets,
-        memory_mb=FIXED_MB,
-        output=folder / f"{table}/{bucket}.parquet",
-        omissions=folder / f"omissions/{bucket}.parquet",
-    )
+    files = [folder / f"{SOURCES[settings.signal]}/{part}.parquet" for part in range(buckets)]
+    written = {"output": folder / f"{PAIRS[settings.signal]}/{bucket}.parquet"}
+    written["omissions"] = folder / f"omissions/{bucket}.parquet"
+    asked = {"bucket": bucket, "buckets": buckets, "memory_mb": FIXED_MB}
+    count_pairs(files, folder / "queries.parquet", settings, **asked, **written)
 
 
 def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
@@ -95,7 +69,7 @@ def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
         shard_by_cited(folder, buckets)
     for bucket in range(buckets):
         count_bucket(folder, settings, bucket, buckets)
-    return read_table(folder / TABLES[settings.signal], TABLES[settings.signal])
+    return read_table(folder / PAIRS[settings.signal], PAIRS[settings.signal])
 
 
 def count(folder: Path, settings: Counting, buckets: int) -> dict[tuple[int, int], tuple[int, float]]:

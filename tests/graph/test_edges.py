@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.neighbours.small_walks import write_edges
 
 from cocite.config.graphs import Combination
 from cocite.core.errors import InputError
@@ -32,25 +33,17 @@ def made(folder, *, directed, buckets=1):
     shard(folder, citations, {4: "holdout", 6: "excluded"}, buckets)
     shard_by_cited(folder, buckets)
     for bucket in range(buckets):
-        edges_of_citations(
-            folder / f"citations/{bucket}.parquet",
-            None if directed else folder / f"citations_by_cited/{bucket}.parquet",
-            queries=folder / "queries.parquet",
-            **{"bucket": bucket, "buckets": buckets, **NUMBERS},
-            output=folder / f"edges/{bucket}.parquet",
-        )
+        by_cited = None if directed else folder / f"citations_by_cited/{bucket}.parquet"
+        asked = {"queries": folder / "queries.parquet", "bucket": bucket, "buckets": buckets, **NUMBERS}
+        written = folder / f"edges/{bucket}.parquet"
+        edges_of_citations(folder / f"citations/{bucket}.parquet", by_cited, **asked, output=written)
     return sorted(edges(folder / "edges"))
 
 
 def weighed(folder, columns, *, min_count=1):
     write_table(folder / "cocitations.parquet", "cocitations", pa.table(columns))
-    edges_of_pairs(
-        pairs=folder / "cocitations.parquet",
-        table="cocitations",
-        min_count=min_count,
-        output=folder / "edges.parquet",
-        omissions=folder / "omissions" / "0.parquet",
-    )
+    written = {"output": folder / "edges.parquet", "omissions": folder / "omissions" / "0.parquet"}
+    edges_of_pairs(folder / "cocitations.parquet", table="cocitations", min_count=min_count, **written)
     return edges(folder / "edges.parquet")
 
 
@@ -107,26 +100,15 @@ def test_without_a_pair_there_is_no_edge(tmp_path):
     assert weighed(tmp_path, {"paper": ids, "other": ids, "count": ids}) == []
 
 
-def write_edges(folder, edges, buckets=1):
-    for bucket in range(buckets):
-        rows = sorted((*pair, weight) for pair, weight in edges.items() if pair[0] % buckets == bucket)
-        columns = [pa.array([row[column] for row in rows]) for column in range(3)]
-        types = (pa.int64(), pa.int64(), pa.float32())
-        arrays = [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
-        write_table(folder / f"{bucket}.parquet", "edges", pa.table(arrays, names=["source", "target", "weight"]))
-
-
 def combined(folder, graphs, factors, *, normalise="none", buckets=1):
     for name, edges in graphs.items():
-        write_edges(folder / name / "edges", edges, buckets)
+        write_edges(folder / name, edges, buckets=buckets)
     for bucket in range(buckets):
-        combine_graphs(
-            [folder / name / "edges" for name in reversed(graphs)],
+        asked, folders = (
             Combination(of=factors, normalise=normalise),
-            bucket=bucket,
-            **NUMBERS,
-            output=folder / f"combined/{bucket}.parquet",
+            [folder / name / "edges" for name in reversed(graphs)],
         )
+        combine_graphs(folders, asked, bucket=bucket, **NUMBERS, output=folder / f"combined/{bucket}.parquet")
     rows = read_table(folder / "combined", "edges").to_pylist()
     return {(row["source"], row["target"]): row["weight"] for row in rows}
 
@@ -147,15 +129,6 @@ def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, norm
     assert found.keys() == expected.keys()
     for pair, weight in expected.items():
         assert found[pair] == pytest.approx(weight, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("normalise", "expected"),
-    [("none", {(1, 2): 4.0, (1, 4): 1.0, (2, 3): 1.0}), ("max", {(1, 2): 1.0, (1, 4): 0.5, (2, 3): 0.25})],
-)
-def test_weights_are_multiplied_by_the_factor_of_their_graph(tmp_path, normalise, expected):
-    graphs = {"cocitation": {(1, 2): 4.0, (2, 3): 1.0}, "links": {(1, 4): 2.0}}
-    assert combined(tmp_path, graphs, {"cocitation": 1.0, "links": 0.5}, normalise=normalise) == expected
 
 
 @pytest.mark.parametrize(
@@ -181,13 +154,9 @@ def test_a_weight_is_the_same_whatever_the_order_of_the_folders(tmp_path):
 def counted(folder, *buckets):
     """The citations of each class; a bucket is a list of the intents of its citations."""
     for bucket, intents in enumerate(buckets):
-        rows = {
-            "source": pa.array(range(len(intents)), pa.int64()),
-            "target": pa.array([99] * len(intents), pa.int64()),
-            "weight": pa.array([1.0] * len(intents), pa.float32()),
-            "intents": pa.array(intents, pa.list_(pa.string())),
-        }
-        write_table(folder / f"edges/{bucket}.parquet", "edges", pa.table(rows))
+        names = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32(), "intents": pa.list_(pa.string())}
+        rows = [dict(zip(names, (source, 99, 1.0, of), strict=True)) for source, of in enumerate(intents)]
+        write_table(folder / f"edges/{bucket}.parquet", "edges", pa.Table.from_pylist(rows, schema=pa.schema(names)))
     count_intents(folder / "edges", **NUMBERS, output=folder / "intents.parquet")
     table = read_table(folder / "intents.parquet", "intent_counts")
     return list(zip(table["intent"].to_pylist(), table["citations"].to_pylist(), strict=True))

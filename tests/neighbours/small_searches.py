@@ -16,6 +16,10 @@ Row = tuple[int, int, int, float]
 """Query, rank, neighbour, distance."""
 
 
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
 def write_vectors(folder: Path, vectors: Mapping[int, Sequence[float]], *, row_group: int = 100_000) -> Path:
     path = folder / "graph_embeddings.parquet"
     ids = sorted(vectors)
@@ -43,11 +47,22 @@ def search(
     **options: object,
 ) -> list[Row]:
     """The rows of table `neighbours`; the tables stay in the folder."""
-    tables = write_vectors(folder, vectors, row_group=row_group), write_queries(folder, splits)
-    chosen = {"memory_mb": 1000, "threads": 1, "state": folder / "state", "output": folder / "neighbours.parquet"}
-    chosen["omissions"] = folder / "omissions.parquet"
-    search_neighbours(*tables, SearchSettings(metric=metric, k=k), **chosen | options)
+    write_vectors(folder, vectors, row_group=row_group)
+    write_queries(folder, splits)
+    return search_again(folder, SearchSettings(metric=metric, k=k), **options)
+
+
+def search_again(folder: Path, settings: SearchSettings, **options: object) -> list[Row]:
+    """The rows of table `neighbours` of a search in the tables that are in the folder."""
+    tables = folder / "graph_embeddings.parquet", folder / "queries.parquet"
+    search_neighbours(*tables, settings, **{"memory_mb": 1000, "threads": 1, **written(folder)} | options)
     return read_rows(folder / "neighbours.parquet")
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """Where neighbours, omissions and the state of a step go."""
+    tables = {"output": folder / "neighbours.parquet", "omissions": folder / "omissions.parquet"}
+    return {"state": folder / "state", **tables}
 
 
 def read_counts(folder: Path) -> dict[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from tests.neighbours.small_searches import Row, read_rows, write_queries
+from tests.neighbours.small_searches import Row, read_rows, write_queries, written
 
 from cocite.config.walks import Links, WalkSettings
 from cocite.core.tables.files import write_table
@@ -25,14 +25,10 @@ def write_edges(folder: Path, edges: Edges, *, buckets: int = 1) -> list[Path]:
     paths = []
     for bucket in range(buckets):
         rows = sorted((*ends, weight) for ends, weight in edges.items() if ends[0] % buckets == bucket)
-        source, target, weight = ([row[at] for row in rows] for at in range(3))
-        columns = {
-            "source": pa.array(source, pa.int64()),
-            "target": pa.array(target, pa.int64()),
-            "weight": pa.array(weight, pa.float32()),
-        }
+        names = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32()}
+        table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=pa.schema(names))
         paths.append(folder / "edges" / f"{bucket}.parquet")
-        write_table(paths[-1], "edges", pa.table(columns))
+        write_table(paths[-1], "edges", table)
     return paths
 
 
@@ -55,18 +51,9 @@ def walk(
     **settings: object,
 ) -> list[Row]:
     """The rows of table `neighbours`; the tables stay in the folder."""
-    walk_neighbours(
-        links_of(folder, edges, weighted=weighted),
-        write_queries(folder, splits),
-        WalkSettings(**{"k": 2, "tolerance": 1e-12, **settings}),
-        papers=papers,
-        shard=shard,
-        memory_mb=1000,
-        threads=threads,
-        state=folder / "state",
-        output=folder / "neighbours.parquet",
-        omissions=folder / "omissions.parquet",
-    )
+    tables = links_of(folder, edges, weighted=weighted), write_queries(folder, splits)
+    asked = WalkSettings(**{"k": 2, "tolerance": 1e-12, **settings})
+    walk_neighbours(*tables, asked, papers=papers, shard=shard, memory_mb=1000, threads=threads, **written(folder))
     return read_rows(folder / "neighbours.parquet")
 
 

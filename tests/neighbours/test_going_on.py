@@ -3,21 +3,16 @@
 from pathlib import Path
 
 import pytest
-from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
+from tests.neighbours.small_searches import KilledError, Row, by_definition, search, search_again, write_queries
 
 from cocite.config.embeddings import SearchSettings
 from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import write_checked_json
 from cocite.neighbours import exact, query_groups, searching
 from cocite.neighbours.query_groups import open_search
-from cocite.neighbours.searching import search_neighbours
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
 SPLITS = dict.fromkeys(VECTORS, "train")
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
 
 
 @pytest.fixture
@@ -40,11 +35,7 @@ def met(monkeypatch):
 
 def again(folder: Path, **changed: object) -> list[Row]:
     """The same search, in the same tables."""
-    chosen = {"memory_mb": 1000, "threads": 1, "state": folder / "state", "output": folder / "neighbours.parquet"}
-    chosen["omissions"] = folder / "omissions.parquet"
-    settings = SearchSettings(metric="l2", k=4)
-    search_neighbours(folder / "graph_embeddings.parquet", folder / "queries.parquet", settings, **chosen | changed)
-    return read_rows(folder / "neighbours.parquet")
+    return search_again(folder, SearchSettings(metric="l2", k=4), **changed)
 
 
 @pytest.mark.parametrize(("seconds", "goes_on"), [(0.0, [1, 2, 3, 4]), (60.0, [0, 1, 2, 3, 4])])

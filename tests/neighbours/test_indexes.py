@@ -12,8 +12,8 @@ from tests.neighbours.small_searches import (
     Row,
     by_definition,
     read_counts,
-    read_rows,
     search,
+    search_again,
     write_queries,
     write_vectors,
 )
@@ -23,7 +23,7 @@ from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.neighbours.approximate import SAMPLE_OF_LIST
-from cocite.neighbours.searching import NOT_REACHED, build_index, measure_search, search_neighbours
+from cocite.neighbours.searching import NOT_REACHED, build_index, measure_search
 
 METRICS = ["cosine", "l2", "inner_product"]
 CROWDS, PAPERS = 12, 900
@@ -53,19 +53,13 @@ def search_index(
     folder: Path, index: Path | None, settings: SearchSettings, **options: object
 ) -> tuple[list[Row], int]:
     """The rows of table `neighbours`, and how many are wanting."""
-    tables = folder / "graph_embeddings.parquet", folder / "queries.parquet"
-    chosen = {"memory_mb": 1000, "threads": 2, "state": folder / "state", "output": folder / "neighbours.parquet"}
-    chosen["omissions"] = folder / "omissions.parquet"
-    search_neighbours(*tables, settings, index=index, **chosen | options)
-    return read_rows(folder / "neighbours.parquet"), read_counts(folder)[NOT_REACHED]
+    found = search_again(folder, settings, index=index, **{"threads": 2, **options})
+    return found, read_counts(folder)[NOT_REACHED]
 
 
 def asked(name: str, metric: str, *, k: int = 20, probes: int = 2) -> SearchSettings:
-    indexes = {
-        "flat": FlatIndex(kind="flat"),
-        "ivf": IvfProbing(kind="ivf", nprobe=probes),
-        "hnsw": HnswWalk(kind="hnsw", ef_search=64),
-    }
+    indexes = {"flat": FlatIndex(kind="flat"), "ivf": IvfProbing(kind="ivf", nprobe=probes)}
+    indexes["hnsw"] = HnswWalk(kind="hnsw", ef_search=64)
     return SearchSettings(metric=metric, k=k, index=indexes[name])
 
 
@@ -91,10 +85,8 @@ def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(tmp_pa
     assert files[0] == files[1]
     assert all((built[0] / file).read_bytes() == (built[1] / file).read_bytes() for file in files[0])
     whole, _ = search_index(tmp_path, built[0], asked(name, "cosine"))
-    shards = [
-        search_index(tmp_path, built[0], asked(name, "cosine"), shard=(shard, 4), threads=1) for shard in range(4)
-    ]
-    assert sorted(row for rows, _ in shards for row in rows) == whole
+    same = tmp_path, built[0], asked(name, "cosine")
+    assert sorted(row for shard in range(4) for row in search_index(*same, shard=(shard, 4), threads=1)[0]) == whole
     monkeypatch.setattr("cocite.neighbours.searching.queries_at_once", lambda *_: 7)
     assert search_index(tmp_path, built[0], asked(name, "cosine"))[0] == whole
 

@@ -17,7 +17,8 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.neighbours import documents, mining, pools, ranking, word_ranking
+from cocite.neighbours import mining, pools, ranking, word_ranking
+from cocite.neighbours import vectors as vectors_module
 from cocite.neighbours.mining import mine
 
 BY_ENCODER = {"kind": "encoder", "name": "any"}
@@ -34,49 +35,39 @@ def write_papers(folder, texts):
 def write_paper_vectors(folder, vectors, rows=1000):
     """vectors: {id: vector}; in two files."""
     ids = sorted(vectors)
-    paths = []
-    for bucket in range(2):
-        mine_ids = ids[bucket::2]
-        column = vector_column(np.array([vectors[paper] for paper in mine_ids], dtype=np.float32))
-        paths.append(folder / f"vectors-{bucket}.parquet")
-        table = pa.table({"corpusid": pa.array(mine_ids, pa.int64()), "vector": column})
-        write_table(paths[-1], "paper_embeddings", iter(table.to_batches(rows)))
-    return paths
+    return [
+        write_vectors(
+            folder / f"vectors-{bucket}.parquet", "paper_embeddings", "corpusid", ids[bucket::2], vectors, rows
+        )
+        for bucket in range(2)
+    ]
+
+
+def write_vectors(path, table, key, ids, vectors, rows=1000):
+    column = vector_column(np.array([vectors[each] for each in ids], dtype=np.float32))
+    written = pa.table({key: pa.array(ids, pa.int64()), "vector": column})
+    write_table(path, table, iter(written.to_batches(rows)))
+    return path
 
 
 def write_texts(folder, texts, vectors=None):
     """texts: {negative id: (title, abstract, is_query)}."""
-    ids = sorted(texts)
-    columns = dict(
-        zip(("title", "abstract", "is_query"), zip(*(texts[text] for text in ids), strict=True), strict=True)
-    )
-    kinds = {"title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
-    table = {name: pa.array(column, kinds[name]) for name, column in columns.items()}
-    write_table(folder / "texts.parquet", "sampled_texts", pa.table({"text": pa.array(ids, pa.int64()), **table}))
-    paths = [folder / "texts.parquet"]
-    if vectors is not None:
-        column = vector_column(np.array([vectors[text] for text in ids], dtype=np.float32))
-        paths.append(folder / "text-vectors.parquet")
-        write_table(paths[-1], "text_embeddings", pa.table({"text": pa.array(ids, pa.int64()), "vector": column}))
-    return paths
+    names = {"text": pa.int64(), "title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
+    rows = [dict(zip(names, (text, *texts[text]), strict=True)) for text in sorted(texts)]
+    write_table(folder / "texts.parquet", "sampled_texts", pa.Table.from_pylist(rows, schema=pa.schema(names)))
+    if vectors is None:
+        return [folder / "texts.parquet"]
+    of_texts = write_vectors(folder / "text-vectors.parquet", "text_embeddings", "text", sorted(texts), vectors)
+    return [folder / "texts.parquet", of_texts]
 
 
 def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), threads=1, memory_mb=1000, **chosen):
     """What is found: {query: [(document, score, likeness), …]} by rank, and {(query, positive): score}."""
     queries = write_queries(folder, {**dict.fromkeys(kept_out, "holdout")} or {10**6: "train"})
-    mine(
-        examples,
-        files,
-        papers=folder / "papers",
-        queries=queries,
-        settings=parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen})),
-        memory_mb=memory_mb,
-        threads=threads,
-        state=folder / "state",
-        candidates=folder / "candidates.parquet",
-        positives=folder / "positives.parquet",
-        omissions=folder / "omissions.parquet",
-    )
+    asked = parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen}))
+    limits = {"memory_mb": memory_mb, "threads": threads, "state": folder / "state"}
+    written = {name: folder / f"{name}.parquet" for name in ("candidates", "positives", "omissions")}
+    mine(examples, files, papers=folder / "papers", queries=queries, settings=asked, **limits, **written)
     rows = read_table(folder / "candidates.parquet", "mined_candidates").to_pylist()
     found = {}
     for row in rows:
@@ -143,7 +134,7 @@ def test_the_best_documents_are_those_of_a_brute_force(
     tmp_path, monkeypatch, drawn, metric, last, relabel, in_memory, data
 ):
     block = data.draw(st.integers(1, 9))
-    for module in (documents, pools):
+    for module in (vectors_module, pools):
         monkeypatch.setattr(module, "BLOCK", block)
     vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     papers = sorted(vectors)
@@ -281,22 +272,6 @@ def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path, monkeypatch, drawn,
             near = max(cosine(weights[one], weights[each]) for each in [query, *positives])
             assert likeness == pytest.approx(near, abs=1e-5)
     assert scores == pytest.approx({pair: match(*pair) for pair in pairs}, rel=1e-5)
-
-
-def test_words_have_the_scores_of_bm25s(tmp_path):
-    import bm25s
-
-    texts = {paper: (TITLES[paper % 5], " ".join(TITLES[at % 5] for at in range(paper))) for paper in range(1, 12)}
-    write_papers(tmp_path, texts)
-    examples = write_examples(tmp_path / "set", [(3, None, [4], [5])])
-    found, _ = mined(tmp_path, examples, [], by={"kind": "bm25"}, last=20)
-    index = bm25s.BM25()
-    tokens = bm25s.tokenize([" ".join(text) for text in texts.values()], stopwords="en", return_ids=False)
-    index.index(tokens, show_progress=False)
-    expected = dict(zip(texts, index.get_scores(tokens[2]), strict=True))
-    assert {one: given_score for one, given_score, _ in found[3]} == pytest.approx(
-        {one: value for one, value in expected.items() if one not in (3, 4)}, rel=1e-5
-    )
 
 
 @pytest.mark.parametrize(

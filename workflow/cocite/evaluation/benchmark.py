@@ -153,7 +153,7 @@ def read_task(task: Task, tables: Path) -> Benchmark:
     for row in _rows_of(task, tables, "labels"):
         benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
     for row in _rows_of(task, tables, "signatures"):
-        signature = (row["document"], row["block"], row["author"], row["split"])
+        signature = row["document"], row["block"], row["author"], row["split"]
         benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
@@ -212,9 +212,7 @@ def write_documents(
     tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
 ) -> None:
     """Write the texts of the documents, and which of them are short queries where any is."""
-    rows = (
-        (name, *document, *([name in short_queries] if short_queries else [])) for name, document in documents.items()
-    )
+    rows = ((name, *text, *([name in short_queries] if short_queries else [])) for name, text in documents.items())
     write_rows(tables / "documents.parquet", "documents", rows)
 
 
@@ -227,19 +225,11 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
     rows: dict[str, Iterable[tuple[object, ...]]] = {
         "judgements": _judged(benchmark),
-        "labels": (
-            (task, split, document, labels)
-            for (task, split), documents in benchmark.labels.items()
-            for document, labels in documents.items()
-        ),
+        "labels": ((*key, document, of) for key, labels in benchmark.labels.items() for document, of in labels.items()),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
         "clicks": ((task, *click) for task, clicks in benchmark.clicks.items() for click in clicks),
         "collections": _searched(benchmark),
-        "signatures": (
-            (task, name, *signature)
-            for task, of_task in benchmark.signatures.items()
-            for name, signature in of_task.items()
-        ),
+        "signatures": ((task, name, *each) for task, of in benchmark.signatures.items() for name, each in of.items()),
     }
     for table, of_table in rows.items():
         write_rows(tables / f"{table}.parquet", table, of_table)
@@ -264,10 +254,8 @@ def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key.
-
-    Optional columns at the end may be left out.
-    """
+    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key. Optional columns at the
+    end may be left out."""
     width = len(TABLES[table].key)
     ordered = sorted(rows, key=lambda row: row[:width])
     columns = list(zip(*ordered, strict=True)) or [()] * len(TABLES[table].columns)

@@ -1,16 +1,16 @@
 """Whether models differ: from the outcomes of all models on a benchmark to the table comparisons.
 
-On each task, any two models are compared on the queries or test documents that every model was scored on, by a paired
-bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in NLP") of
-these items; a model's value is the mean over its training and evaluation seeds. A second interval and p-value have the
-training seeds as a source of chance as well: the variance between seeds over their number is added to that over items.
-Holm's procedure raises these p-values, so that, where nothing differs, one family of pairs in twenty shows any
-difference at 5%.
+On each task, any two models are compared on the items, queries or test documents, that every model was scored on, by a
+paired bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in
+NLP"); a model's value is the mean over its training and evaluation seeds. In a second interval and p-value, the
+variance between training seeds over their number is added to that over items. Holm's procedure raises these p-values,
+so that, where nothing differs, one family of pairs in twenty shows any difference at 5%.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations
+from math import sqrt
 from operator import and_
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -63,19 +63,12 @@ class Difference(NamedTuple):
     """Two-sided, of no difference."""
 
 
-class Part(NamedTuple):
-    """A part of the variance of a difference."""
+class Error(NamedTuple):
+    """The variance of a difference, or a part of it."""
 
     variance: float
-    freedom: int
-    """Degrees of freedom of its estimate."""
-
-
-class Error(NamedTuple):
-    """The standard error of a difference."""
-
-    size: float
     freedom: float
+    """Degrees of freedom of its estimate."""
 
 
 def compare_models(
@@ -100,11 +93,10 @@ def compare_models(
 
 def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
     table = scan_table(outcomes, "outcomes")
-    asked = {
-        tuple(row.values())
-        for batch in table.to_batches(columns=list(QUESTION))
-        for row in pa.Table.from_batches([batch]).group_by(list(QUESTION)).aggregate([]).to_pylist()
-    }
+    asked = set[tuple[str, ...]]()
+    for batch in table.to_batches(columns=list(QUESTION)):
+        distinct = pa.Table.from_batches([batch]).group_by(list(QUESTION)).aggregate([])
+        asked.update(tuple(row.values()) for row in distinct.to_pylist())
     for question in sorted(asked):
         yield question, table.to_table(filter=_are(dict(zip(QUESTION, question, strict=True))))
 
@@ -125,7 +117,10 @@ def _runs(table: pa.Table, metric: str) -> tuple[int, Runs, Effects]:
         rows = table.filter(_are(run) & pc.field("item").isin(items)).sort_by("item").to_pylist()
         statistics.setdefault(run["model"], {}).setdefault(run["seed"], []).append(_statistic(metric, rows))
         if is_mean and rows:
-            effects.setdefault(run["model"], []).append(_effects(rows))
+            # How far each item moves a weighted mean, to first order: w (v − mean) / Σ w.
+            values, weights = (np.array([row[name] for row in rows], dtype=float) for name in ("value", "weight"))
+            of_run = weights * (values - np.average(values, weights=weights)) / weights.sum()
+            effects.setdefault(run["model"], []).append(of_run)
     return len(items), statistics, {model: np.mean(of_model, axis=0) for model, of_model in effects.items()}
 
 
@@ -142,28 +137,25 @@ def _statistic(metric: str, rows: Sequence[Mapping[str, Any]]) -> Statistic:
     return mean_statistic(np.array(values, dtype=float), np.array(weights, dtype=float))
 
 
-def _effects(rows: Sequence[Mapping[str, Any]]) -> Values:
-    """How far each item moves a weighted mean, to first order: w (v − mean) / Σ w."""
-    values, weights = (np.array([row[name] for row in rows], dtype=float) for name in ("value", "weight"))
-    effects: Values = weights * (values - np.average(values, weights=weights)) / weights.sum()
-    return effects
-
-
 def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Counts]) -> Iterator[tuple[Any, ...]]:
     """How any two models differ on one question, a row a pair."""
     statistics = {model: list(chain.from_iterable(of_seeds.values())) for model, of_seeds in runs.items()}
     whole = _values(statistics, [np.ones((1, items))])
     drawn = _values(statistics, drawn_items)
     seeds = {
-        model: variance_of_mean([_mean(of, items) for of in of_seeds.values()]) for model, of_seeds in runs.items()
+        model: variance_of_mean([float(np.mean([on_all(each, items) for each in of])) for of in of_seeds.values()])
+        for model, of_seeds in runs.items()
     }
-    pairs = list(combinations(sorted(runs), 2))
+    pairs, freedom = list(combinations(sorted(runs), 2)), max(1, items - 1)
     differences, errors = [], []
     for model, other in pairs:
         apart = drawn[model] - drawn[other]
         differences.append(difference(float(whole[model][0] - whole[other][0]), apart))
-        of_items = _of_mean(effects[model] - effects[other]) if effects else Part(_variance(apart), max(1, items - 1))
-        errors.append(error_of([of_items, *seeds[model], *seeds[other]]))
+        # What comes from the items: if the metric is a mean, by how far each of them moves it.
+        variance = (
+            float(((effects[model] - effects[other]) ** 2).sum()) * items / freedom if effects else _variance(apart)
+        )
+        errors.append(error_of([Error(variance, freedom), *seeds[model], *seeds[other]]))
     adjusted = holm([p_value_of(found.value, error) for found, error in zip(differences, errors, strict=True)])
     for pair, found, error, p_value in zip(pairs, differences, errors, adjusted.tolist(), strict=True):
         wide = interval_of(found.value, error)
@@ -176,17 +168,6 @@ def _values(runs: Mapping[str, Sequence[Statistic]], draws: Iterable[Counts]) ->
         for counts in draws
     ]
     return {model: np.concatenate([block[model] for block in blocks]) for model in runs}
-
-
-def _mean(statistics: Sequence[Statistic], items: int) -> float:
-    """The value of a model with one training seed, averaged over its evaluation seeds."""
-    return float(np.mean([on_all(statistic, items) for statistic in statistics]))
-
-
-def _of_mean(effects: Values) -> Part:
-    """The part of a difference of means that comes from the items, by how far each of them moves it."""
-    items = len(effects)
-    return Part(float((effects**2).sum()) * items / max(1, items - 1), max(1, items - 1))
 
 
 def draws(items: int, resamples: int, seed: int, *names: str) -> Iterator[Counts]:
@@ -209,18 +190,18 @@ def drawn_interval(drawn: Values) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def error_of(parts: Sequence[Part]) -> Error:
-    """The root of the sum of the parts, with the degrees of freedom by Satterthwaite (1946)."""
+def error_of(parts: Sequence[Error]) -> Error:
+    """The sum of the parts, with the degrees of freedom by Satterthwaite (1946)."""
     total = sum(part.variance for part in parts)
     if total <= 0:
         return Error(0.0, max(1.0, float(max(part.freedom for part in parts))))
     shares = sum((part.variance / total) ** 2 / part.freedom for part in parts if part.variance > 0)
-    return Error(float(np.sqrt(total)), 1 / shares)
+    return Error(total, 1 / shares)
 
 
-def variance_of_mean(values: Sequence[float] | Values) -> list[Part]:
+def variance_of_mean(values: Sequence[float] | Values) -> list[Error]:
     """The variance of a mean over values, such as those of the training seeds of one model; none of one value."""
-    return [Part(_variance(values) / len(values), len(values) - 1)] if len(values) > 1 else []
+    return [Error(_variance(values) / len(values), len(values) - 1)] if len(values) > 1 else []
 
 
 def _variance(values: Sequence[float] | Values) -> float:
@@ -229,15 +210,15 @@ def _variance(values: Sequence[float] | Values) -> float:
 
 def interval_of(value: float, error: Error) -> tuple[float, float]:
     """The 95% interval of a difference."""
-    reach = float(student.ppf(1 - ALPHA / 2, error.freedom)) * error.size
+    reach = float(student.ppf(1 - ALPHA / 2, error.freedom)) * sqrt(error.variance)
     return value - reach, value + reach
 
 
 def p_value_of(value: float, error: Error) -> float:
     """Of no difference, two-sided; 1 where there is none, and 0 of one that never varies."""
-    if error.size == 0:
+    if error.variance == 0:
         return float(value == 0)
-    return float(2 * student.sf(abs(value) / error.size, error.freedom))
+    return float(2 * student.sf(abs(value) / sqrt(error.variance), error.freedom))
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
@@ -265,4 +246,4 @@ def smallest_difference(error: Error, pairs: int) -> float:
     """
     limit = float(student.ppf(1 - ALPHA / (2 * pairs), error.freedom))
     reach = limit * (1 - 1 / (4 * error.freedom))
-    return float(reach + norm.ppf(POWER) * np.sqrt(1 + limit**2 / (2 * error.freedom))) * error.size
+    return float(reach + norm.ppf(POWER) * np.sqrt(1 + limit**2 / (2 * error.freedom))) * sqrt(error.variance)

@@ -29,21 +29,23 @@ Merges = Mapping[str, NDArray[np.float64]]
 
 
 def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Cluster the test signatures of a task and score them.
-
-    Raises `UnscorableError` where no block to train on, or none to test, has a signature with a vector.
-    """
+    """Cluster the test signatures of a task and score them. Raises `UnscorableError` where no block to train on, or
+    none to test, has a signature with a vector."""
     task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}
     train, test = (_blocks(signatures, vectors, split) for split in ("train", "test"))
     if not train or not test:
-        raise UnscorableError(
-            f"The task {task.name} has no signature with a vector to {'test' if train else 'train'} on."
-        )
+        split = "test" if train else "train"
+        raise UnscorableError(f"The task {task.name} has no signature with a vector to {split} on.")
     documents = {signature: document for signature, (document, *_) in signatures.items()}
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-        distance = _best_distance(train, _merges(train, documents, vectors), authors)
+        merges = _merges(train, documents, vectors)
+        # The distance with the highest B³ F1 on the blocks to train on; the smallest of equal ones.
+        merging = np.concatenate([[0.0], *(merged[:, 2] for merged in merges.values())])
+        tried = np.unique(np.quantile(merging, np.linspace(0, 1, DISTANCES), method="nearest"))
+        values = [_b3("b3_f1", clusters_up_to(distance, train, merges), authors) for distance in tried]
+        distance = float(tried[int(np.argmax(values))])
         clusters = clusters_up_to(distance, test, _merges(test, documents, vectors))
     asked = sum(split == "test" for *_, split in signatures.values())
     items = [(signature, None, 1.0, [cluster], [authors[signature]]) for signature, cluster in clusters.items()]
@@ -86,11 +88,3 @@ def clusters_up_to(distance: float, blocks: Blocks, merges: Merges) -> dict[str,
         numbers = fcluster(merges[block], distance, "distance") if block in merges else [1]
         clusters.update((s, f"{block}:{number}") for s, number in zip(signatures, numbers, strict=True))
     return clusters
-
-
-def _best_distance(blocks: Blocks, merges: Merges, authors: Mapping[str, str]) -> float:
-    """The distance with the highest B³ F1 on the blocks to train on; the smallest of equal ones."""
-    merging = np.concatenate([[0.0], *(merged[:, 2] for merged in merges.values())])
-    tried = np.unique(np.quantile(merging, np.linspace(0, 1, DISTANCES), method="nearest"))
-    values = [_b3("b3_f1", clusters_up_to(distance, blocks, merges), authors) for distance in tried]
-    return float(tried[int(np.argmax(values))])

@@ -3,12 +3,11 @@
 `compat` is the published protocol: no intercept, no scaling. `correct` has an intercept and standardised inputs, and
 for regression a standardised target. Both find the models that scikit-learn's LinearSVC and LinearSVR look for, by
 solvers that prove how near they came (`solvers.py`). `sklearn` has scikit-learn's own solvers, as SciRepEval's code
-since January 2026 if lightning is not installed: each model has an intercept, which is penalised as a weight is, labels
-have the squared hinge loss as classes do, and a solver stops after 1,000 sweeps (10,000 for labels) wherever it is, in
-an order that follows the evaluation seed.
+since January 2026 if lightning is not installed: with a penalised intercept, squared hinge loss for labels too, and at
+most 1,000 sweeps (10,000 for labels) in an order that follows the evaluation seed.
 
 C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the smallest of equally good ones;
-folds are not shuffled. Inputs are standardised by the documents that a model is trained on, in each fold again.
+folds are not shuffled, and each is standardised by its own training documents.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,109 +54,89 @@ class Protocol:
     threads: int = 1
     """Threads that fits may use; no result depends on them."""
 
-    @property
-    def is_correct(self) -> bool:
-        """Whether there is an intercept, and inputs are standardised."""
-        return self.mode == "correct"
-
-    @property
-    def is_sklearn(self) -> bool:
-        """Whether the models are scikit-learn's own."""
-        return self.mode == "sklearn"
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """How documents become inputs: unchanged, or standardised like some of them, with a one for the intercept."""
-
-    scaler: StandardScaler | None = None
-
-    @classmethod
-    def like(cls, protocol: Protocol, points: Points) -> "Inputs":
-        """Inputs that are scaled, in the mode correct, by the mean and deviation of these documents."""
-        if not protocol.is_correct:
-            return cls()
-        scaler = StandardScaler()
-        for start in range(0, len(points), BLOCK):
-            scaler.partial_fit(points[start : start + BLOCK].astype(np.float64))
-        return cls(scaler)
-
-    def of(self, points: Points) -> NDArray[np.float64]:
-        """The inputs of some documents."""
-        if self.scaler is None:
-            return points.astype(np.float64)
-        # In place, since there may be room for few copies.
-        inputs = np.ones((len(points), points.shape[1] + 1))
-        inputs[:, :-1] = points
-        inputs[:, :-1] -= self.scaler.mean_
-        inputs[:, :-1] /= self.scaler.scale_
-        return inputs
-
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A fitted model: weights (dimension × outputs), the inputs they are for, and what is added to every output."""
+    """A fitted model: what inputs are scaled by, weights (dimension × outputs), and what is added to every output."""
 
-    inputs: Inputs
+    scaler: StandardScaler | None
     weights: Matrix
     constant: float | NDArray[np.float64] = 0.0
 
     def outputs(self, points: Points) -> Matrix:
         """The model's value for each document, documents × outputs."""
-        return self.inputs.of(points) @ self.weights + self.constant
+        return inputs_of(points, self.scaler) @ self.weights + self.constant
 
 
-@dataclass(frozen=True)
-class Search:
-    """A search for C among those of a rising grid, of models that minimise a loss."""
+def scaler_of(protocol: Protocol, points: Points) -> StandardScaler | None:
+    """What inputs are standardised by in the mode correct: the mean and deviation of these documents."""
+    if protocol.mode != "correct":
+        return None
+    scaler = StandardScaler()
+    for start in range(0, len(points), BLOCK):
+        scaler.partial_fit(points[start : start + BLOCK].astype(np.float64))
+    return scaler
 
-    protocol: Protocol
-    loss: Callable[[Matrix], Loss]
-    """From targets, documents × outputs, to what each document loses."""
-    grid: Sequence[float]
 
-    def narrowed(self, points: Points, targets: Matrix, folds: Iterable[Fold], score: Score) -> "Search":
-        """The same up to the C of the best mean score over the folds, the first of equally good ones."""
+def inputs_of(points: Points, scaler: StandardScaler | None) -> NDArray[np.float64]:
+    """Documents as inputs: unchanged, or standardised, with a one for the intercept."""
+    if scaler is None:
+        return points.astype(np.float64)
+    # In place, since there may be room for few copies.
+    inputs = np.ones((len(points), points.shape[1] + 1))
+    inputs[:, :-1] = points
+    inputs[:, :-1] -= scaler.mean_
+    inputs[:, :-1] /= scaler.scale_
+    return inputs
 
-        def scores(fold: Fold) -> list[float]:
-            rows, held_out = fold
-            inputs = Inputs.like(self.protocol, points[rows])
-            unseen = inputs.of(points[held_out])
-            found = self._path(inputs.of(points[rows]), targets[rows])
-            return [float(score(unseen @ weights, held_out)) for weights in found]
 
-        best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
-        return replace(self, grid=self.grid[: best + 1])
+def _fit_best(
+    protocol: Protocol,
+    loss: Callable[[Matrix], Loss],
+    grid: Sequence[float],
+    points: Points,
+    targets: Matrix,
+    folds: Iterable[Fold],
+    score: Score,
+) -> LinearModel:
+    """The model that minimises a loss of targets, documents × outputs, trained on all documents. Its C is that of the
+    best mean score over the folds, the first of equally good ones; one C needs no search."""
 
-    def fit(self, points: Points, targets: Matrix) -> LinearModel:
-        """The model of the largest C, trained on all of these documents."""
-        inputs = Inputs.like(self.protocol, points)
-        *_, weights = self._path(inputs.of(points), targets)
-        return LinearModel(inputs, weights)
+    def weights_of(inputs: Matrix, some: Matrix, grid: Sequence[float]) -> Iterator[Matrix]:
+        """The weights, dimension × outputs, for each C; one model with hinge loss has a solver for few documents."""
+        if loss is hinge and len(inputs) < inputs.shape[1]:
+            return path_of_few(inputs, some, grid, GAP)
+        return path(inputs, loss(some), grid)
 
-    def _path(self, inputs: Matrix, targets: Matrix) -> Iterator[Matrix]:
-        """The weights, dimension × outputs, for each C of the grid; one model with hinge loss has a solver for few."""
-        if self.loss is hinge and len(inputs) < inputs.shape[1]:
-            return path_of_few(inputs, targets, self.grid, GAP)
-        return path(inputs, self.loss(targets), self.grid)
+    def scores(fold: Fold) -> list[float]:
+        rows, held_out = fold
+        scaler = scaler_of(protocol, points[rows])
+        unseen = inputs_of(points[held_out], scaler)
+        found = weights_of(inputs_of(points[rows], scaler), targets[rows], grid)
+        return [float(score(unseen @ weights, held_out)) for weights in found]
+
+    if len(grid) > 1:
+        grid = grid[: np.mean(_in_threads(protocol.threads, scores, folds), axis=0).argmax() + 1]
+    scaler = scaler_of(protocol, points)
+    *_, weights = weights_of(inputs_of(points, scaler), targets, grid)
+    return LinearModel(scaler, weights)
 
 
 def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
-    """One output for each of the sorted classes, or for the second of two; squared hinge loss.
-
-    `c` is used where it is given, and chosen by the accuracy of cross-validation otherwise.
-    """
+    """One output for each of the sorted classes, or for the second of two; squared hinge loss. `c` is used where it is
+    given, and chosen by the accuracy of cross-validation otherwise."""
     grid = (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,)
-    if protocol.is_sklearn:
+    if protocol.mode == "sklearn":
         return _fitted(LinearSVC(random_state=protocol.seed), points, classes, grid)
     names, codes = np.unique(classes, return_inverse=True)
     columns = np.arange(len(names)) if len(names) > 2 else np.array([1])
     targets = np.where(codes[:, None] == columns, 1.0, -1.0)
-    search = Search(protocol, squared_hinge, grid)
-    if c is None:
-        folds = StratifiedKFold(FOLDS).split(points, codes)
-        search = search.narrowed(points, targets, folds, lambda found, rows: np.mean(classes_of(found) == codes[rows]))
-    return search.fit(points, targets)
+
+    def accuracy(found: Matrix, rows: Rows) -> float:
+        return float(np.mean(classes_of(found) == codes[rows]))
+
+    folds = StratifiedKFold(FOLDS).split(points, codes)
+    return _fit_best(protocol, squared_hinge, grid, points, targets, folds, accuracy)
 
 
 def classes_of(outputs: Matrix) -> NDArray[np.int64]:
@@ -166,42 +145,40 @@ def classes_of(outputs: Matrix) -> NDArray[np.int64]:
 
 
 def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
-    """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own.
-
-    Hinge loss. A label that no document has, or every one, is predicted for none, or for every one.
-    """
+    """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own. Hinge
+    loss. A label that no document has, or every one, is predicted for none, or for every one."""
     alone, is_constant = replace(protocol, threads=1), np.ptp(labels, axis=0) == 0
 
     def fit(column: NDArray[np.int64]) -> LinearModel:
         if np.ptp(column) == 0:
-            return LinearModel(Inputs(), np.zeros((points.shape[1] + protocol.is_correct, 1)), np.zeros(1))
-        if protocol.is_sklearn:
+            return LinearModel(None, np.zeros((points.shape[1] + (protocol.mode == "correct"), 1)), np.zeros(1))
+        if protocol.mode == "sklearn":
             machine = LinearSVC(max_iter=SWEEPS_FOR_LABELS, random_state=protocol.seed)
             return _fitted(machine, points, column, CLASSIFICATION_GRID)
+
+        def accuracy(found: Matrix, rows: Rows) -> float:
+            return float(np.mean((found[:, 0] > 0) == column[rows]))
+
         targets = np.where(column[:, None] > 0, 1.0, -1.0)
         folds = StratifiedKFold(FOLDS).split(points, column)
-        search = Search(alone, hinge, CLASSIFICATION_GRID).narrowed(
-            points, targets, folds, lambda found, rows: np.mean((found[:, 0] > 0) == column[rows])
-        )
-        return search.fit(points, targets)
+        return _fit_best(alone, hinge, CLASSIFICATION_GRID, points, targets, folds, accuracy)
 
     models = _in_threads(protocol.threads, fit, labels.T)
     constants = np.concatenate([np.atleast_1d(model.constant) for model in models])
     weights = np.hstack([model.weights for model in models])
-    return LinearModel(Inputs.like(protocol, points), weights, np.where(is_constant, 2.0 * labels[0] - 1, constants))
+    constants = np.where(is_constant, 2.0 * labels[0] - 1, constants)
+    return LinearModel(scaler_of(protocol, points), weights, constants)
 
 
 def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float64]) -> LinearModel:
     """The model of a regression: absolute errors, C by the R² of cross-validation."""
-    if protocol.is_sklearn:
+    if protocol.mode == "sklearn":
         return _fitted(LinearSVR(random_state=protocol.seed), points, targets, REGRESSION_GRID)
-    shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.is_correct else (0.0, 1.0)
+    shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.mode == "correct" else (0.0, 1.0)
     scaled = ((targets - shift) / spread)[:, None]
-    search = Search(protocol, absolute_errors, REGRESSION_GRID).narrowed(
-        points, scaled, KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found)
-    )
-    model = search.fit(points, scaled)
-    return LinearModel(model.inputs, spread * model.weights, shift)
+    folds, r2 = KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found)
+    model = _fit_best(protocol, absolute_errors, REGRESSION_GRID, points, scaled, folds, r2)
+    return LinearModel(model.scaler, spread * model.weights, shift)
 
 
 def _fitted(machine: Any, points: Points, targets: NDArray[Any], grid: Sequence[float]) -> LinearModel:
@@ -211,7 +188,7 @@ def _fitted(machine: Any, points: Points, targets: NDArray[Any], grid: Sequence[
         machine = GridSearchCV(machine, {"C": list(grid)}, cv=FOLDS).fit(inputs, targets).best_estimator_
     else:
         machine = machine.set_params(C=grid[0]).fit(inputs, targets)
-    return LinearModel(Inputs(), np.atleast_2d(machine.coef_).T, np.atleast_1d(machine.intercept_))
+    return LinearModel(None, np.atleast_2d(machine.coef_).T, np.atleast_1d(machine.intercept_))
 
 
 def squared_hinge(targets: Matrix) -> Loss:

@@ -3,9 +3,8 @@
 Of F1, B³, Kendall's τ and any mean, there is a `Statistic`: the metric as a function of how often each query or
 document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
 
-Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by the
-candidate's name. Ids say something about their paper (a cited paper is older than a random one, and its number
-smaller), so ties under real ids favour or punish the relevant candidates as a whole.
+Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by name, and ids
+say something about their paper: a cited paper is older than a random one, and its number smaller.
 """
 
 import hashlib
@@ -49,10 +48,8 @@ def mean_statistic(values: Values, weights: Values) -> Statistic:
 
 
 def f1(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any.
-
-    Both arguments are documents × classes, true where a document has a class or is predicted to have it.
-    """
+    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any. Both
+    arguments are documents × classes, true where a document has a class or is predicted to have it."""
     hits, sizes = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
     total, classes = _sum_of_f1(hits[sizes > 0], sizes[sizes > 0])
     return float(total / classes)
@@ -84,11 +81,11 @@ def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], N
 
 
 def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
-    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two.
-
-    A draw says how often each signature counts; it does not change who is in its cluster.
-    """
-    authors, clusters = (_numbers(names) for names in (expected, predicted))
+    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two. A
+    draw says how often each signature counts; it does not change who is in its cluster."""
+    authors, clusters = (
+        np.unique([name for [name] in names], return_inverse=True)[1] for names in (expected, predicted)
+    )
     _, pair, shared = np.unique(np.stack([authors, clusters]), axis=1, return_inverse=True, return_counts=True)
     both = 100 * shared[pair.ravel()]
     ones = np.ones(len(expected))
@@ -148,7 +145,11 @@ def measure_rankings(
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
     asked = {metric: metric.removesuffix(OVER_FOLDS) for metric in metrics}
-    measures = {metric: _measure_of(metric) for metric in asked.values() if metric not in RELEASED}
+    measures = {
+        metric: "recip_rank" if RECIP_RANK_CUT.fullmatch(metric) else metric.removesuffix(ADJUSTED)
+        for metric in asked.values()
+        if metric not in RELEASED
+    }
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(measures.values()), relevance_level=relevant_from)
     of_queries = evaluator.evaluate(ranked)
     found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
@@ -161,10 +162,6 @@ def measure_rankings(
         graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
         found[metric] = {query: 100 * RELEASED[metric](grades, relevant_from) for query, grades in graded.items()}
     return {metric: found[name] for metric, name in asked.items()}
-
-
-def _measure_of(metric: str) -> str:
-    return "recip_rank" if RECIP_RANK_CUT.fullmatch(metric) else metric.removesuffix(ADJUSTED)
 
 
 def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:
@@ -185,10 +182,6 @@ def _digest(query: str, candidate: str) -> str:
     return hashlib.blake2b(f"{query}\x1f{candidate}".encode(), digest_size=12).hexdigest()
 
 
-def _numbers(names: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    return np.unique([name for [name] in names], return_inverse=True)[1]
-
-
 def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np.float64]:
     """1 where a document (row) has a class (column)."""
     column = {name: number for number, name in enumerate(names)}
@@ -204,19 +197,10 @@ def _precision_to_the_last(grades: Values, relevant_from: int) -> float:
     return len(places) / (places[-1] + 1) if len(places) else 0.0
 
 
-def _ndcg_of_two_firsts(grades: Values, depth: int) -> float:
-    """nDCG at a depth by linear gains, the first two ranks counting alike (Järvelin & Kekäläinen, 2000)."""
-    return _ndcg(grades, np.log2(np.maximum(np.arange(1, depth + 1), 2)))
-
-
-def _ndcg_of_a_tenth(gains: Values) -> float:
-    """nDCG at a tenth of the pool, by the usual discounts."""
-    return _ndcg(gains, np.log2(np.arange(2, len(gains) // 10 + 2)))
-
-
-def _ndcg(gains: Values, discounts: Values) -> float:
-    """The discounted gains of the first candidates, as a share of the best that could be there; 0 where that is 0."""
-    depth = len(discounts)
+def _ndcg(gains: Values, depth: int, *, two_firsts: bool = False) -> float:
+    """nDCG at a depth by the usual discounts, or with the first two ranks alike (Järvelin & Kekäläinen, 2000)."""
+    ranks = np.arange(1, depth + 1)
+    discounts = np.log2(np.maximum(ranks, 2) if two_firsts else ranks + 1)
     gained, ideal = ((order[:depth] / discounts).sum() for order in (gains, -np.sort(-gains)))
     return float(gained / ideal) if ideal else 0.0
 
@@ -229,11 +213,11 @@ def _reciprocal_rank_of_the_best(grades: Values) -> float:
 
 RELEASED: Mapping[str, Callable[[Values, int], float]] = {
     "Rprec_csfcube": _precision_to_the_last,
-    "ndcg_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades)),
-    "ndcg_20_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, min(20, len(grades))),
-    "ndcg_20%_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades) // 5),
-    "ndcg_10%": lambda grades, _: _ndcg_of_a_tenth(grades),
-    "ndcg_10%_exp": lambda grades, _: _ndcg_of_a_tenth(2**grades),
+    "ndcg_csfcube": lambda grades, _: _ndcg(grades, len(grades), two_firsts=True),
+    "ndcg_20_csfcube": lambda grades, _: _ndcg(grades, min(20, len(grades)), two_firsts=True),
+    "ndcg_20%_csfcube": lambda grades, _: _ndcg(grades, len(grades) // 5, two_firsts=True),
+    "ndcg_10%": lambda grades, _: _ndcg(grades, len(grades) // 10),
+    "ndcg_10%_exp": lambda grades, _: _ndcg(2**grades, len(grades) // 10),
     "recip_rank_10_best": lambda grades, _: _reciprocal_rank_of_the_best(grades),
 }
 """The metrics of CSFCube (Mysore et al., 2021), and of DORIS-MAE (Wang et al., 2023).

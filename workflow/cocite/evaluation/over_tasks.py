@@ -2,13 +2,12 @@
 
 An average is taken within a run (a training seed, an evaluation seed and a mode) over metrics of tasks of one format,
 one group, one metric, or all; then mean and standard deviation are taken over the runs. Rankings count in every run of
-their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values; reviewer matching is in no average but
-its own.
+their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values, without reviewer matching.
 
-Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and those
-of all: by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over
-Multiple Data Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over
-tasks. A task that repeats the queries of others beside it counts in neither.
+Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and of all,
+by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data
+Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over tasks. A task that
+repeats the queries of others counts in neither.
 """
 
 from collections import Counter
@@ -90,11 +89,8 @@ def write_averages(
 
 
 def averages(scores: Sequence[Row]) -> Iterator[tuple[str, Average, Found]]:
-    """Mode, average, and what the runs of one model give for it.
-
-    A task that could not be scored in one of the runs is left out of all of them: a mean over runs must be one over the
-    same values.
-    """
+    """Mode, average, and what the runs of one model give for it. A task that could not be scored in one of the runs is
+    left out of all of them: a mean over runs must be one over the same values."""
     for mode in _modes(scores):
         runs = [_values_of_run(rows) for rows in _runs(scores, mode)]
         for average in dict.fromkeys(average for run in runs for average in run):
@@ -146,20 +142,20 @@ def compare_over_tasks(
     output: Output,
 ) -> None:
     """Test which of two models is better over tasks: signed ranks of their differences on each."""
-    rows = [
-        (over, mode, *pair, *found, p_adjusted)
-        for over, of_tasks in _comparisons(read_table(path, "comparisons").to_pylist() for path in comparisons)
-        for mode, differences in by_mode(of_tasks)
-        for pair, found, p_adjusted in pair_tests(differences)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for over, of_tasks in _comparisons(read_table(path, "comparisons").to_pylist() for path in comparisons):
+        for mode in _modes(of_tasks):
+            differences: dict[Pair, list[float]] = {}
+            for row in of_tasks:
+                if row["mode"] in (mode, BOTH):
+                    differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
+            rows += [(over, mode, *pair, *found, adjusted) for pair, found, adjusted in pair_tests(differences)]
     write_rows(output, "task_comparisons", rows)
 
 
 def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Row]]]:
-    """The first metric of each task of each benchmark, then of all benchmarks.
-
-    A task that several benchmarks have counts in the first of them: its documents are the same.
-    """
+    """The first metric of each task of each benchmark, then of all benchmarks. A task that several benchmarks have
+    counts in the first of them: its documents are the same."""
     of_all: dict[str, list[Row]] = {}
     benchmarks = 0
     for rows in tables:
@@ -178,16 +174,6 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
 def _distinct(rows: Sequence[Row]) -> list[Row]:
     names = {task.name for task in without_unions(map(declared, {row["task"] for row in rows}))}
     return [row for row in rows if row["task"] in names]
-
-
-def by_mode(rows: Sequence[Row]) -> Iterator[tuple[str, dict[Pair, list[float]]]]:
-    """Each mode with the differences of any two models on its tasks; tasks without a mode count in every mode."""
-    for mode in _modes(rows):
-        differences: dict[Pair, list[float]] = {}
-        for row in rows:
-            if row["mode"] in (mode, BOTH):
-                differences.setdefault((row["model"], row["other"]), []).append(row["difference"])
-        yield mode, differences
 
 
 def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pair, TaskDifference, float]]:

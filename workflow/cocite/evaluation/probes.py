@@ -84,8 +84,13 @@ def score_maps(
 
     Raises `InputError` where a document of the benchmark has no vector, or nothing is asked in a part.
     """
-    asked = {(part, task): found for part in PARTS for task, found in asked_of(tables, part, names(tasks)).items()}
-    plain = _vectors(vectors, asked)
+    asked = {(part, task): of for part in PARTS for task, of in asked_of(tables, part, names(tasks)).items()}
+    wanted = {int(paper) for judged in asked.values() for query, of in judged.items() for paper in (query, *of)}
+    rising = np.array(sorted(wanted), dtype=np.int64)
+    found, is_there = vectors_of_papers(vectors, "paper_embeddings", rising)
+    if len(missing := rising[~is_there]):
+        raise InputError(f"{vectors}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
+    plain = Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, found)
     rows = list(_outcomes(UNTRAINED, plain, asked))
     with safe_open(maps, framework="numpy") as file:
         for name in progress(sorted(file.keys()), of="Scored", unit="map"):
@@ -104,17 +109,6 @@ def asked_of(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgeme
     if not asked:
         raise InputError(f"{tables}: asks nothing of the {part} papers; hold out more papers.")
     return asked
-
-
-def _vectors(papers: Path, asked: Asked) -> Vectors:
-    """The vectors of all papers that are asked about. Raises `InputError` where one has none."""
-    wanted = {int(paper) for found in asked.values() for query, of in found.items() for paper in (query, *of)}
-    rising = np.array(sorted(wanted), dtype=np.int64)
-    vectors, is_there = vectors_of_papers(papers, "paper_embeddings", rising)
-    if not is_there.all():
-        missing = rising[~is_there]
-        raise InputError(f"{papers}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
-    return Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, vectors)
 
 
 def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tuple[Any, ...]]:
@@ -141,26 +135,19 @@ def rank_probe(
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
-    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first.
-
-    They are ranked by the mean of all tasks over the selection queries alone.
-    """
+    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first. They
+    are ranked by the mean of all tasks over the selection queries alone."""
     found = scores_of(outcomes, seed)
     by_choice = sorted(found, key=lambda point: -found[point]["selection", ALL].value)
-    ranks = {point: number for number, point in enumerate(by_choice, start=1)}
-    best = found[by_choice[0]]
-    rows = [
-        (*point, *asked, *_row(score, best[asked]), ranks[point])
-        for point, scores in found.items()
-        for asked, score in scores.items()
-    ]
+    rows = []
+    for rank, point in enumerate(by_choice, start=1):
+        for asked, score in found[point].items():
+            best = found[by_choice[0]][asked]
+            differs = score.value - best.value, *drawn_interval(score.drawn - best.drawn)
+            own = score.value, score.deviation, *drawn_interval(score.drawn)
+            rows.append((*point, *asked, *own, *differs, score.queries, rank))
     write_rows(output, "probe_scores", rows)
     return [point for point in by_choice if point.loss != UNTRAINED.loss]
-
-
-def _row(score: Score, best: Score) -> tuple[Any, ...]:
-    differs = (score.value - best.value, *drawn_interval(score.drawn - best.drawn))
-    return score.value, score.deviation, *drawn_interval(score.drawn), *differs, score.queries
 
 
 def scores_of(outcomes: Mapping[str, Path], seed: int) -> dict[Point, dict[tuple[str, str], Score]]:
@@ -181,18 +168,14 @@ def _scores(table: pa.Table, seed: int) -> Iterator[tuple[tuple[str, str], Score
     """The scores of one training by part and task; of all tasks together, a task counts as much as another."""
     for part in PARTS:
         of_part = table.filter(pc.field("part") == part)
-        tasks = sorted(of_part["task"].unique().to_pylist())
-        of_tasks = [_by_seed(of_part.filter(pc.field("task") == task)) for task in tasks]
-        drawn = [_drawn(values, seed, part, task) for task, values in zip(tasks, of_tasks, strict=True)]
-        for task, values, means in zip(tasks, of_tasks, drawn, strict=True):
-            yield (part, task), _score([values], [means])
+        of_tasks, drawn = [], []
+        for task in sorted(of_part["task"].unique().to_pylist()):
+            ordered = of_part.filter(pc.field("task") == task).sort_by([("seed", "ascending"), ("query", "ascending")])
+            values = ordered["value"].to_numpy().reshape(len(ordered["seed"].unique()), -1)  # seeds × queries
+            of_tasks.append(values)
+            drawn.append(_drawn(values, seed, part, task))
+            yield (part, task), _score([values], drawn[-1:])
         yield (part, ALL), _score(of_tasks, drawn)
-
-
-def _by_seed(table: pa.Table) -> Values:
-    """The value of each query with each seed, seeds × queries."""
-    ordered = table.sort_by([("seed", "ascending"), ("query", "ascending")])
-    return ordered["value"].to_numpy().reshape(len(ordered["seed"].unique()), -1)
 
 
 def _drawn(values: Values, seed: int, part: str, task: str) -> Values:
@@ -214,15 +197,9 @@ def write_winners(ranked: Sequence[Point], settings: Mapping[str, Mapping[str, A
     """Write the best points as entries of `triplets` and `models`. `settings` has the probe, and its sets by name."""
     probe, best = settings["probe"], ranked[:WINNERS]
     losses = {described_loss(validated(AnyLoss, loss)): loss for loss in probe["losses"]}
-    models = {
-        f"winner-{place}": {
-            "triplets": point.triplets,
-            "encoder": probe["encoder"],
-            "loss": losses[point.loss],
-            "batch_size": point.batch_size,
-            "seeds": list(probe["seeds"]),
-        }
-        for place, point in enumerate(best, start=1)
-    }
+    models = {}
+    for place, (triplets, loss, batch_size) in enumerate(best, start=1):
+        training = {"triplets": triplets, "encoder": probe["encoder"], "loss": losses[loss], "batch_size": batch_size}
+        models[f"winner-{place}"] = training | {"seeds": list(probe["seeds"])}
     sets = {name: settings["triplets"][name] for name in dict.fromkeys(point.triplets for point in best)}
     write_text(output, HEAD + yaml.safe_dump({"triplets": sets, "models": models}, sort_keys=False, width=120))

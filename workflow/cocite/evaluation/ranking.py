@@ -34,11 +34,7 @@ Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
 
 def by_distance(vectors: Vectors) -> Similarity:
     """Minus the Euclidean distance."""
-
-    def similarity(query: str, documents: Sequence[str]) -> NDArray[np.floating]:
-        return -np.linalg.norm(vectors.of(documents) - vectors.of([query]), axis=1)
-
-    return similarity
+    return lambda query, documents: -np.linalg.norm(vectors.of(documents) - vectors.of([query]), axis=1)
 
 
 def by_cosine(vectors: Vectors) -> Similarity:
@@ -84,14 +80,15 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
     """Score a ranking of given candidates by any similarity, over the documents that are `known`."""
     judgements = benchmark.judgements[scored.task.name]
     if scored.task.kind == "reviewers":
-        score_ranked(scored, benchmark, rank_reviewers(judgements, benchmark.reviewers, similarity, known))
+        ranked = rank_reviewers(judgements, benchmark.reviewers, similarity, known)
     elif scored.task.kind == "clicks":
         from cocite.evaluation.recommendation import rank_by_clicks
 
         clicks, seed = benchmark.clicks[scored.task.name], scored.run.evaluation_seeds[0]
-        score_ranked(scored, benchmark, rank_by_clicks(clicks, similarity, known, seed=seed))
+        ranked = rank_by_clicks(clicks, similarity, known, seed=seed)
     else:
-        score_ranked(scored, benchmark, rank_candidates(judgements, similarity, known))
+        ranked = rank_candidates(judgements, similarity, known)
+    score_ranked(scored, benchmark, ranked)
 
 
 def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
@@ -112,16 +109,13 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
 
 
 def _weights(metric: str, task: Task, benchmark: Benchmark, queries: Collection[str]) -> Mapping[str, float]:
-    """What the value of each query counts for in the mean.
-
-    Raises `UnscorableError` where a metric is over folds and the benchmark has none.
-    """
+    """What the value of each query counts for in the mean. Raises `UnscorableError` where a metric is over folds and
+    the benchmark has none."""
     if metric.endswith(ADJUSTED):
         return benchmark.weights[task.name]
     if not metric.endswith(OVER_FOLDS):
         return dict.fromkeys(queries, 1.0)
-    folds = benchmark.folds.get(task.name)
-    if folds is None:
+    if (folds := benchmark.folds.get(task.name)) is None:
         raise UnscorableError(f"The queries of the task {task.name} have no test folds, over which {metric} is a mean.")
     sizes = Counter(folds[query] for query in queries)
     return {query: 1 / sizes[folds[query]] for query in queries}
@@ -149,10 +143,8 @@ NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
 
 
 def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
-    """Score the search of a collection, by minus the Euclidean distance or the cosine.
-
-    Raises `UnscorableError` where a larger share of the queries and the collection than the run allows has no vector.
-    """
+    """Score the search of a collection, by minus the Euclidean distance or the cosine. Raises `UnscorableError` where a
+    larger share of the queries and the collection than the run allows has no vector."""
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
     seen = set(asked)
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.

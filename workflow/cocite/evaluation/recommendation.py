@@ -6,7 +6,7 @@ the released code. That divides the loss by a constant, the propensity of one pl
 the best of five epochs by the validation loss, where the last one is kept here.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import groupby
 
 import numpy as np
@@ -31,10 +31,8 @@ Features = NDArray[np.float32]
 def rank_by_clicks(
     clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int
 ) -> dict[str, dict[str, float]]:
-    """Train a ranker on the clicks for training, and score the candidates of the others by it.
-
-    Documents that are not `known` are left out. Raises `UnscorableError` if there is no pair to train on.
-    """
+    """Train a ranker on the clicks for training, and score the candidates of the others by it. Documents that are not
+    `known` are left out. Raises `UnscorableError` if there is no pair to train on."""
     splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
     for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
         shown = [row for row in rows if row.query in known and row.candidate in known]
@@ -42,39 +40,31 @@ def rank_by_clicks(
             angles = similarity(shown[0].query, [row.candidate for row in shown])
             columns = np.column_stack([np.array([row.features for row in shown]), angles])
             splits[split].append((name, shown, columns.astype(np.float32)))
-    pairs = [pair for _, shown, columns in splits["train"] for pair in _pairs(shown, columns)]
+    pairs = []  # The features of the clicked paper with those of each other one.
+    for _, shown, columns in splits["train"]:
+        clicked = [place for place, row in enumerate(shown) if row.is_clicked]
+        others = [place for place, row in enumerate(shown) if not row.is_clicked][:NEGATIVES]
+        pairs += [(columns[place], columns[other]) for place in clicked for other in others]
     if not pairs:
         raise UnscorableError("There is no click to train the ranker on whose papers have vectors.")
-    ranker = _train(*(np.stack(side) for side in zip(*pairs, strict=True)), seed=seed)
-    with torch.inference_mode():
-        return {
-            name: dict(
-                zip((row.candidate for row in shown), ranker(torch.from_numpy(columns))[:, 0].tolist(), strict=True)
-            )
-            for name, shown, columns in splits["test"]
-        }
-
-
-def _pairs(shown: Sequence[Click], columns: Features) -> list[tuple[Features, Features]]:
-    """The features of the clicked paper with those of each other one."""
-    clicked = [place for place, row in enumerate(shown) if row.is_clicked]
-    others = [place for place, row in enumerate(shown) if not row.is_clicked][:NEGATIVES]
-    return [(columns[place], columns[other]) for place in clicked for other in others]
-
-
-def _train(better: Features, worse: Features, *, seed: int) -> nn.Module:
-    """The trained network, from pairs × features of the clicked papers and of the others."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # sums over threads come out differently with their number
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "recommendation") % 2**63)
-            return _fit(torch.from_numpy(better), torch.from_numpy(worse))
+            ranker = _fit(*(torch.from_numpy(np.stack(side)) for side in zip(*pairs, strict=True)))
     finally:
         torch.set_num_threads(threads)
+    ranked = {}
+    with torch.inference_mode():
+        for name, shown, columns in splits["test"]:
+            scores = ranker(torch.from_numpy(columns))[:, 0].tolist()
+            ranked[name] = {row.candidate: score for row, score in zip(shown, scores, strict=True)}
+    return ranked
 
 
 def _fit(better: torch.Tensor, worse: torch.Tensor) -> nn.Module:
+    """The trained network, from pairs × features of the clicked papers and of the others."""
     ranker = nn.Sequential(
         nn.Linear(better.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, 1), nn.Sigmoid()
     )

@@ -22,7 +22,7 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output
 from cocite.core.tables.files import write_omissions
-from cocite.evaluation.benchmark import Tables, read_task, write_rows
+from cocite.evaluation.benchmark import Benchmark, Tables, read_task, write_rows
 
 UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
 ROUNDING = 1e-5
@@ -68,17 +68,19 @@ def write_reported(
     """
     asked = [declared(name) for name in names(tasks)]
     in_mteb = {task.mteb.name: task for task in asked if task.mteb}
-    results = [read_result(file) for file in result_files(path)]
-    _check_distinct(results)
-    sizes = {task.name: _sizes(task, tables) for task in in_mteb.values()}
+    results: dict[str, Result] = {}
+    for result in map(read_result, result_files(path)):
+        if (first := results.setdefault(result.task, result)) is not result:
+            twice = f"is on {result.task}, as {first.path} is; a task has one result of a model"
+            raise InputError(f"{result.path}: {twice}.")
     rows, omitted, found = [], Counter[str](), set()
-    for result in results:
+    for result in results.values():
         task = in_mteb.get(result.task)
         if task is None:
             omitted["result on a task that the benchmark does not have"] += 1
             continue
         try:
-            value = _score_of(result, task, settings, *sizes[task.name])
+            value = _score_of(result, task, settings, read_task(task, tables))
         except OmittedError as reason:
             omitted[str(reason)] += 1
             continue
@@ -95,8 +97,10 @@ def read_result(path: Path) -> Result:
     read = read_json(path)
     splits: Mapping[str, Sequence[Scores]]
     match read:
-        case {"task_name": str(task), "scores": dict(by_split)}:
-            splits = {split: _checked_subsets(path, split, subsets) for split, subsets in by_split.items()}
+        case {"task_name": str(task), "scores": dict(splits)}:
+            for split, subsets in splits.items():
+                if not isinstance(subsets, list) or not all(isinstance(subset, dict) for subset in subsets):
+                    raise InputError(f"{path}, scores.{split}: must be a list of objects, one for each subset.")
         case {"mteb_dataset_name": str(task)}:
             splits = {split: _subsets(of) for split, of in read.items() if isinstance(of, dict)}
         case {"mteb_version": str(version)}:
@@ -106,28 +110,11 @@ def read_result(path: Path) -> Result:
     return Result(path, task, _text(read.get("dataset_revision")), _text(read.get("mteb_version")), splits)
 
 
-def _check_distinct(results: Sequence[Result]) -> None:
-    first: dict[str, Path] = {}
-    for result in results:
-        if result.task in first:
-            raise InputError(
-                f"{result.path}: is on {result.task}, as {first[result.task]} is; a task has one result of a model."
-            )
-        first[result.task] = result.path
-
-
-def _sizes(task: Task, tables: Path) -> tuple[int, int | None]:
-    """How many queries a task has, and how many documents it searches."""
-    benchmark = read_task(task, tables)
-    return len(benchmark.judgements.get(task.name, ())), len(benchmark.collections.get(task.name, ())) or None
-
-
-def _score_of(result: Result, task: Task, settings: BeirSettings, queries: int, searched: int | None) -> float:
-    """The value of the first metric of a task, from 0 to 1.
-
-    Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
-    is no number from 0 to 1.
-    """
+def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float:
+    """The value of the first metric of a task, from 0 to 1. Raises `OmittedError` where the result is of another test
+    or has another main score, and `InputError` where a value is no number from 0 to 1."""
+    queries = len(asked.judgements.get(task.name, ()))
+    searched = len(asked.collections.get(task.name, ())) or None
     if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):
         raise OmittedError("result on a task whose queries or documents are others here than in mteb")
     if SPLIT not in result.splits:
@@ -139,10 +126,8 @@ def _score_of(result: Result, task: Task, settings: BeirSettings, queries: int, 
     if scores.get(metric) is None:
         raise OmittedError(f"result without {metric}")
     value = _checked(result, scores, metric)
-    if scores.get("main_score") is not None:
-        main = _checked(result, scores, "main_score")
-        if abs(main - value) > ROUNDING:
-            raise OmittedError(f"result whose main score is not {metric}")
+    if scores.get("main_score") is not None and abs(_checked(result, scores, "main_score") - value) > ROUNDING:
+        raise OmittedError(f"result whose main score is not {metric}")
     return value
 
 
@@ -152,12 +137,6 @@ def _model_of(result: Result) -> tuple[str | None, str | None]:
     if not isinstance(meta, dict):
         raise InputError(f"{path}: must be an object, with the name and the revision of a model.")
     return _text(meta.get("name")), _text(meta.get("revision"))
-
-
-def _checked_subsets(path: Path, split: str, subsets: Any) -> Sequence[Scores]:
-    if not isinstance(subsets, list) or not all(isinstance(subset, dict) for subset in subsets):
-        raise InputError(f"{path}, scores.{split}: must be a list of objects, one for each subset.")
-    return subsets
 
 
 def _subsets(split: Scores) -> Sequence[Scores]:

@@ -66,10 +66,8 @@ class Scored:
     def add(
         self, metric: str, value: float, items: Sequence[Item], asked: int, *, seed: int | None = None, mode: str = BOTH
     ) -> None:
-        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it.
-
-        Without an evaluation seed of its own, it stands under the first of the run.
-        """
+        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it. Without
+        an evaluation seed of its own, it stands under the first of the run."""
         run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
         of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
         counts = (self.documents, self.missing, len(items), asked - len(items))
@@ -80,9 +78,7 @@ class Scored:
 
 def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run: Run) -> Scored:
     """What a task is to be scored on: count its documents, and those without a vector because they are not `known`.
-
-    Raises `UnscorableError` where these are a larger share than the run allows.
-    """
+    Raises `UnscorableError` where these are a larger share than the run allows."""
     documents = benchmark.documents_of(task)
     missing = sorted(documents.difference(known))
     if len(missing) > len(documents) * run.largest_missing:
@@ -140,10 +136,7 @@ def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Col
             chosen = pc.and_(by_its_own, pc.is_in(batch["document"], wanted))
             table = pa.Table.from_batches([batch.filter(chosen)])
             matrix, found = vectors_of(table), table.column("document").to_pylist()
-            broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-            if len(broken):
-                raise UnscorableError(
-                    f"{path}: the vector of the document {found[broken[0]]!r} holds values that are not finite, and so "
-                    "may others; the model's training has probably diverged."
-                )
+            if len(broken := np.flatnonzero(~np.isfinite(matrix).all(axis=1))):
+                holds = f"the vector of the document {found[broken[0]]!r} holds values that are not finite"
+                raise UnscorableError(f"{path}: {holds}; the model's training has probably diverged.")
             yield Vectors({document: row for row, document in enumerate(found)}, matrix)

@@ -18,26 +18,9 @@ from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.options import Threads
 from cocite.core.progress import report
-from cocite.evaluation.benchmark import (
-    Benchmark,
-    Metrics,
-    ScoredTasks,
-    Tables,
-    read_task,
-    with_metrics,
-    write_rows,
-)
+from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
-from cocite.evaluation.scored import (
-    Row,
-    Run,
-    Scored,
-    UnscorableError,
-    Vectors,
-    count_missing,
-    joined,
-    read_blocks,
-)
+from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, Vectors, count_missing, joined, read_blocks
 
 Score = Callable[[Task, Benchmark], Scored]
 """What scores a task of a benchmark."""
@@ -91,12 +74,9 @@ def score_run(
         threads=threads,
         ranks_alone=words is not None,
     )
-    if embeddings is not None and words is None:
-        score = embedded(embeddings, run)
-    elif words is not None and embeddings is None:
-        score = by_words(tables / "documents.parquet", words, run)
-    else:
+    if (embeddings is None) == (words is None):
         raise InputError("One of --embeddings and --words says what is scored.")
+    score = embedded(embeddings, run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
     write_results(with_metrics(map(declared, names(tasks)), metrics), tables, run, files, score)
 
@@ -104,8 +84,8 @@ def score_run(
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
     """Score tasks, each read by itself, and write the tables scores, outcomes and failures to `files`.
 
-    A task that cannot be scored is a failure. One that the benchmark does not hold is neither; it was counted when the
-    benchmark was prepared. A run that only ranks passes over the other tasks.
+    A task that cannot be scored is a failure; one that the benchmark lacks was counted when it was prepared. A run that
+    only ranks passes over the other tasks.
     """
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": []}
     for task in tasks:
@@ -151,11 +131,8 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:
-    """Score vectors on one task of a benchmark, which need not hold any other.
-
-    Raises `UnscorableError` where a larger share of the task's documents than the run allows has no vector, and where
-    there is too little to fit or to rank.
-    """
+    """Score vectors on one task of a benchmark, which need not hold any other. Raises `UnscorableError` where too many
+    of its documents have no vector, or there is too little to fit or rank."""
     scored = count_missing(task, benchmark, vectors.rows.keys(), run)
     # scikit-learn takes a second to import, which benchmarks of rankings alone need not wait for.
     if task.is_supervised:

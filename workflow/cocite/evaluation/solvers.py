@@ -4,14 +4,13 @@ A model minimises ½‖w‖² + C Σ loss(xᵀw). What a document with target t 
 between two bounds can earn, max a (t − o): with hinge loss t = y = ±1 and a y lies between 0 and 1, with absolute
 errors a lies between −1 and 1. Rounded off, max a (t − o) − ½ width (a − centre)², it is what the method of multipliers
 minimises (Rockafellar, 1976, "Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex
-Programming"): its least value is that of the loss itself once the centres are the best pulls. The squared hinge is of
-this form as it is, with a width of ½, centres at 0 and no upper bound. C times the pulls are the dual variables.
+Programming"): its least value is that of the loss once the centres are the best pulls. The squared hinge is of this
+form as it is, with a width of ½, centres at 0 and no upper bound. C times the pulls are the dual variables.
 
-The rounded objective is quadratic wherever the set of documents on a parabola, between the bounds, stays the same, so
-that Newton's method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution
-of Large Scale Linear SVMs"). The sum of the products of these documents is kept and changed by those that come or go. A
-model is done when the duality gap proves its objective to be within a share, the gap, of the least one. Nothing is
-drawn at random.
+The rounded objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
+method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of Large
+Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective. Nothing is drawn at
+random.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -144,10 +143,8 @@ class Products:
 
 
 def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
-    """The weights (dimension × models) for each C of a rising grid, each found from the one before.
-
-    `inputs` are documents × dimension.
-    """
+    """The weights (dimension × models) for each C of a rising grid, each found from the one before. `inputs` are
+    documents × dimension."""
     rows, back = _compact(inputs)
     nothing = np.zeros_like(loss.targets)
     state = State(np.zeros((rows.shape[1], nothing.shape[1])), nothing, nothing.copy())
@@ -244,10 +241,8 @@ def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
 
 
 def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, loss: Loss, c: float) -> Matrix:
-    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds.
-
-    A step of 1 changes the weights by `change` and the outputs by `changed`.
-    """
+    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds. A step of
+    1 changes the weights by `change` and the outputs by `changed`."""
     step, low, high = (np.full(now.weights.shape[1], value) for value in (1.0, 0.0, np.inf))
     for _ in range(LARGEST_SEARCH):
         slope, curvature = _slope(now, change, changed, step, loss, c)
@@ -287,39 +282,26 @@ def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: flo
 
 @njit(cache=True, nogil=True)
 def descend(products: Matrix, signs: Vector, c: float, duals: Vector, gap: float) -> None:
-    """Change the duals to their best values, with at most `LARGEST_DESCENT` steps."""
+    """Change the duals to their best values: at each step, the one that gains the most by its best change."""
     outputs = products @ duals
     for step in range(LARGEST_DESCENT):
-        if step % len(signs) == 0 and _is_done(signs, outputs, c, duals, gap):
-            break
-        best, change = _best_step(products, signs, outputs, c, duals)
+        if step % len(signs) == 0:
+            squares, losses, earned = 0.0, 0.0, 0.0
+            for row in range(len(signs)):
+                squares += duals[row] * outputs[row]
+                losses += max(0.0, 1 - signs[row] * outputs[row])
+                earned += signs[row] * duals[row]
+            primal = squares / 2 + c * losses
+            if primal - (earned - squares / 2) <= gap * primal:  # the duality gap
+                break
+        best, change, most = 0, 0.0, 0.0
+        for row in range(len(signs)):
+            slope, bend = signs[row] - outputs[row], max(products[row, row], 1e-300)
+            share = signs[row] * (duals[row] + slope / bend)
+            own = signs[row] * min(max(share, 0.0), c) - duals[row]
+            gain = own * (slope - bend * own / 2)
+            if gain > most:
+                best, change, most = row, own, gain
         duals[best] += change
         for row in range(len(signs)):
             outputs[row] += change * products[best, row]
-
-
-@njit(cache=True, nogil=True)
-def _is_done(signs: Vector, outputs: Vector, c: float, duals: Vector, gap: float) -> bool:
-    """Whether the duality gap is closed."""
-    squares, losses, earned = 0.0, 0.0, 0.0
-    for row in range(len(signs)):
-        squares += duals[row] * outputs[row]
-        losses += max(0.0, 1 - signs[row] * outputs[row])
-        earned += signs[row] * duals[row]
-    primal = squares / 2 + c * losses
-    return primal - (earned - squares / 2) <= gap * primal
-
-
-@njit(cache=True, nogil=True)
-def _best_step(products: Matrix, signs: Vector, outputs: Vector, c: float, duals: Vector) -> tuple[int, float]:
-    """The document whose dual gains the most by its best change between the bounds, and that change."""
-    best, step, most = 0, 0.0, 0.0
-    for row in range(len(signs)):
-        slope = signs[row] - outputs[row]
-        bend = max(products[row, row], 1e-300)
-        share = signs[row] * (duals[row] + slope / bend)
-        change = signs[row] * min(max(share, 0.0), c) - duals[row]
-        gain = change * (slope - bend * change / 2)
-        if gain > most:
-            best, step, most = row, change, gain
-    return best, step

@@ -47,14 +47,15 @@ class Examples:
 
 
 class SupervisedScore(NamedTuple):
-    """A metric of a task with its value × 100, and what the training on everything predicts."""
+    """A metric of a task with its value × 100, and what the training on everything predicts for each test document.
+
+    If few-shot stages count, the metric's name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. If the
+    training documents do not suffice for them, the metric is the plain one.
+    """
 
     metric: str
-    """Where few-shot stages count, the name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. Where the
-    training documents do not suffice for them, the metric is the plain one."""
     value: float
     predicted: list[list[str]]
-    """The labels, or the number as text, of each test document."""
 
 
 @dataclass(frozen=True)
@@ -73,39 +74,27 @@ class Classes:
 
 
 def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Fit and score a supervised task once with each evaluation seed and mode.
-
-    Raises `UnscorableError` where no test document has a vector, and where there are too few documents or classes.
-    """
+    """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` where no test
+    document has a vector, and where there are too few documents or classes."""
     run, task = scored.run, scored.task
     asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
-    train, test = (
-        {document: names for document, names in labels.items() if document in vectors.rows} for labels in asked.values()
-    )
+    known = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked.values())
+    train, test = known
     if not test:
         raise UnscorableError(f"The task {task.name} has no test document with a vector.")
-    examples = Examples(
-        train=vectors.as_stored(list(train)),
-        train_labels=list(train.values()),
-        test=vectors.as_stored(list(test)),
-        test_labels=list(test.values()),
-    )
+    stored = {"train": vectors.as_stored(list(train)), "test": vectors.as_stored(list(test))}
+    examples = Examples(**stored, train_labels=list(train.values()), test_labels=list(test.values()))
     for seed, mode in product(run.evaluation_seeds, run.modes):
-        metric, value, predicted = score_supervised(
-            Protocol(task=task, seed=seed, mode=mode, threads=run.threads), examples
-        )
-        items = [
-            (document, None, 1.0, found, names)
-            for (document, names), found in zip(test.items(), predicted, strict=True)
-        ]
+        protocol = Protocol(task=task, seed=seed, mode=mode, threads=run.threads)
+        metric, value, predicted = score_supervised(protocol, examples)
+        pairs = zip(test.items(), predicted, strict=True)
+        items = [(document, None, 1.0, found, names) for (document, names), found in pairs]
         scored.add(metric, value, items, len(asked["test"]), seed=seed, mode=mode)
 
 
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Fit the task's linear models and score them.
-
-    Raises `UnscorableError` where there are too few documents or classes.
-    """
+    """Fit the task's linear models and score them. Raises `UnscorableError` where there are too few documents or
+    classes."""
     ordered = examples.reordered(protocol.seed, protocol.task.name)
     score = _score_regression if protocol.task.kind == "regression" else _score_classification
     # Products of matrices keep to one thread, since their last bits depend on how many there are; folds and labels
@@ -135,19 +124,17 @@ def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedS
     classes = encode_classes(task, examples)
     if len(np.unique(classes.train, axis=0)) < 2:
         raise UnscorableError(f"The task {task.name} has only one class among its training documents.")
-    _check_folds(task, _size_of_largest(classes.train))
-    everything = np.arange(len(classes.train))
-    predicted = _predict(protocol, examples, classes, everything, c=None)
+    # Of the largest class; with several labels, of the larger side of any label, which half of them at least are on.
+    single = classes.train.ndim == 1
+    alike = np.unique(classes.train, return_counts=True)[1].max() if single else -(-len(classes.train) // 2)
+    _check_folds(task, int(alike))
+    predicted = _predict(protocol, examples, classes, np.arange(len(classes.train)), c=None)
     whole = _f1(task, classes, predicted)
-    few = [
-        np.mean(
-            [
-                _f1(task, classes, _predict(protocol, examples, classes, sample, c=FEW_SHOT_C))
-                for sample in few_shot_samples(stage, classes.train, protocol.seed, task.name)
-            ]
-        )
-        for stage in feasible_stages(task.few_shot, classes.train)
-    ]
+    few = []
+    for stage in feasible_stages(task.few_shot, classes.train):
+        samples = few_shot_samples(stage, classes.train, protocol.seed, task.name)
+        runs = (_predict(protocol, examples, classes, sample, c=FEW_SHOT_C) for sample in samples)
+        few.append(np.mean([_f1(task, classes, found) for found in runs]))
     metric = task.metrics[0] + (WITH_FEW_SHOT if few else "")
     value = whole / 2 + float(np.mean(few)) / 2 if few else whole
     return SupervisedScore(metric, 100 * value, classes.named(predicted))
@@ -164,19 +151,11 @@ def _predict(
     return (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
 
 
-def _size_of_largest(classes: NDArray[np.int64]) -> int:
-    """Documents of the largest class; with several labels, of the larger side of any label, half of them at least."""
-    if classes.ndim == 1:
-        return int(np.unique(classes, return_counts=True)[1].max())
-    return -(-len(classes) // 2)
-
-
 def _check_folds(task: Task, alike: int) -> None:
     """Raise where no class has as many training documents as there are folds: the folds could not be cut."""
     if alike < FOLDS:
-        raise UnscorableError(
-            f"The task {task.name} has only {alike} training documents (of a class); {FOLDS} are needed."
-        )
+        lacking = f"has only {alike} training documents (of a class)"
+        raise UnscorableError(f"The task {task.name} {lacking}; {FOLDS} are needed.")
 
 
 def encode_classes(task: Task, examples: Examples) -> Classes:
@@ -185,11 +164,9 @@ def encode_classes(task: Task, examples: Examples) -> Classes:
         binarizer = MultiLabelBinarizer().fit([*examples.train_labels, *examples.test_labels])
         train, test = (binarizer.transform(labels) for labels in (examples.train_labels, examples.test_labels))
         return Classes(list(binarizer.classes_), train, test)
-    train_names, test_names = (
-        [label for [label] in labels] for labels in (examples.train_labels, examples.test_labels)
-    )
-    names, codes = np.unique([*train_names, *test_names], return_inverse=True)
-    return Classes(names.tolist(), codes[: len(train_names)], codes[len(train_names) :])
+    labels = [label for [label] in (*examples.train_labels, *examples.test_labels)]
+    names, codes = np.unique(labels, return_inverse=True)
+    return Classes(names.tolist(), codes[: len(examples.train_labels)], codes[len(examples.train_labels) :])
 
 
 def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
@@ -208,28 +185,24 @@ def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> 
     the runs of a stage ask for together, so that runs differ; each fold must hold two classes, or each class have
     enough documents for a sample.
     """
-    return stages if all(_is_feasible(stage, classes) for stage in stages) else ()
+
+    def is_feasible(stage: FewShot) -> bool:
+        if len(classes) < stage.size * stage.runs:
+            return False
+        if classes.ndim == 1:
+            second_largest = np.sort(np.unique(classes, return_counts=True)[1])[-2]
+            return bool(second_largest >= -(-len(classes) // stage.size))
+        return bool(np.count_nonzero(classes, axis=0).min() >= stage.size)
+
+    return stages if all(map(is_feasible, stages)) else ()
 
 
 def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, task: str) -> Iterator[NDArray[np.int64]]:
     """The documents of each run, as rows of `classes`."""
     if classes.ndim == 1:
-        folds = StratifiedKFold(_number_of_folds(stage, len(classes))).split(np.zeros(len(classes)), classes)
+        folds = StratifiedKFold(-(-len(classes) // stage.size)).split(np.zeros(len(classes)), classes)
         yield from islice((fold for _, fold in folds), stage.runs)
         return
     for run in range(stage.runs):
         draw = generator(seed, "few-shot", task, stage.size, run)
         yield np.unique([draw.choice(np.flatnonzero(column), stage.size, replace=False) for column in classes.T])
-
-
-def _is_feasible(stage: FewShot, classes: NDArray[np.generic]) -> bool:
-    if len(classes) < stage.size * stage.runs:
-        return False
-    if classes.ndim == 1:
-        second_largest = np.sort(np.unique(classes, return_counts=True)[1])[-2]
-        return bool(second_largest >= _number_of_folds(stage, len(classes)))
-    return bool(np.count_nonzero(classes, axis=0).min() >= stage.size)
-
-
-def _number_of_folds(stage: FewShot, documents: int) -> int:
-    return -(-documents // stage.size)

@@ -16,17 +16,17 @@ import typer
 
 from cocite.core.atomic import atomic_path
 from cocite.core.database import connect
-from cocite.core.id_sets import IdSet, check_ids, set_of
+from cocite.core.id_sets import IdSet
 from cocite.core.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
-from cocite.core.tables.files import open_table, scan_table, verified_files, write_table
-from cocite.core.tables.splits import read_kept_out, read_queries
+from cocite.core.tables.files import scan_table, verified_files, write_table
+from cocite.core.tables.splits import read_kept_out
 
 BATCH_ROWS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """How citations make groups, and where their pairs lie."""
+    """How citations make groups."""
 
     citations: str
     """The table of citations, sorted by the group."""
@@ -34,14 +34,10 @@ class Signal:
     """The column of the paper that makes the group, or that the sentence is of which does."""
     member: str
     """The column of the papers that are in it: one of them, or all in a list."""
-    pairs: str
-    """The table of the pairs."""
     too_large: tuple[str, str]
     """What groups that are too large and their citations are called."""
     alone: str
     """What queries without a pair are called."""
-    empty: str
-    """Why there may be no pair at all."""
 
 
 SIGNALS = {
@@ -49,28 +45,22 @@ SIGNALS = {
         citations="citations",
         group="citing",
         member="cited",
-        pairs="cocitations",
         too_large=("papers with more references than max_references", "references of such papers"),
         alone="queries that no paper cites together with another",
-        empty="no paper cites a query together with another paper",
     ),
     "sentence-cocitation": Signal(
         citations="contexts",
         group="citing",
         member="cited",
-        pairs="cocitations",
         too_large=("sentences that cite more papers than max_papers", "citations in such sentences"),
         alone="queries that no sentence cites together with another paper",
-        empty="no sentence cites a query together with another paper",
     ),
     "coupling": Signal(
         citations="citations_by_cited",
         group="cited",
         member="citing",
-        pairs="couplings",
         too_large=("papers with more citations than max_citations", "citations of such papers"),
         alone="queries that share no reference with another paper",
-        empty="no query shares a reference with another paper",
     ),
 }
 
@@ -87,18 +77,8 @@ class Source:
     """The papers that neither make a group nor are in one."""
     largest: int
     """A group of more members, those that are kept out among them, is dropped; 0 for no limit."""
-
-
-def open_citations(signal: str, files: Sequence[Path], queries: Path, largest: int | None) -> Source:
-    """Citations to make groups of. Raises `InputError` if a file is missing or a query has a negative id."""
-    for file in files:
-        open_table(file, SIGNALS[signal].citations).close()
-    query_ids, kept_out = (read(queries)["corpusid"].to_numpy() for read in (read_queries, read_kept_out))
-    for ids in (query_ids, kept_out):
-        check_ids(ids, queries)
-    return Source(
-        signal=SIGNALS[signal], files=files, queries=set_of(query_ids), kept_out=set_of(kept_out), largest=largest or 0
-    )
+    mine: tuple[int, int]
+    """The bucket whose pairs are counted, and how many there are."""
 
 
 def split_citations(

@@ -1,15 +1,13 @@
 """Count the pairs of papers in groups, row by row, in machine code that Numba compiles and keeps.
 
-The counts are a product of sparse matrices, and are computed in Gustavson's (1978) manner: one row of the product at a
-time, in a dense counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in
-adds a run of partners: the members after it or, if it is no query and pairs need one, the queries after it. So each
-pair is met once for each group. Nothing is hashed or sorted: a bitmap of three levels records which places of the
-counter are in use, and its set bits come in order.
+The counts are a product of sparse matrices, computed in Gustavson's (1978) manner: one row at a time, in a dense
+counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in adds a run of
+partners: the members after it or, if it is no query and pairs need one, the queries after it. Nothing is hashed or
+sorted: a bitmap of three levels records which places of the counter are in use, and its set bits come in order.
 
 If the groups of a graph do not fit into memory at once, each piece of them gives a run of pairs in the order of their
-ids, which is laid by on disk. An external merge adds the runs up: they are read side by side, block by block, and the
-pairs up to the smallest last pair of the blocks at hand are complete. Many runs are first merged to fewer and longer
-ones, so that memory does not grow with their number.
+ids on disk. An external merge reads the runs side by side, block by block, and adds them up. Many runs are first merged
+to fewer and longer ones, so that memory does not grow with their number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,10 +40,8 @@ Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
-    """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids.
-
-    `mine` is the bucket, and how many there are.
-    """
+    """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids. `mine` is the bucket, and how
+    many there are."""
     ids, papers = piece.ids, len(piece.ids)
     counter = np.zeros(papers, dtype=np.int32)
     sums = np.zeros(papers if fractional else 0, dtype=np.int64)
@@ -94,11 +90,8 @@ def _lay_out(
 
 @njit(nogil=True, cache=True)
 def find_runs(piece, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
-    """Write each run that is not empty to the next free place of its row, and what it shares.
-
-    `slots` holds the number of each paper's row, less than 0 where it is not wanted. With no room for runs, they are
-    only counted.
-    """
+    """Write each run that is not empty to the next free place of its row, and what it shares. `slots` holds the number
+    of each paper's row, less than 0 where it is not wanted. With no room for runs, they are only counted."""
     _, places, sizes, queries, is_full = piece
     first, first_query = 0, 0
     for size in sizes:
@@ -192,40 +185,40 @@ def merge(runs: Sequence[Path]) -> Iterator[Counted]:
     Where there are more than `RUNS_SIDE_BY_SIDE`, the runs are used up: longer ones take their place on disk.
     """
     while len(runs) > RUNS_SIDE_BY_SIDE:
-        runs = [_to_one(runs[first : first + RUNS_SIDE_BY_SIDE]) for first in range(0, len(runs), RUNS_SIDE_BY_SIDE)]
+        longer = []
+        for first in range(0, len(runs), RUNS_SIDE_BY_SIDE):
+            merged = runs[first].with_suffix(f".merged{runs[first].suffix}")
+            spill_run(merged, _side_by_side(runs[first : first + RUNS_SIDE_BY_SIDE]))
+            for path in runs[first : first + RUNS_SIDE_BY_SIDE]:
+                path.unlink()
+            longer.append(merged)
+        runs = longer
     yield from _side_by_side(runs)
-
-
-def _to_one(runs: Sequence[Path]) -> Path:
-    merged = runs[0].with_suffix(f".merged{runs[0].suffix}")
-    spill_run(merged, _side_by_side(runs))
-    for path in runs:
-        path.unlink()
-    return merged
 
 
 def _side_by_side(runs: Sequence[Path]) -> Iterator[Counted]:
     readers = [_blocks(path) for path in runs]
-    heads: list[Counted | None] = [next(reader, None) for reader in readers]
-    while any(head is not None for head in heads):
-        limit = min((head[0][-1], head[1][-1]) for head in heads if head is not None)
+    heads = {reader: head for reader in readers if (head := next(reader, None))}
+    while heads:
+        limit = min((head[0][-1], head[1][-1]) for head in heads.values())
         complete: list[Counted] = []
-        for number, head in enumerate(heads):
-            if head is not None:
-                cut = _place_after(head, *limit)
-                complete.append(_slice(head, 0, cut))
-                rest = _slice(head, cut, len(head[0]))
-                heads[number] = rest if len(rest[0]) else next(readers[number], None)
+        for reader, head in list(heads.items()):
+            cut = _place_after(head, *limit)
+            complete.append(_slice(head, 0, cut))
+            rest = _slice(head, cut, len(head[0])) if cut < len(head[0]) else next(reader, None)
+            if rest:
+                heads[reader] = rest
+            else:
+                del heads[reader]
         yield _merge_all(complete)
 
 
 def _blocks(path: Path) -> Iterator[Counted]:
     # By its name Arrow would map the file, and all of it that was read would count as the job's memory.
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
-        for number in range(file.num_record_batches):
-            batch = file.get_batch(number)
+        for batch in map(file.get_batch, range(file.num_record_batches)):
             if len(batch):
-                paper, other, count, shares = (batch.column(column).to_numpy() for column in range(4))
+                paper, other, count, shares = (column.to_numpy() for column in batch.columns)
                 yield paper, other, count, shares
 
 
@@ -241,13 +234,10 @@ def _slice(block: Counted, first: int, end: int) -> Counted:
 
 
 def _merge_all(blocks: list[Counted]) -> Counted:
-    while len(blocks) > 1:
-        merged = [_merge_two(*blocks[number : number + 2]) for number in range(0, len(blocks) - 1, 2)]
-        blocks = merged + blocks[len(blocks) - len(blocks) % 2 :]
-    return blocks[0]
-
-
-def _merge_two(one: Counted, other: Counted) -> Counted:
+    """Merge two and two, so that all blocks are merged about as often."""
+    if len(blocks) == 1:
+        return blocks[0]
+    one, other = _merge_all(blocks[::2]), _merge_all(blocks[1::2])
     size = len(one[0]) + len(other[0])
     ids = np.empty(size, np.int64), np.empty(size, np.int64)
     out = (*ids, np.empty(size, np.int32), np.empty(size, np.int64))

@@ -1,13 +1,11 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
 An undirected pair has one row, source < target; training on both directions mirrors it. Papers that are kept out have
-no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted.
+no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted. Directed
+edges have the intents of their citations, of which aspects of links can be made.
 
-A combination of undirected graphs adds up their edges with a factor for each graph. An edge that only some of the
-graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of the sum
-needs only one bucket of each graph.
-
-Directed edges have the intents of their citations, which are counted by class: aspects of links can be made of these.
+A combination of undirected graphs adds up their edges with a factor for each graph; an edge that a graph lacks counts 0
+there. Edges are sharded by the smaller id, so one bucket of the sum needs only one bucket of each graph.
 """
 
 from collections.abc import Iterator
@@ -31,10 +29,6 @@ from cocite.core.tables.splits import read_kept_out
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"
 NOT_POSITIVE = "pairs whose strength is not above 0"
-INTENTS_COUNTED = f"""
-    SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
-    FROM edges GROUP BY ALL
-"""
 
 
 def edges_of_pairs(
@@ -117,24 +111,27 @@ def combine_graphs(
 ) -> None:
     """Add up one bucket of the edges of the graphs.
 
-    Raises `InputError` if that of a graph is
-    missing, or if its weights are to be divided by the largest and it has none.
+    Raises `InputError` if the folder of a graph is missing, or if its weights are to be divided by the largest and it
+    has none.
     """
     folders = {folder.parent.name: folder for folder in edges}
-    missing = sorted(set(settings.of) - set(folders))
-    if missing:
+    if missing := sorted(set(settings.of) - set(folders)):
         raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
-    scales = {name: factor / _largest_weight(folders[name], settings.normalise) for name, factor in settings.of.items()}
+    scales = dict(settings.of)
+    for name, factor in settings.of.items() if settings.normalise == "max" else ():
+        largest = pc.max(scan_table(folders[name], "edges").to_table(columns=["weight"])["weight"]).as_py()
+        if largest is None:
+            raise InputError(f"{folders[name]}: the graph has no edges, so there is no largest weight to divide by.")
+        scales[name] = factor / largest
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        for number, name in enumerate(scales):
+        scaled = []
+        for number, (name, scale) in enumerate(scales.items()):
             db.register(f"graph_{number}", scan_table(folders[name] / f"{bucket}.parquet", "edges"))
-        scaled = " UNION ALL ".join(
-            f"SELECT source, target, weight * {scale!r}::DOUBLE AS weight, {number} AS number FROM graph_{number}"
-            for number, scale in enumerate(scales.values())
-        )
+            weight = f"weight * {scale!r}::DOUBLE AS weight"
+            scaled.append(f"SELECT source, target, {weight}, {number} AS number FROM graph_{number}")
         # The last digits of a sum depend on the order of what is added.
         combined = db.sql(f"""
-            SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({scaled})
+            SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({" UNION ALL ".join(scaled)})
             GROUP BY source, target ORDER BY source, target
         """)
         write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
@@ -150,15 +147,11 @@ def count_intents(
     """Count the citations of a directed graph by their intent."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
         database.register("edges", scan_table(edges, "edges"))
-        found = dict(database.sql(INTENTS_COUNTED).fetchall())
+        found = dict(
+            database.sql(f"""
+                SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
+                FROM edges GROUP BY ALL
+            """).fetchall()
+        )
     counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
     write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))
-
-
-def _largest_weight(edges: Path, normalise: str) -> float:
-    if normalise == "none":
-        return 1.0
-    largest = pc.max(scan_table(edges, "edges").to_table(columns=["weight"])["weight"]).as_py()
-    if largest is None:
-        raise InputError(f"{edges}: the graph has no edges, so there is no largest weight to divide by.")
-    return float(largest)

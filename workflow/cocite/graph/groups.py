@@ -7,7 +7,7 @@ are read.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,10 @@ BYTES_A_MEMBER = 16
 With 24.5 million members of half a million papers, a job took 550 to 670 MB in all."""
 
 OF_KEPT_OUT, LARGE_GROUPS, OF_LARGE_GROUPS, GROUPS, ANCHORED_GROUPS = range(5)
-"""Places in the numbers of a tally."""
+"""Places in a tally, which counts while groups are read. Citations by or of papers that are kept out, groups that are
+too large and their citations are counted for one bucket of groups, so that the jobs of all buckets count each once. The
+remaining groups, and those of them that hold a query, are counted for all buckets."""
+Tally = NDArray[np.int64]
 
 
 class Piece(NamedTuple):
@@ -47,31 +50,32 @@ class Piece(NamedTuple):
     """Whether a paper pairs with all members, not only with queries."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """Counts that are taken while groups are read.
+class Rows(NamedTuple):
+    """Some whole groups, a row for each member."""
 
-    Citations by or of papers that are kept out, groups that are too large and their citations are counted for one
-    bucket of groups, so that the jobs of all buckets count each once. The remaining groups, and those of them that hold
-    a query, are counted for all buckets.
-    """
+    groups: Ids
+    """What tells groups apart: the paper that makes each or, where sentences do, the number of the sentence."""
+    owners: Ids
+    """The paper that makes each, or that the sentence is of."""
+    members: Ids
 
-    bucket: int = 0
-    buckets: int = 1
-    numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
+
+def new_tally() -> Tally:
+    """A tally of nothing."""
+    return np.zeros(5, dtype=np.int64)
 
 
 def read_pieces(source: Source, capacity: int, tally: Tally, *, all_pairs: bool) -> Iterator[tuple[Piece, bool]]:
-    """The groups of two or more members with a query among them, in pieces; and whether a piece is the last.
-
-    A piece has `capacity` members or a bit more, fewer where ids are high. The next piece overwrites it.
-    """
+    """The groups of two or more members with a query among them, in pieces; and whether a piece is the last. A piece
+    has `capacity` members or a bit more, fewer where ids are high. The next piece overwrites it."""
     members = np.empty(capacity + ROWS_READ, dtype=np.int32)
     sizes: list[NDArray[np.int64]] = []
     papers, written = GrowingIdSet(), 0
+    # The papers at hand may take what a piece of this capacity has for them, and must not be too many to be numbered.
+    most_words = min(capacity * (BYTES_A_MEMBER - 4) // BYTES_A_WORD, HIGH_WORDS - ROWS_READ)
     for rows in _whole_groups(source):
         taken, taken_sizes = _take(source, rows, tally, least=2, anchored=True)
-        if written and (written + len(taken) > len(members) or _is_full(papers, capacity)):
+        if written and (written + len(taken) > len(members) or papers.high_words > most_words):
             yield _placed(source, papers, members[:written], sizes, all_pairs), False
             sizes, papers, written = [], GrowingIdSet(), 0
         if len(taken) > len(members):
@@ -89,12 +93,6 @@ def read_members(source: Source, tally: Tally, *, anchored: bool) -> Iterator[Id
         yield _take(source, rows, tally, least=1, anchored=anchored)[0]
 
 
-def _is_full(papers: GrowingIdSet, capacity: int) -> bool:
-    """Whether the papers at hand take what a piece of this capacity has for them, or more could have no numbers."""
-    room = capacity * (BYTES_A_MEMBER - 4) // BYTES_A_WORD
-    return papers.high_words > min(room, HIGH_WORDS - ROWS_READ)
-
-
 def _placed(
     source: Source, papers: GrowingIdSet, members: NDArray[np.int32], sizes: list[NDArray[np.int64]], all_pairs: bool
 ) -> Piece:
@@ -105,77 +103,62 @@ def _placed(
     return Piece(ids, members, np.concatenate(sizes), queries, is_full)
 
 
-class Rows(NamedTuple):
-    """Some whole groups, a row for each member."""
-
-    groups: Ids
-    """What tells groups apart: the paper that makes each or, where sentences do, the number of the sentence."""
-    owners: Ids
-    """The paper that makes each, or that the sentence is of."""
-    members: Ids
-
-
 def _whole_groups(source: Source) -> Iterator[Rows]:
     """The groups, file after file, some at a time."""
     if pa.types.is_list(TABLES[source.signal.citations].columns[source.signal.member].type):
-        yield from _listed_groups(source)
-    else:
-        yield from (Rows(groups, groups, members) for groups, members in _groups_by_row(source))
+        return _listed_groups(source)
+    return (Rows(groups, groups, members) for path in source.files for groups, members in _groups_by_row(source, path))
+
+
+def _batches(source: Source, path: Path, rows: int) -> Iterator[tuple[Ids, pa.Array]]:
+    """The columns of groups and members of a file, some rows at a time. Raises `InputError` for a negative id."""
+    columns = [source.signal.group, source.signal.member]
+    with open_table(path, source.signal.citations) as file:
+        for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+            groups, members = batch[columns[0]].to_numpy(), batch[columns[1]]
+            check_ids(groups, path)
+            check_ids((members.flatten() if pa.types.is_list(members.type) else members).to_numpy(), path)
+            yield groups, members
 
 
 def _listed_groups(source: Source) -> Iterator[Rows]:
     """The groups whose members a row has in a list."""
-    columns, number = [source.signal.group, source.signal.member], 0
+    number = 0
     for path in source.files:
-        with open_table(path, source.signal.citations) as file:
-            for batch in file.iter_batches(LISTS_READ, columns=columns, use_threads=False):
-                owners, rows = batch[columns[0]].to_numpy(), pc.list_parent_indices(batch[columns[1]]).to_numpy()
-                members = batch[columns[1]].flatten().to_numpy()
-                check_ids(owners, path)
-                check_ids(members, path)
-                yield Rows(number + rows, owners[rows], members)
-                number += len(batch)
+        for owners, members in _batches(source, path, LISTS_READ):
+            rows = pc.list_parent_indices(members).to_numpy()
+            yield Rows(number + rows, owners[rows], members.flatten().to_numpy())
+            number += len(owners)
 
 
-def _groups_by_row(source: Source) -> Iterator[tuple[Ids, Ids]]:
-    """The columns of groups and members, file after file, cut between groups.
-
-    A group whose rows lie in two batches or more comes alone.
-    """
-    columns = [source.signal.group, source.signal.member]
-    for path in source.files:
-        left = np.empty((2, 0), dtype=np.int64)
-        with open_table(path, source.signal.citations) as file:
-            for batch in file.iter_batches(ROWS_READ, columns=columns, use_threads=False):
-                groups, members = (batch[column].to_numpy() for column in columns)
-                check_ids(groups, path)
-                check_ids(members, path)
-                first = int(np.searchsorted(groups, left[0, 0], "right")) if left.size else 0
-                left = np.concatenate([left, [groups[:first], members[:first]]], axis=1)
-                if first < len(groups):
-                    yield left[0], left[1]
-                    last = int(np.searchsorted(groups, groups[-1]))
-                    yield groups[first:last], members[first:last]
-                    left = np.stack([groups[last:], members[last:]])
-        yield left[0], left[1]
+def _groups_by_row(source: Source, path: Path) -> Iterator[tuple[Ids, Ids]]:
+    """The columns of groups and members, cut between groups; a group whose rows are in several batches comes alone."""
+    left = np.empty((2, 0), dtype=np.int64)
+    for groups, column in _batches(source, path, ROWS_READ):
+        members = column.to_numpy()
+        first = int(np.searchsorted(groups, left[0, 0], "right")) if left.size else 0
+        left = np.concatenate([left, [groups[:first], members[:first]]], axis=1)
+        if first < len(groups):
+            yield left[0], left[1]
+            last = int(np.searchsorted(groups, groups[-1]))
+            yield groups[first:last], members[first:last]
+            left = np.stack([groups[last:], members[last:]])
+    yield left[0], left[1]
 
 
 def _take(source: Source, rows: Rows, tally: Tally, *, least: int, anchored: bool) -> tuple[Ids, NDArray[np.int64]]:
     """Members and sizes of whole groups of `least` members or more, with a query among them if `anchored`."""
     count = len(rows.members)
     taken, sizes = np.empty(count, dtype=np.int64), np.empty(count // least, dtype=np.int64)
-    sets = (source.queries, source.kept_out)
-    limits, mine = (least, source.largest), (tally.bucket, tally.buckets)
-    members, groups = take_groups(*rows, sets, limits, anchored, taken, sizes, tally.numbers, mine)
+    sets, limits = (source.queries, source.kept_out), (least, source.largest)
+    members, groups = take_groups(*rows, sets, limits, anchored, taken, sizes, tally, source.mine)
     return taken[:members], sizes[:groups].copy()
 
 
 @njit(nogil=True, cache=True)
 def take_groups(groups, owners, members, sets, limits, anchored_only, taken, sizes, tally, mine):  # type: ignore[no-untyped-def]
-    """Copy the members of the groups within limits of size, if asked for only where one of them is a query.
-
-    Returns how many members and groups there are.
-    """
+    """Copy the members of the groups within limits of size, if asked for only where one of them is a query. Returns how
+    many members and groups there are."""
     queries, kept_out = sets
     least, most = limits
     bucket, buckets = mine

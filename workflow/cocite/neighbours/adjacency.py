@@ -8,9 +8,8 @@ In come the buckets of the table `edges`; out goes a folder of arrays, which is 
     weights.npy   the weights of these links (float32); only where they are asked for
     degrees.npy   the number of links of each paper, or the sum of their weights (float64)
 
-An edge gives a link either way. Two papers that cite each other have two edges, and so two links either way. Links
-depend neither on the order of the edges nor on the buckets. Edges are read three times or more: once for the papers,
-once for the numbers of their links, and once for the links of as many papers as there is memory for.
+Two papers that cite each other have two edges, and so two links either way. Edges are read three times or more: once
+for the papers, once for the numbers of their links, and once for the links of as many papers as there is memory for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,11 +54,6 @@ class Adjacency(NamedTuple):
     """Empty where links have no weights."""
     degrees: NDArray[np.float64]
 
-    @property
-    def mean_weight(self) -> float:
-        """The mean weight of a link; 1 where links have no weights."""
-        return float(self.degrees.sum() / len(self.others))
-
 
 def open_adjacency(folder: Path) -> Adjacency:
     """The links in a folder. Raises `InputError` where it does not exist."""
@@ -92,9 +86,8 @@ def build_adjacency(
             np.add.at(starts, ends + 1, 1)
     np.cumsum(starts, out=starts)
     report(f"{size(papers):,} papers with {starts[-1] // 2:,} edges")
-    room = int(
-        max(1, (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)) // (8 if settings.weighted else 4)
-    )
+    left = (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)
+    room = int(max(1, left) // (8 if settings.weighted else 4))
     with atomic_path(output) as folder:
         folder.mkdir()
         np.save(folder / "ids.npy", members_at(papers, np.arange(size(papers), dtype=np.int32)))
@@ -165,12 +158,10 @@ def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]
                 for ids in block[:2]:
                     check_ids(ids, path)
                 for weight in block[2:]:
-                    wrong = weight[~((weight > 0) & (weight < np.inf))]
-                    if len(wrong):
-                        raise InputError(
-                            f"{path}: holds the weight {wrong[0]}; walks with weighted: true need positive ones. "
-                            "Choose another strength, or weighted: false."
-                        )
+                    if len(wrong := weight[~((weight > 0) & (weight < np.inf))]):
+                        needed = "walks with weighted: true need positive ones"
+                        change = "choose another strength, or weighted: false"
+                        raise InputError(f"{path}: holds the weight {wrong[0]}; {needed}; {change}.")
                 yield block
 
 

@@ -1,19 +1,16 @@
 """The approximate indexes, which FAISS builds: a search finds exact distances, and misses papers it is not led to.
 
-The inverted-file index (IVF) has papers in lists by their nearest centroid, of which a search reads only some. FAISS
-finds the centroids, by k-means on a seeded sample, and the list of each paper. Vectors are read three times and are
-never all in memory. The files do not depend on the number of threads: each thread assigns whole blocks, and k-means
-runs on one. A search compares each of the lists with the queries that have its centroid among their nearest (Sivic &
-Zisserman 2003; Jégou, Douze & Schmid 2011, section IV), so it needs no more memory than the exact search.
+The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) has papers in lists by
+their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
+thread. Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
 
 centroids.npy    one row a list
 starts.npy       where each list starts among the papers, and the end of the last
 ids, vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
 
 In the HNSW index of linked papers a search goes from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
-builds it and searches in it, and holds all vectors in memory for both. One thread builds it, since the links depend on
-the order in which papers come. The papers that a search proposes are looked up in the table of vectors again, so that
-the distances and the order of neighbours are exact.
+holds all vectors in memory, and one thread builds the index, since links depend on the order in which papers come. The
+papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
 """
 
 from collections.abc import Iterator
@@ -47,7 +44,7 @@ from cocite.neighbours.distances import (
 from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
 from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.vectors import VectorTable
+from cocite.neighbours.vectors import NOWHERE, VectorFiles
 
 SAMPLE_OF_LIST = 64
 """Papers that the centroids are computed from, for each list."""
@@ -61,13 +58,12 @@ PAPERS_READ = 1 << 14
 """Papers that a search reads at once: most lists are too small to keep threads busy."""
 READINGS_HELD = 3
 """Readings in memory at most: the current one, the next one, and the excess of a last block."""
-NO_PAPER = -1
 LINKS = "links.faiss"
 SPARE = 32
 """Papers that are proposed beyond k: the query may be among them, and near ties may change places."""
 
 
-def build_ivf(table: VectorTable, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
+def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
     """Write the folder of an index of `nlist` lists. Raises `InputError` where there are fewer papers than lists."""
     with start_workers(threads) as workers:
         centroids = _train_centroids(table, metric, nlist, seed, workers)
@@ -82,14 +78,12 @@ def build_ivf(table: VectorTable, metric: Metric, nlist: int, *, seed: int, thre
             chosen.unlink()
 
 
-def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
+def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
     """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
-    sample = table.find(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
-    if len(sample.numbers) < nlist:
-        raise InputError(
-            f"embeddings.<name>.neighbours.index.nlist is {nlist}, but {table.path} holds {len(sample.numbers)} papers "
-            "to be searched; there must be at least as many papers as lists."
-        )
+    sample = table.choose(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
+    if (papers := len(sample.numbers)) < nlist:
+        key, held = "embeddings.<name>.neighbours.index.nlist", f"{table.files[0]} holds {papers} papers to be searched"
+        raise InputError(f"{key} is {nlist}, but {held}; there must be at least as many papers as lists.")
     means = faiss.Kmeans(
         sample.vectors.shape[1],
         nlist,
@@ -104,22 +98,20 @@ def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, 
     return np.asarray(means.centroids, dtype=np.float32)
 
 
-def _sample(table: VectorTable, size: int, seed: int) -> Ids:
+def _sample(table: VectorFiles, size: int, seed: int) -> Ids:
     """Ids of a uniform sample of the papers."""
     drawn = np.empty(0, dtype=np.int64)
-    for ids in table.ids():
+    for ids in table.documents.ids():
         drawn = np.concatenate([drawn, ids])
         drawn = drawn[np.argsort(priorities(seed, "sample of centroids", drawn), kind="stable")[:size]]
     return np.sort(drawn)
 
 
 def _choose_lists(
-    table: VectorTable, centroids: Vectors, metric: Metric, workers: Workers, output: Path
+    table: VectorFiles, centroids: Vectors, metric: Metric, workers: Workers, output: Path
 ) -> NDArray[np.int64]:
-    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists.
-
-    One thread assigns a whole block, so that near ties do not depend on the number of threads.
-    """
+    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists. One
+    thread assigns a whole block, so that near ties do not depend on the number of threads."""
     flat = faiss.IndexFlatL2 if metric is Metric.L2 else faiss.IndexFlatIP
     index = flat(centroids.shape[1])
     index.add(centroids)
@@ -139,16 +131,12 @@ def _choose_lists(
     return sizes
 
 
-def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64], folder: Path) -> None:
+def _sort_into_lists(table: VectorFiles, chosen: Path, starts: NDArray[np.int64], folder: Path) -> None:
     """Write ids and vectors list after list, each paper to the next free place of its list."""
     free = starts[:-1].copy()
-    with (
-        chosen.open("rb") as numbers,
-        (folder / "ids").open("wb") as ids,
-        (folder / "vectors").open("wb") as vectors,
-    ):
-        for block in table.blocks(size=PAPERS_SORTED):
-            papers = table.ids_of(block.numbers)
+    with chosen.open("rb") as numbers, (folder / "ids").open("wb") as ids, (folder / "vectors").open("wb") as vectors:
+        for block in table.blocks(at_once=PAPERS_SORTED):
+            papers = table.documents.ids_of(block.numbers)
             own = np.fromfile(numbers, np.int32, len(papers))
             order = np.argsort(own, kind="stable")
             for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
@@ -163,7 +151,7 @@ def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64]
 class IVFSearch(Search):
     """Search in the lists of the centroids that are nearest to a query."""
 
-    def __init__(self, table: VectorTable, metric: Metric, folder: Path, nprobe: int) -> None:
+    def __init__(self, table: VectorFiles, metric: Metric, folder: Path, nprobe: int) -> None:
         super().__init__(table, metric)
         self.folder, self.nprobe = folder, nprobe
         self.centroids: Vectors = np.load(folder / "centroids.npy")
@@ -172,7 +160,6 @@ class IVFSearch(Search):
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are in the index, by id, with their vectors."""
-        del workers  # few rows are read
         found = [np.empty((0, 2), dtype=np.int64)]
         with (self.folder / "ids").open("rb") as file:
             for start in range(0, int(self.starts[-1]), IDS_READ):
@@ -188,11 +175,8 @@ class IVFSearch(Search):
         return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query in the lists that are read.
-
-        A query whose lists hold fewer than k papers is searched again in twice as many lists. There is no checkpoint.
-        """
-        del checkpoint
+        """The k nearest papers of each query in the lists that are read. A query whose lists hold fewer than k papers
+        is searched again in twice as many lists. There is no checkpoint."""
         keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
         short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
         while len(short):
@@ -217,7 +201,7 @@ class IVFSearch(Search):
 
     def _nearest_lists(self, queries: Block, nprobe: int, workers: Workers) -> NDArray[np.int64]:
         """The lists of each query's nearest centroids, queries × nprobe."""
-        nameless = queries._replace(numbers=np.full(len(queries.numbers), NO_PAPER))
+        nameless = queries._replace(numbers=np.full(len(queries.numbers), NOWHERE))
         pools = Pools(nameless, self.metric, nprobe)
         for start in range(0, len(self.centroids), BLOCK):
             part = self.centroids[start : start + BLOCK]
@@ -242,12 +226,10 @@ class IVFSearch(Search):
         yield blocks
 
     def _numbers_of(self, ids: Ids) -> Numbers:
-        numbers = self.table.numbers_of(ids)
-        if (numbers < 0).any():
-            raise InputError(
-                f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "
-                "`cocite neighbours index` builds the index again."
-            )
+        numbers = self.table.documents.numbers_of(ids)
+        if len(lost := ids[numbers < 0]):
+            again = "`cocite neighbours index` builds the index again"
+            raise InputError(f"{self.folder}: holds the paper {lost[0]}, which has no vector in the table; {again}.")
         return numbers
 
     def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:
@@ -256,7 +238,7 @@ class IVFSearch(Search):
         return np.fromfile(file, np.float32, (end - start) * dimension).reshape(-1, dimension)
 
 
-def build_hnsw(table: VectorTable, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
+def build_hnsw(table: VectorFiles, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
     """Write the folder of an index."""
     kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
     graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
@@ -265,7 +247,7 @@ def build_hnsw(table: VectorTable, metric: Metric, settings: HnswIndex, *, outpu
     faiss.omp_set_num_threads(1)
     with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
         for block in ahead(table.blocks()):
-            index.add_with_ids(comparable(block, metric), table.ids_of(block.numbers))
+            index.add_with_ids(comparable(block, metric), table.documents.ids_of(block.numbers))
             bar.update(len(block.numbers))
     with atomic_path(output) as folder:
         folder.mkdir()
@@ -275,7 +257,7 @@ def build_hnsw(table: VectorTable, metric: Metric, settings: HnswIndex, *, outpu
 class HNSWSearch(Search):
     """Search along the links of an index."""
 
-    def __init__(self, table: VectorTable, metric: Metric, folder: Path, ef_search: int) -> None:
+    def __init__(self, table: VectorFiles, metric: Metric, folder: Path, ef_search: int) -> None:
         super().__init__(table, metric)
         self.index: Any = faiss.read_index(str(folder / LINKS))
         self.held_mb = (folder / LINKS).stat().st_size / 1e6
@@ -283,8 +265,7 @@ class HNSWSearch(Search):
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The k nearest papers of each query that the links led to. There is no checkpoint."""
-        del checkpoint
-        proposed = self.table.numbers_of(self._propose(queries, k + SPARE, workers))
+        proposed = self.table.documents.numbers_of(self._propose(queries, k + SPARE, workers))
         proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
@@ -309,10 +290,8 @@ class HNSWSearch(Search):
 
 @njit(nogil=True, cache=True)
 def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
-    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query.
-
-    The papers of the block, and those proposed to a query, are in rising order.
-    """
+    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
+    papers of the block, and those proposed to a query, are in rising order."""
     numbers, vectors, norms = block
     for row in range(len(proposed)):
         at, place = met[row], 0

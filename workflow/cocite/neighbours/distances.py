@@ -73,11 +73,8 @@ def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray
     with the normalised vector.
     """
     lengths = np.sqrt(block.norms)
-    factor, offset = np.ones(len(lengths)), np.zeros(len(lengths))
-    if metric is Metric.L2:
-        offset = block.norms / 2
-    elif metric is Metric.COSINE:
-        factor = 1 / np.maximum(lengths, SHORTEST)
+    factor = 1 / np.maximum(lengths, SHORTEST) if metric is Metric.COSINE else np.ones(len(lengths))
+    offset = block.norms / 2 if metric is Metric.L2 else np.zeros(len(lengths))
     offset[lengths < SHORTEST] = -np.inf
     return factor.astype(np.float32), offset.astype(np.float32)
 
@@ -134,10 +131,8 @@ def key_of(number, distance):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def exact_distance(one, one_norm, other, other_norm, metric):  # type: ignore[no-untyped-def]
-    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same.
-
-    `one` is float64, so that it is converted once for many others, which are float32.
-    """
+    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same. `one`
+    is float64, so that it is converted once for many others, which are float32."""
     if metric == 0:
         return _squared_difference(one, other)
     product = _dot(one, other)

@@ -1,21 +1,16 @@
 """What every search offers, and the exact search.
 
-The exact search compares every vector of the table with all queries of a group, and reads ahead of the products. A pool
-takes in most papers before it knows how near k of them are, so a few blocks are searched first to guess that. A guess
-that turns out too near leaves a query with fewer than k papers; it is then searched again without one.
+The exact search compares every vector with all queries of a group. A pool takes in most papers before it knows how near
+k of them are, so a few blocks are searched first to guess that; a query that a wrong guess leaves with fewer than k
+papers is searched again without one.
 
-`faiss.knn` on each block of vectors and a merge of the k nearest would be the library's way. Ours gives more than time:
-distances and order are the same bit for bit whatever the blocks, groups and threads, ties at the last rank are cut by
-id however many share it, and a killed search resumes. FAISS ranks by products in float32: of 500 queries in 200,000
-vectors of 128 dimensions, k = 1,000, it put neighbours of 11% into another order with L2 and of 32% with cosine.
-On two threads it took 3.7 times our processor time, and 4.9 times with what it proposed compared again, which made the
-results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), in 303 MB to our 434 MB.
+Unlike `faiss.knn` on each block and a merge, whose products in float32 put near ties into another order, distances and
+order are the same bit for bit whatever the blocks, groups and threads, and a killed search resumes. On two threads it
+takes half the time of the command with FAISS (`tests/benchmarks/searching.py`).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import ceil, sqrt
-from typing import Protocol
 
 import numpy as np
 
@@ -24,57 +19,42 @@ from cocite.core.progress import ahead, progress_bar
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.vectors import VectorTable
+from cocite.neighbours.vectors import VectorFiles
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
-
 TIMES_RANK = 4
 """The first documents that a guess is made from are so many times the rank that is guessed at."""
 
 
-class Blocks(Protocol):
-    """Documents with their vectors, in row groups that are read one after the other."""
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many documents each row group holds, including those that are not searched."""
-
-    def blocks(self, row_groups: Sequence[int] | None = None) -> Iterator[Block]:
-        """The documents that are searched, in blocks of at most `BLOCK`; of all row groups, or of some."""
-
-
-class Search(ABC):
-    """A way to search the papers of a table."""
+class Search:
+    """A way to search the papers of a table: here among all of them, exactly."""
 
     held_mb = 0.0
     """Memory that it takes besides the queries, their pools and blocks of vectors."""
 
-    def __init__(self, table: VectorTable, metric: Metric) -> None:
+    def __init__(self, table: VectorFiles, metric: Metric) -> None:
         self.table, self.metric = table, metric
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are searched, with their vectors."""
-        return self.table.find(ids, workers)
+        return self.table.choose(ids, workers)
 
-    @abstractmethod
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
 
-        `FARTHEST` fills up the rows of queries with fewer papers.
+        `FARTHEST` fills up the rows of queries with fewer papers. Only the exact search resumes from a checkpoint.
         """
-
-
-class ExactSearch(Search):
-    """Search among all papers of a table."""
-
-    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query. There must be more than k papers."""
         return search_exactly(self.table, queries, self.metric, k, workers, checkpoint)
 
 
 def search_exactly(
-    documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers, checkpoint: Checkpoint | None = None
+    documents: VectorFiles,
+    queries: Block,
+    metric: Metric,
+    k: int,
+    workers: Workers,
+    checkpoint: Checkpoint | None = None,
 ) -> Keys:
     """The keys of the k nearest documents of each query in rising order, queries × k; the query is not among them.
 
@@ -93,7 +73,7 @@ def search_exactly(
 
 
 def _search(
-    documents: Blocks, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
+    documents: VectorFiles, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
 ) -> Keys:
     """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
     sizes = documents.sizes
@@ -107,7 +87,7 @@ def _search(
     return pools.nearest(workers)
 
 
-def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
+def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
     """A key for each query that k documents are probably below; `FARTHEST` where the sample is too small to guess.
 
     It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
@@ -133,7 +113,7 @@ def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: W
     return pools.nearest(workers)[:, -1]
 
 
-def _blocks(documents: Blocks, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+def _blocks(documents: VectorFiles, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
     """The blocks of each row group, with its number."""
     for row_group in row_groups:
         for block in documents.blocks([row_group]):

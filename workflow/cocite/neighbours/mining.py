@@ -13,36 +13,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from numpy.typing import NDArray
 
 from cocite.config.entries import as_json
-from cocite.config.mining import ByWords, SearchedDocuments
+from cocite.config.mining import ByWords, Collection, SearchedDocuments
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import open_whole, remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
+from cocite.core.id_sets import NO_IDS, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, open_table, table_in, write_omissions, write_table
+from cocite.core.tables.splits import read_kept_out
 from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
-from cocite.neighbours.documents import TABLES_OF_VECTORS, Documents, VectorFiles, read_documents
 from cocite.neighbours.pools import start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, Checkpoint, open_search
 from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
+from cocite.neighbours.vectors import Documents, VectorFiles, papers_with_text
 
+TABLES_OF_VECTORS = ("paper_embeddings", "text_embeddings")
+"""The tables whose vectors are searched; the first column of each has the ids."""
 SHORT = "candidates, up to the last rank of each query, that there are no documents for"
-
-
-def sort_files(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Vectors and texts by the tables that they are. Raises `InputError` where a file is neither."""
-    by_kind: dict[bool, list[Path]] = {True: [], False: []}
-    for path in files:
-        table = table_in(path)
-        if table not in (*TABLES_OF_VECTORS, "sampled_texts"):
-            raise InputError(f"{path}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
-        by_kind[table in TABLES_OF_VECTORS].append(path)
-    return by_kind[True], by_kind[False]
 
 
 def mine(
@@ -70,7 +61,11 @@ def mine(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end. Raises `InputError`
     where a query or a positive has no text or vector, or there is nothing to search.
     """
-    vectors, texts = sort_files(files)
+    tables = {path: table_in(path) for path in files}
+    vectors = [path for path in files if tables[path] in TABLES_OF_VECTORS]
+    texts = [path for path in files if path not in vectors]
+    if other := next((path for path in texts if tables[path] != "sampled_texts"), None):
+        raise InputError(f"{other}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
     asked = read_asked(examples)
     documents = read_documents(settings.collection, papers, queries, texts)
     buckets = checked_files(papers, "papers")
@@ -98,6 +93,26 @@ def mine(
     write_omissions(omissions, {SHORT: len(asked.queries) * last - rows})
     remove_state(state)
     remove_state(words)
+
+
+def read_documents(collection: Collection, papers: Path, queries: Path, texts: Sequence[Path]) -> Documents:
+    """The documents of a collection: papers with text that are not kept out, texts that are no queries, or both.
+
+    `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises `InputError` where there are
+    no documents.
+    """
+    listed, brought = id_set(()), NO_IDS
+    if collection != "texts":
+        listed = id_set(papers_with_text(papers), without=read_kept_out(queries)["corpusid"].to_numpy())
+    if collection != "papers":
+        tables = [open_table(path, "sampled_texts").read(["text", "is_query"]) for path in texts]
+        each = [table["text"].filter(pc.invert(table["is_query"])).to_numpy() for table in tables]
+        brought = np.unique(np.concatenate([NO_IDS, *each]))
+    documents = Documents(papers=listed, texts=brought)
+    if documents.size == 0:
+        where = "the set brings no documents" if collection == "texts" else f"{papers} has no paper with text"
+        raise InputError(f"There is nothing to mine negatives among: {where}.")
+    return documents
 
 
 def read_asked(examples: Path) -> Asked:
@@ -141,10 +156,13 @@ def _candidates(
         places, columns = np.nonzero(keys != FARTHEST)
         chosen = keys[places, columns]
         ids = documents.ids_of(numbers_in(chosen))
-        is_left = ~_are_positives(group, places, ids)
+        # Positives are left out. Both sides are pairs of small numbers, so that one number can stand for a pair.
+        named = np.unique(group.positives)
+        of_documents, is_named = look_up(named, ids)
+        pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
+        is_left = ~(is_named & np.isin(places * len(named) + of_documents, pairs))
         places, columns, chosen, ids = places[is_left], columns[is_left], chosen[is_left], ids[is_left]
         ranks = 1 + np.arange(len(places)) - np.searchsorted(places, places)
-        within = ranks <= last
         rows = {
             "query": group.queries[places],
             "rank": ranks.astype(np.int32),
@@ -152,23 +170,12 @@ def _candidates(
             "score": scores_of(distances_in(chosen), metric),
             "likeness": likeness[places, columns],
         }
-        yield pa.record_batch({name: column[within] for name, column in rows.items()})
-
-
-def _are_positives(group: Asked, places: Ids, documents: Ids) -> NDArray[np.bool_]:
-    """Whether each document is a positive of the query at its place."""
-    # Both sides as pairs of small numbers, so that one number can stand for a pair.
-    named = np.unique(group.positives)
-    of_documents, is_named = look_up(named, documents)
-    pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
-    is_in = np.isin(places * len(named) + of_documents, pairs)
-    return is_in & is_named
+        yield pa.record_batch({name: column[ranks <= last] for name, column in rows.items()})
 
 
 def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:
     """The rows of `mined_positives`."""
     for group, file in found:
         with np.load(file) as ranked:
-            scores = ranked["positives"]
-        queries = group.queries[group.query_of_positive]
-        yield pa.record_batch({"query": queries, "positive": group.positives, "score": scores})
+            columns = {"positive": group.positives, "score": ranked["positives"]}
+        yield pa.record_batch({"query": group.queries[group.query_of_positive], **columns})

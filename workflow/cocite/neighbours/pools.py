@@ -64,17 +64,21 @@ class Pools:
         self.offer_each([(block, np.arange(len(self.counts)))], workers)
 
     def offer_each(self, offers: Sequence[tuple[Block, NDArray[np.int64]]], workers: Workers) -> None:
-        """Offer blocks of at most `BLOCK` papers to some queries each, given by their rising places.
-
-        A thread offers all blocks to its own queries: many small blocks keep it busy as long as a large one.
-        """
+        """Offer blocks of at most `BLOCK` papers to some queries each, given by their rising places. A thread offers
+        all blocks to its own queries: many small blocks keep it busy as long as a large one."""
         shaped = [(block, *affinity(block, self.metric), places) for block, places in offers]
 
         def take(first: int, end: int) -> None:
             for block, factor, offset, places in shaped:
                 own = places[slice(*np.searchsorted(places, [first, end]))]
                 for start in range(0, len(own), TILE):
-                    self._offer(block, factor, offset, own[start : start + TILE])
+                    tile = own[start : start + TILE]
+                    for row in tile[self.counts[tile] > self.keys.shape[1] - len(block.numbers)]:
+                        self._shrink(row)
+                    products = self.multiplied[tile] @ block.vectors.T
+                    cut = cuts(self.worst[tile], self.queries.norms[tile], block, self.metric)
+                    offered = (products, factor, offset, cut, block, self.queries, tile, self.metric)
+                    take_in(*offered, self.worst, self.keys, self.counts)
 
         self._share(take, workers)
 
@@ -93,17 +97,6 @@ class Pools:
         """Give each thread its own range of queries."""
         bounds = np.linspace(0, len(self.counts), workers.threads + 1).astype(int)
         list(workers.map(work, bounds[:-1], bounds[1:]))
-
-    def _offer(
-        self, block: Block, factor: NDArray[np.float32], offset: NDArray[np.float32], tile: NDArray[np.int64]
-    ) -> None:
-        for row in tile[self.counts[tile] > self.keys.shape[1] - len(block.numbers)]:
-            self._shrink(row)
-        products = self.multiplied[tile] @ block.vectors.T
-        cut = cuts(self.worst[tile], self.queries.norms[tile], block, self.metric)
-        take_in(
-            products, factor, offset, cut, block, self.queries, tile, self.metric, self.worst, self.keys, self.counts
-        )
 
     def _shrink(self, row: int) -> None:
         """Keep the k smallest keys of a query."""

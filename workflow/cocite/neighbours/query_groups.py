@@ -8,12 +8,13 @@ going.npz        the pools of the group that is being searched, and the number o
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cocite.core.atomic import read_json
 from cocite.core.checkpoints import open_state, open_whole, remove_state, write_checked_json
@@ -31,9 +32,6 @@ ROWS_WRITTEN = 500_000
 """Rows of neighbours that are written at once."""
 SECONDS_BETWEEN_SAVES = 60.0
 
-IdsOf = Callable[[Numbers], Ids]
-"""The ids of papers by the numbers that stand for them."""
-
 
 class Checkpoint:
     """How far the search of one group of queries is."""
@@ -44,13 +42,12 @@ class Checkpoint:
 
     def restore(self, pools: Pools) -> int:
         """Fill the pools as they were saved; return the number of row groups that they have met."""
-        if not self.file.exists():
-            return 0
-        with np.load(self.file) as saved:
-            if int(saved["first"]) != self.first:
-                return 0
-            pools.keys[:], pools.counts[:], pools.worst[:] = saved["keys"], saved["counts"], saved["worst"]
-            return int(saved["met"])
+        if self.file.exists():
+            with np.load(self.file) as saved:
+                if int(saved["first"]) == self.first:
+                    pools.keys[:], pools.counts[:], pools.worst[:] = saved["keys"], saved["counts"], saved["worst"]
+                    return int(saved["met"])
+        return 0
 
     def save(self, pools: Pools, met: int) -> None:
         """Save the pools and how many row groups they have met, if the last save is long enough ago."""
@@ -70,8 +67,7 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
     group = state / "group.json"
     if open_state(state, fingerprint, work="search", independent=True):
         if group.exists():
-            size: int = read_json(group)
-            if size <= room:
+            if (size := int(read_json(group))) <= room:
                 finished = len(list((state / "groups").glob("*.np[yz]")))
                 report(f"going on after {finished} groups of a search that was killed")
                 return size
@@ -90,64 +86,55 @@ def queries_of_shard(queries: Path, shard: tuple[int, int]) -> Ids:
     return ids[ids % shard[1] == shard[0]]
 
 
-def count_papers(batches: Iterable[Ids], queries: Path, source: Path) -> int:
-    """How many papers a source holds. Raises `InputError` where one of them is kept out."""
+def check_papers(
+    source: Path, are_there: Callable[[Ids], NDArray[np.bool_]], papers: int, queries: Path, k: int, key: str
+) -> None:
+    """Raise `InputError` where a source holds papers that are kept out, or not more than k papers for each query.
+    `papers` are those that can have a rank, and `key` the place of k in the configuration."""
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-    papers, leaked = 0, []
-    for ids in batches:
-        papers += len(ids)
-        leaked += ids[np.isin(ids, kept_out)].tolist()
-    if leaked:
-        raise InputError(
-            f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
-            f"a graph must be built without the papers that {queries} keeps out."
-        )
-    return papers
+    if len(leaked := kept_out[are_there(kept_out)]):
+        found = f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them"
+        raise InputError(f"{found}; a graph must be built without the papers that {queries} keeps out.")
+    if k >= papers - 1:
+        found = f"{source} holds {papers} papers to be ranked"
+        raise InputError(f"{key} is {k}, but {found}; k must be smaller than {max(papers - 1, 0)}.")
 
 
 def write_neighbours(
     queries: Numbers,
     room: int,
     search: Callable[[slice, Checkpoint], Keys],
-    ids_of: IdsOf,
+    ids_of: Callable[[Numbers], Ids],
     *,
     depends_on: dict[str, Any],
     state: Path,
     output: Path,
 ) -> int:
     """Write the table `neighbours` by a search of groups of at most `room` queries; return the number of its rows.
-
-    Groups that the state holds are not searched again, if it belongs to a search that depends on the same.
-    """
+    Groups that the state holds are not searched again, if it belongs to a search that depends on the same."""
     size = open_search(state, depends_on, room)
-    starts = range(0, len(queries), size)
-    files = [state / "groups" / f"{start}.npy" for start in starts]
-    for number, (start, file) in enumerate(zip(starts, files, strict=True), start=1):
+    files = {start: state / "groups" / f"{start}.npy" for start in range(0, len(queries), size)}
+    for number, (start, file) in enumerate(files.items(), start=1):
         if not file.exists():
             report(f"group {number} of {len(files)}")
             keys = search(slice(start, start + size), Checkpoint(state / "going.npz", start))
             with open_whole(file) as opened:
                 np.save(opened, keys)
-    return write_table(output, "neighbours", _rows_of(queries, files, size, ids_of))
 
+    def rows() -> Iterator[pa.RecordBatch]:
+        for start, file in files.items():
+            saved = np.load(file, mmap_mode="r")
+            step = max(1, ROWS_WRITTEN // saved.shape[1])
+            for first in range(start, start + len(saved), step):
+                keys = np.array(saved[first - start : first - start + step])
+                met = keys != FARTHEST
+                ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
+                columns = {
+                    "query": np.repeat(ids_of(queries[first : first + len(keys)]), met.sum(axis=1)),
+                    "rank": ranks[met],
+                    "neighbour": ids_of(numbers_in(keys[met])),
+                    "distance": distances_in(keys[met]).astype(np.float32),
+                }
+                yield pa.record_batch(columns)
 
-def _rows_of(queries: Numbers, files: Sequence[Path], size: int, ids_of: IdsOf) -> Iterator[pa.RecordBatch]:
-    for start, file in zip(range(0, len(queries), size), files, strict=True):
-        keys = np.load(file, mmap_mode="r")
-        step = max(1, ROWS_WRITTEN // keys.shape[1])
-        for first in range(0, len(keys), step):
-            part = np.array(keys[first : first + step])
-            yield _as_rows(queries[start + first : start + first + len(part)], part, ids_of)
-
-
-def _as_rows(queries: Numbers, keys: Keys, ids_of: IdsOf) -> pa.RecordBatch:
-    met = keys != FARTHEST
-    ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
-    return pa.record_batch(
-        {
-            "query": np.repeat(ids_of(queries), met.sum(axis=1)),
-            "rank": ranks[met],
-            "neighbour": ids_of(numbers_in(keys[met])),
-            "distance": distances_in(keys[met]).astype(np.float32),
-        }
-    )
+    return write_table(output, "neighbours", rows())

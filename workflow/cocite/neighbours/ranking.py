@@ -24,10 +24,10 @@ from cocite.neighbours.distances import (
     exact_distance,
     numbers_in,
 )
-from cocite.neighbours.documents import Documents, VectorFiles
 from cocite.neighbours.exact import search_exactly
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity
 from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.vectors import Documents, VectorFiles
 
 Scores = NDArray[np.float32]
 
@@ -77,10 +77,8 @@ class Ranking(ABC):
 
     @abstractmethod
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
-        """The k best documents of each query; the query is not among them.
-
-        Raises `InputError` where a query or a positive is not known.
-        """
+        """The k best documents of each query; the query is not among them. Raises `InputError` where a query or a
+        positive is not known."""
 
     @abstractmethod
     def bytes_of_query(self, k: int, positives: float) -> float:
@@ -88,10 +86,8 @@ class Ranking(ABC):
 
     @abstractmethod
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
-        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB.
-
-        The folder is the ranking's own.
-        """
+        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB. The folder is
+        the ranking's own."""
 
 
 class VectorRanking(Ranking):
@@ -134,7 +130,7 @@ class VectorRanking(Ranking):
                 bounds = np.searchsorted(found, block.numbers), np.searchsorted(found, block.numbers, side="right")
                 _compare(block, *bounds, places, given, own, positives, starts, keys.shape[1], likeness.ravel())
 
-        list(workers.map(compare, range(len(self.vectors.groups))))
+        list(workers.map(compare, self.vectors.row_groups))
         return likeness
 
 

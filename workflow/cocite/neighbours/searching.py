@@ -1,15 +1,15 @@
 """Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
-In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector,
-and so an edge, are searched; with the table `papers`, only those among them that also have a text, so that every rank
-can become a sample. Queries are those for training and validation. A paper that is kept out has no edge; if it has a
-vector all the same, the search stops, because what it would find would be a leak.
+In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector
+are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample. If a
+paper that is kept out has a vector, the search stops, because what it would find would be a leak.
 
 The table `search_quality` holds, for a seeded sample of the queries, the share of the k nearest papers of the exact
 search that the index led to, at several k, and the seconds that either search took.
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -27,10 +27,10 @@ from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.splits import read_queries
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
-from cocite.neighbours.exact import ExactSearch, Search
+from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
-from cocite.neighbours.vectors import VectorTable, open_vectors
+from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.vectors import NOWHERE, VectorFiles, open_vectors
 
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
@@ -83,8 +83,7 @@ def search_neighbours(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
-    table = open_vectors(vectors, papers)
-    check_papers(table, queries, settings.k)
+    table = _open(vectors, papers, queries, settings.k)
     asked = queries_of_shard(queries, shard)
     search = choose_search(settings, table, index)
     read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
@@ -92,10 +91,10 @@ def search_neighbours(
         found = search.find(asked, workers)
         rows = write_neighbours(
             found.numbers,
-            queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb - table.held_mb, threads),
+            queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb - table.documents.held_mb, threads),
             lambda group, checkpoint: search.nearest(found.choose(group), settings.k, workers, checkpoint),
-            table.ids_of,
-            depends_on={**as_json(settings), "shard": list(shard), "inputs": read},
+            table.documents.ids_of,
+            depends_on={**as_json(settings), "shard": list(shard), "inputs": read, "numbers": "places"},
             state=state,
             output=output,
         )
@@ -104,13 +103,13 @@ def search_neighbours(
     remove_state(state)
 
 
-def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
+def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | None) -> Search:
     """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
     metric = Metric[settings.metric.upper()]
     if (index is None) != (settings.index.kind == "flat"):
         raise InputError(f"index is {settings.index.kind}: --index must {'be empty' if index else 'name its folder'}.")
     if index is None:
-        return ExactSearch(table, metric)
+        return Search(table, metric)
     if not index.is_dir():
         raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
     # FAISS takes longer to import than a small exact search takes.
@@ -127,14 +126,13 @@ def choose_search(settings: SearchSettings, table: VectorTable, index: Path | No
             raise AssertionError(settings.index)
 
 
-def check_papers(table: VectorTable, queries: Path, k: int) -> None:
-    """Raise `InputError` unless there are more than k papers for each query and none of them is kept out."""
-    papers = count_papers(table.ids(), queries, table.path)
-    if k >= papers - 1:
-        raise InputError(
-            f"embeddings.<name>.neighbours.k is {k}, but {table.path} holds {papers} papers to be searched; "
-            f"k must be smaller than {max(papers - 1, 0)}."
-        )
+def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> VectorFiles:
+    """The vectors. Raises `InputError` if k leaves no choice among the papers, or one that is kept out has a vector."""
+    table = open_vectors(vectors, papers)
+    documents = table.documents
+    key = "embeddings.<name>.neighbours.k"
+    check_papers(vectors, lambda ids: documents.numbers_of(ids) != NOWHERE, documents.size, queries, k, key)
+    return table
 
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
@@ -156,25 +154,19 @@ def measure_search(
     output: Output,
 ) -> None:
     """Write the table `search_quality` of an index, from this many queries."""
-    table = open_vectors(vectors, papers)
-    check_papers(table, queries, settings.k)
+    table = _open(vectors, papers, queries, settings.k)
     approximate = choose_search(settings, table, index)
     exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
     with start_workers(threads) as workers:
         found = approximate.find(read_queries(queries)["corpusid"].to_numpy(), workers)
-        drawn = priorities(seed, "sample of search_quality", table.ids_of(found.numbers))
+        drawn = priorities(seed, "sample of search_quality", table.documents.ids_of(found.numbers))
         order = np.argsort(drawn, kind="stable")
         chosen = found.choose(np.sort(order[:sample]))
         reached, seconds = _timed(approximate, chosen, settings.k, workers)
         true, exact_seconds = _timed(exact, chosen, settings.k, workers)
+    took = {"seconds": seconds, "exact_seconds": exact_seconds}
+    same = {"metric": settings.metric, "index": settings.index.kind, "queries": len(chosen.numbers), **took}
     ranks = sorted({*(rank for rank in RANKS if rank < settings.k), settings.k})
-    same = {
-        "metric": settings.metric,
-        "index": settings.index.kind,
-        "queries": len(chosen.numbers),
-        "seconds": seconds,
-        "exact_seconds": exact_seconds,
-    }
     rows = [{**same, "k": k, "recall": recall(reached[:, :k], true[:, :k])} for k in ranks]
     write_table(output, "search_quality", pa.Table.from_pylist(rows))
 

@@ -1,17 +1,19 @@
-"""The papers of a graph embedding: their vectors, read from disk block by block, and the numbers that stand for them.
+"""The documents that are searched, the numbers that stand for them, and their vectors, read from disk in blocks.
 
-In comes the table `graph_embeddings`, of which all papers are searched, those that have a text, or those of triplets.
-Memory does not grow with their number. A thread reads one row group at a time, and a killed search resumes after the
-last whole one.
+A document is a paper, of a graph embedding or with text, or a text that a set of examples brings, whose id is negative.
+Its number is its place among all documents by id. So a number has 32 bits, as keys of neighbours need it
+(`distances.py`), ties are broken by id, and a document that must not be found has no number.
 
-Keys, whose upper half is the distance, have 32 bits for a paper. An id below 2³² is its own number. In a table with
-larger ids, the number of a paper is its place among the papers of the table, which keeps their order. The set of all
-ids is then held in memory to translate between the two.
+Vectors are in the tables `graph_embeddings`, `paper_embeddings` and `text_embeddings`, which may hold more documents
+than are searched. Memory does not grow with their number but for a set of ids. A thread reads one row group at a time,
+and a killed search resumes after the last whole one.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,119 +21,182 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids, IdSet, are_in, check_ids, id_set, members_at, places_of
-from cocite.core.tables.files import open_table, scan_table, vectors_of
-from cocite.neighbours.distances import Block, Numbers, block_of
+from cocite.core.id_sets import NO_IDS, Ids, IdSet, are_in, check_ids, id_set, members_at, places_of, size
+from cocite.core.tables.files import open_parquet, scan_table, vectors_of
+from cocite.core.written_ids import look_up
+from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
 from cocite.neighbours.pools import BLOCK, Workers
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
-TRIPLETS = {"query", "positive", "negative"}
-"""The columns of papers of a table of triplets."""
 BUFFER = 1 << 20
-"""Bytes that are read from a file at once."""
+"""Bytes that are read from a file at once: a whole row group of vectors may take hundreds of megabytes."""
+IDS_AT_ONCE = 1 << 20
+NOWHERE = -1
+"""The number of what is not searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorTable:
-    """The papers of a table `graph_embeddings` that are searched, and the numbers that stand for them."""
+class Documents:
+    """The documents that are searched."""
 
-    path: Path
-    numbered: IdSet | None = None
-    """All papers of the table; None where ids are their own numbers."""
-    searched: IdSet | None = None
-    """The papers that are searched; some have no vector. None if all papers are searched."""
+    papers: IdSet
+    texts: Ids = field(default_factory=lambda: NO_IDS)
+    """Ids of the texts, rising; all are negative."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return size(self.papers) + len(self.texts)
 
     @property
     def held_mb(self) -> float:
-        """Memory that the set of its papers takes."""
-        return sum(part.nbytes for part in self.numbered) / 1e6 if self.numbered else 0.0
+        """Memory that they take."""
+        return (sum(part.nbytes for part in self.papers) + self.texts.nbytes) / 1e6
+
+    def ids(self) -> Iterator[Ids]:
+        """All ids, rising, in batches."""
+        for start in range(0, self.size, IDS_AT_ONCE):
+            yield self.ids_of(np.arange(start, min(start + IDS_AT_ONCE, self.size)))
 
     def numbers_of(self, ids: Ids) -> Numbers:
-        """The number of each id; where ids are no numbers, −1 for one that the table does not hold."""
-        return ids if self.numbered is None else places_of(self.numbered, ids).astype(np.int64)
+        """The number of each id; `NOWHERE` for those that are not searched."""
+        numbers = np.full(ids.shape, NOWHERE, dtype=np.int64)
+        is_paper = ids >= 0
+        places = places_of(self.papers, ids[is_paper]).astype(np.int64)
+        numbers[is_paper] = np.where(places < 0, NOWHERE, places + len(self.texts))
+        places, is_searched = look_up(self.texts, ids[~is_paper])
+        numbers[~is_paper] = np.where(is_searched, places, NOWHERE)
+        return numbers
 
     def ids_of(self, numbers: Numbers) -> Ids:
         """The id of each number."""
-        return numbers if self.numbered is None else members_at(self.numbered, numbers)
+        ids = np.empty(len(numbers), dtype=np.int64)
+        is_paper = numbers >= len(self.texts)
+        ids[is_paper] = members_at(self.papers, numbers[is_paper] - len(self.texts))
+        ids[~is_paper] = self.texts[numbers[~is_paper]]
+        return ids
+
+
+class Page(NamedTuple):
+    """Some vectors as they are read."""
+
+    ids: Ids
+    block: Block
+    """The same with their numbers; those that are not searched have `NOWHERE`."""
+
+
+class VectorFiles:
+    """The vectors of the documents, and of others, in several files, or held in memory."""
+
+    def __init__(self, files: Sequence[Path], documents: Documents) -> None:
+        self.files, self.documents = files, documents
+        self.held: list[list[Page]] = []
+        """The pages of each row group; nothing where they stay on the disk."""
 
     @property
-    def dimension(self) -> int:
-        """Numbers in a vector."""
-        with self._open() as file:
-            size: int = file.schema_arrow.field("vector").type.list_size
-        return size
+    def size_mb(self) -> float:
+        """Memory that all vectors take."""
+        return sum(self.sizes) * (4 * self.dimension + 24) / 1e6
+
+    def hold(self, workers: Workers) -> None:
+        """Read all vectors into memory."""
+        self.held = list(workers.map(lambda group: list(self._read(group, BLOCK)), self.row_groups))
+
+    @cached_property
+    def footers(self) -> dict[Path, pq.FileMetaData]:
+        """The footer of each file, read once: with hundreds of row groups, it is too long to be read for each."""
+        return {path: pq.read_metadata(path) for path in self.files}
+
+    @cached_property
+    def groups(self) -> list[tuple[Path, int]]:
+        """The row groups: file, and number there."""
+        return [(path, number) for path, footer in self.footers.items() for number in range(footer.num_row_groups)]
 
     @property
     def row_groups(self) -> range:
-        """The numbers of its row groups."""
-        return range(len(self.sizes))
+        """The numbers of all row groups."""
+        return range(len(self.groups))
 
     @property
     def sizes(self) -> list[int]:
-        """How many papers each row group holds, including those that are not searched."""
-        with self._open() as file:
-            return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        """How many vectors each row group holds, including those of documents that are not searched."""
+        return [self.footers[path].row_group(number).num_rows for path, number in self.groups]
 
-    def ids(self) -> Iterator[Ids]:
-        """The papers that are searched, in batches of rising ids. Raises `InputError` where an id is negative."""
-        for ids in ids_in(self.path, "graph_embeddings"):
-            yield ids if self.searched is None else ids[are_in(self.searched, ids)]
+    @cached_property
+    def dimension(self) -> int:
+        """Numbers in a vector. Raises `InputError` where files differ."""
+        sizes = {path: pq.read_schema(path).field("vector").type.list_size for path in self.files}
+        first, *others = self.files
+        if other := next((path for path in others if sizes[path] != sizes[first]), None):
+            found = f"has vectors of {sizes[other]} dimensions, and {first} of {sizes[first]}"
+            raise InputError(f"{other}: {found}; both must be of one encoder.")
+        return sizes[first]
 
-    def blocks(self, row_groups: Sequence[int] | None = None, *, size: int = 0) -> Iterator[Block]:
-        """The papers that are searched, with their vectors, in blocks of at most `size`, or `BLOCK` where it is 0.
+    def blocks(self, row_groups: Sequence[int] | None = None, *, at_once: int = 0) -> Iterator[Block]:
+        """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`). Raises
+        `InputError` where a vector is not finite."""
+        for group in self.row_groups if row_groups is None else row_groups:
+            for page in self.held[group] if self.held else self._read(group, at_once or BLOCK):
+                is_searched = page.block.numbers != NOWHERE
+                block = page.block if is_searched.all() else page.block.choose(is_searched)
+                if len(block.numbers):
+                    yield block
 
-        Raises `InputError` where a vector is not finite, or an id is negative.
-        """
-        groups = self.row_groups if row_groups is None else row_groups
-        with self._open() as file:
-            for batch in file.iter_batches(size or BLOCK, list(groups), ["corpusid", "vector"], use_threads=False):
-                ids, vectors = batch.column("corpusid").to_numpy(), vectors_of(pa.table(batch))
-                check_ids(ids, self.path)
-                if self.searched is not None:
-                    is_searched = are_in(self.searched, ids)
-                    ids, vectors = ids[is_searched], vectors[is_searched]
-                if len(ids):
-                    yield self._checked(block_of(self.numbers_of(ids), vectors))
+    def choose(self, wanted: Ids, workers: Workers) -> Block:
+        """Those of some documents that are searched, by rising ids, with their vectors."""
+        numbers = self.documents.numbers_of(wanted)
 
-    def find(self, wanted: Ids, workers: Workers) -> Block:
-        """Those of the papers wanted, rising, that are searched, with their vectors."""
-        numbers = self.numbers_of(wanted)
+        def chosen_in(group: int) -> list[Block]:
+            return [block.choose(np.isin(block.numbers, numbers)) for block in self.blocks([group])]
 
-        def found_in(row_group: int) -> list[Block]:
-            return [block.choose(np.isin(block.numbers, numbers)) for block in self.blocks([row_group])]
-
-        found = [block for blocks in workers.map(found_in, self.row_groups) for block in blocks]
-        nothing = block_of(np.empty(0, dtype=np.int64), np.empty((0, self.dimension), dtype=np.float32))
+        found = [block for blocks in workers.map(chosen_in, self.row_groups) for block in blocks]
+        nothing = block_of(NO_IDS, np.empty((0, self.dimension), dtype=np.float32))
         return Block(*(np.concatenate(parts) for parts in zip(nothing, *found, strict=True)))
 
-    def _open(self) -> pq.ParquetFile:
-        """The file, to be read page by page; a whole row group of vectors may take hundreds of megabytes."""
-        return open_table(self.path, "graph_embeddings", buffer_size=BUFFER)
+    def find(self, wanted: Ids, workers: Workers) -> Vectors:
+        """The vectors of some documents, searched or not, by rising ids. Raises `InputError` where one has none."""
+        found = np.zeros(len(wanted), dtype=bool)
+        vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 
-    def _checked(self, block: Block) -> Block:
-        wrong = block.numbers[~(block.norms < LARGEST_NORM)]
-        if len(wrong):
-            (paper,) = self.ids_of(wrong[:1])
-            raise InputError(
-                f"{self.path}: the vector of paper {paper} is not finite or is too long (its squared norm must be "
-                f"below {LARGEST_NORM:g}); the graph embedding must be trained again, with a smaller lr."
-            )
-        return block
+        def find_in(group: int) -> None:
+            for page in self.held[group] if self.held else self._read(group, BLOCK):
+                places, is_wanted = look_up(wanted, page.ids)
+                vectors[places[is_wanted]] = page.block.vectors[is_wanted]
+                found[places[is_wanted]] = True
+
+        list(workers.map(find_in, self.row_groups))
+        if len(missing := wanted[~found]):
+            lacks = f"no vector of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}"
+            raise InputError(f"{self.files[0].parent}: {lacks}; all of them must be embedded.")
+        return vectors
+
+    def _read(self, group: int, at_once: int) -> Iterator[Page]:
+        """The pages of a row group, one after the other."""
+        path, number = self.groups[group]
+        footer = self.footers[path]
+        key = footer.schema.names[0]
+        with open_parquet(path, footer=footer, buffer_size=BUFFER) as file:
+            for batch in file.iter_batches(at_once, [number], [key, "vector"], use_threads=False):
+                ids = batch.column(key).to_numpy()
+                block = block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))
+                if len(wrong := ids[~(block.norms < LARGEST_NORM)]):
+                    is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
+                    raise InputError(f"{path}: the vector of {wrong[0]} {is_wrong}; train it again, with a smaller lr.")
+                yield Page(ids, block)
 
 
-def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
-    """The table of vectors, of which only some papers are searched if any are given.
+def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:
+    """The table `graph_embeddings`, of which only some papers are searched if any are given.
 
-    With buckets of the table papers these are the ones with text, with a table of triplets all of its
-    papers. Raises `InputError` where an id is negative.
+    With buckets of the table papers these are the ones with text, with a table of triplets all of its papers. Raises
+    `InputError` where an id is negative.
     """
-    searched = (ids for file in papers for ids in _searched_in(file))
-    return VectorTable(
-        path=path,
-        numbered=None if _largest_id(path) < 2**32 else id_set(ids_in(path, "graph_embeddings")),
-        searched=id_set(searched) if papers else None,
-    )
+    ids = ids_in(path, "graph_embeddings")
+    if papers:
+        searched = id_set(ids for file in papers for ids in _searched_in(file))
+        ids = (batch[are_in(searched, batch)] for batch in ids)
+    return VectorFiles([path], Documents(papers=id_set(ids)))
 
 
 def ids_in(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterator[Ids]:
@@ -148,15 +213,9 @@ def papers_with_text(path: Path) -> Iterator[Ids]:
 
 
 def _searched_in(file: Path) -> Iterator[Ids]:
-    if set(pq.read_schema(file).names) >= TRIPLETS:
-        for batch in scan_table(file, "triplets").to_batches(columns=sorted(TRIPLETS)):
-            yield np.concatenate([column.to_numpy() for column in batch.columns])
-    else:
+    columns = ["query", "positive", "negative"]
+    if not set(columns) <= set(pq.read_schema(file).names):
         yield from papers_with_text(file)
-
-
-def _largest_id(path: Path) -> int:
-    """The id of the last paper: they rise."""
-    file = open_table(path, "graph_embeddings")
-    filled = [group for group in range(file.num_row_groups) if file.metadata.row_group(group).num_rows]
-    return int(file.read_row_group(filled[-1], ["corpusid"])["corpusid"][-1].as_py()) if filled else 0
+        return
+    for batch in scan_table(file, "triplets").to_batches(columns=columns):
+        yield np.concatenate([column.to_numpy() for column in batch.columns])

@@ -1,32 +1,27 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
-In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`, as a search in
-an embedding writes it. The distance is minus the natural logarithm of a paper's score: 0 for a score of 1, and larger
-the lower the score is, with as many digits for low scores as for high ones. Each query is worked out by itself, by one
-thread, so that results depend neither on shards nor on threads. A paper that is kept out has no edge; if it has a link
-all the same, the walks stop, because what they would find would be a leak.
+In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`. The distance is
+minus the natural logarithm of a paper's score. One thread computes a query by itself, so that results depend neither on
+shards nor on threads.
 
-A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link of the paper where it
-is, any of them or in proportion to their weights. The chances that it stops at each paper, which sum to 1, are PageRank
-with restarts at the query alone (Page et al., 1999; Haveliwala, 2002). Andersen, Chung and Lang (2006, "Local graph
-partitioning using PageRank vectors", section 2) compute them by *pushes*: each paper has a chance, which is certain,
-and a residual, the chance that a walk is there and has not been followed yet. To push a paper is to add the share
-`restart` of its residual to its chance and to spread the rest over its links.
+A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link, any or in proportion
+to the weights. The chances that it stops at each paper are PageRank with restarts at the query alone (Page et al.,
+1999; Haveliwala, 2002), computed by *pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank
+vectors", section 2): each paper has a chance, and a residual, the chance that a walk is there and has not been followed
+yet. To push a paper is to add the share `restart` of its residual to its chance and to spread the rest over its links.
 
-A paper is pushed while its residual exceeds tolerance × its degree. A push moves at least restart × tolerance × degree
-into chances, so that at most 1 / (restart × tolerance) links are looked at, whatever the size of the graph. The degree
-is the number of links or the sum of their weights, which a caller measures in mean weights by dividing the tolerance.
-Of the residual that is left, the share that would stop at once is added to the chance. As links go both ways,
+A paper is pushed while its residual exceeds tolerance × its degree, the number of links or the sum of their weights (in
+mean weights), so that at most 1 / (restart × tolerance) links are looked at. Of the residual that is left, the share
+that would stop at once is added to the chance. As links go both ways,
 
     0 ≤ true chance − chance found ≤ tolerance × degree of the paper,
 
-because degree(u) × chance of v from u = degree(v) × chance of u from v. The papers above the limit are pushed in
-rounds, all by their residuals at the start of the round. So papers with the same links have the same chance, and the
-result does not depend on the order of papers but for the rounding of float64.
+because degree(u) × chance of v from u = degree(v) × chance of u from v. Papers are pushed in rounds, all by their
+residuals at the start of the round, so that the result depends on the order of papers only by the rounding of float64.
 
-The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper). That is the same
-from either of two papers to the other, at most 1, and what walks on the symmetrically normalised adjacency matrix give
-(Gasteiger et al., 2019, "Predict then propagate", equation 3).
+The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper), which is what
+walks on the symmetrically normalised adjacency matrix give (Gasteiger et al., 2019, "Predict then propagate",
+equation 3).
 """
 
 from collections.abc import Sequence
@@ -43,7 +38,6 @@ from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.config.walks import WalkSettings
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
-from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
@@ -51,11 +45,11 @@ from cocite.core.written_ids import look_up
 from cocite.neighbours.adjacency import Adjacency, Places, open_adjacency
 from cocite.neighbours.distances import FARTHEST, Keys, key_of
 from cocite.neighbours.pools import Workers, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, count_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
-"""Memory of a desk, for each paper of the graph."""
+"""Memory of a workspace, for each paper of the graph."""
 MARGIN = 1e-5
 """Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
@@ -99,8 +93,8 @@ def walk_neighbours(
     """
     graph = open_adjacency(adjacency)
     ranked = _with_text(graph, papers) if papers else np.ones(len(graph.ids), dtype=np.bool_)
-    check_k(settings.k, int(ranked.sum()), adjacency)
-    count_papers([graph.ids], queries, adjacency)
+    papers_ranked, has_link = int(ranked.sum()), lambda ids: look_up(graph.ids, ids)[1]
+    check_papers(adjacency, has_link, papers_ranked, queries, settings.k, "walks.<name>.k")
     asked = queries_of_shard(queries, shard)
     places, are_linked = look_up(graph.ids, asked)
     found = places[are_linked & ranked[places]].astype(np.int64)
@@ -121,17 +115,8 @@ def walk_neighbours(
     remove_state(state)
 
 
-def check_k(k: int, papers: int, adjacency: Path) -> None:
-    """Raise `InputError` unless there are more than k papers for each query."""
-    if k >= papers - 1:
-        raise InputError(
-            f"walks.<name>.k is {k}, but {adjacency} holds {papers} papers to be ranked; k must be smaller than "
-            f"{max(papers - 1, 0)}."
-        )
-
-
 def threads_for(threads: int, papers: int, memory_mb: float) -> int:
-    """How many of the threads there is memory for, each with a desk of its own; one at least."""
+    """How many of the threads there is memory for, each with a workspace of its own; one at least."""
     return max(1, min(threads, int(memory_mb * 1e6 // (BYTES_OF_PAPER * papers))))
 
 
@@ -144,15 +129,15 @@ def _walk(
     graph: Adjacency, queries: NDArray[np.int64], settings: WalkSettings, ranked: NDArray[np.bool_], workers: Workers
 ) -> Keys:
     """The keys of the neighbours of each query, queries × k."""
-    desks = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
+    workspaces = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
     keys = np.empty((len(queries), settings.k), dtype=np.uint64)
-    tolerance = settings.tolerance / graph.mean_weight
+    tolerance = settings.tolerance / float(graph.degrees.sum() / len(graph.others))  # in mean weights
     with progress_bar(of=f"{len(queries):,} queries", unit="queries", total=len(queries)) as bar:
 
         def take(row: int) -> None:
-            desk = desks.pop()
-            keys[row] = keys_around(graph, int(queries[row]), settings, tolerance, desk, ranked)
-            desks.append(desk)
+            workspace = workspaces.pop()
+            keys[row] = keys_around(graph, int(queries[row]), settings, tolerance, workspace, ranked)
+            workspaces.append(workspace)
 
         for _ in workers.map(take, range(len(queries))):
             bar.update()
@@ -169,24 +154,19 @@ def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
 
 
 def new_push_workspace(papers: int) -> PushWorkspace:
-    """A desk for a graph of so many papers; the system gives it memory only as far as walks reach."""
-    return PushWorkspace(
-        chances=np.zeros(papers),
-        residuals=np.zeros(papers),
-        touched=np.zeros(papers, dtype=np.int32),
-        frontier=np.zeros(papers, dtype=np.int32),
-        following=np.zeros(papers, dtype=np.int32),
-        shares=np.zeros(papers),
-    )
+    """A workspace for a graph of so many papers; the system gives it memory only as far as walks reach."""
+    chances, residuals, shares = (np.zeros(papers) for _ in range(3))
+    touched, frontier, following = (np.zeros(papers, dtype=np.int32) for _ in range(3))
+    return PushWorkspace(chances, residuals, touched, frontier, following, shares)
 
 
 def chances_around(
-    graph: Adjacency, query: int, restart: float, tolerance: float, desk: PushWorkspace
+    graph: Adjacency, query: int, restart: float, tolerance: float, workspace: PushWorkspace
 ) -> tuple[Places, NDArray[np.float64]]:
     """The papers that walks from a query reach, the query first, and the chances that they stop there."""
-    reached = desk.touched[: _push(graph, query, restart, tolerance, desk)].copy()
-    chances = desk.chances[reached] + restart * desk.residuals[reached]
-    desk.chances[reached] = desk.residuals[reached] = 0
+    reached = workspace.touched[: _push(graph, query, restart, tolerance, workspace)].copy()
+    chances = workspace.chances[reached] + restart * workspace.residuals[reached]
+    workspace.chances[reached] = workspace.residuals[reached] = 0
     return reached, chances
 
 
@@ -195,7 +175,7 @@ def keys_around(
     query: int,
     settings: WalkSettings,
     tolerance: float,
-    desk: PushWorkspace,
+    workspace: PushWorkspace,
     ranked: NDArray[np.bool_],
 ) -> Keys:
     """The keys of the k papers with the highest scores around a query, the highest first, `FARTHEST` behind them.
@@ -204,7 +184,7 @@ def keys_around(
     of each paper whether it can have a rank; the query never has one. A key holds minus the logarithm of the score and
     the place of the paper, so that ties are broken by place, and so by id.
     """
-    papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, desk))
+    papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k
     papers, scores = papers[can], scores[can]
     if settings.score == "symmetric":
@@ -217,13 +197,13 @@ def keys_around(
 
 
 @njit(nogil=True, cache=True)
-def _push(graph, query, restart, tolerance, desk):  # type: ignore[no-untyped-def]
+def _push(graph, query, restart, tolerance, workspace):  # type: ignore[no-untyped-def]
     """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched."""
     starts, others, weights, degrees = graph.starts, graph.others, graph.weights, graph.degrees
-    chances, residuals, shares = desk.chances, desk.residuals, desk.shares
-    frontier, following = desk.frontier, desk.following
+    chances, residuals, shares = workspace.chances, workspace.residuals, workspace.shares
+    frontier, following = workspace.frontier, workspace.following
     residuals[query] = 1.0
-    desk.touched[0] = frontier[0] = query
+    workspace.touched[0] = frontier[0] = query
     reached, pushed = 1, 1
     while pushed:
         for at in range(pushed):
@@ -237,7 +217,7 @@ def _push(graph, query, restart, tolerance, desk):  # type: ignore[no-untyped-de
                 other = others[link]
                 before, limit = residuals[other], tolerance * degrees[other]
                 if before == 0.0 and chances[other] == 0.0:
-                    desk.touched[reached] = other
+                    workspace.touched[reached] = other
                     reached += 1
                 after = before + (shares[at] * weights[link] if len(weights) else shares[at])
                 residuals[other] = after

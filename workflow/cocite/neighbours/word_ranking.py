@@ -1,12 +1,10 @@
 """The ranking by words: BM25 of the words of the query's text in each document.
 
-A text is title and abstract; words are of two letters or digits at least, in small letters, without English stop words
-and without stemming, as the baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it
-(Lù, 2024); a word that the query holds twice counts twice.
-
-The words of the texts are counted once and lie in files of so many texts each. Memory holds the vocabulary, and for
-each group of queries their words and one file. What is summed up for a document is summed in the order of the words, so
-that scores are the same whatever the files, groups and threads.
+Words are of two letters or digits at least, in small letters, without English stop words and without stemming, as the
+baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it (Lù, 2024); a word that the
+query holds twice counts twice. The words of the texts are counted once, into files. Memory holds the vocabulary, and
+for each group of queries their words and one file. Sums are taken in the order of the words, so that scores are the
+same whatever the files, groups and threads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,10 +21,10 @@ from cocite.core.id_sets import Ids
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
 from cocite.neighbours.distances import FARTHEST, Keys, Metric, key_of
-from cocite.neighbours.documents import NOWHERE, Documents
 from cocite.neighbours.pools import Workers
 from cocite.neighbours.query_groups import Checkpoint
 from cocite.neighbours.ranking import Asked, Ranked, Ranking, found_in, scores_of
+from cocite.neighbours.vectors import NOWHERE, Documents
 
 K1, B = 1.5, 0.75
 BYTES_OF_WORD = 150
@@ -101,7 +99,7 @@ class WordRanking(Ranking):
         named = np.unique(np.concatenate([asked.queries, asked.positives]))
         given = self._find(named)
         weights = self._weights(given)
-        norms = _norms(given.starts, weights)
+        norms = _norms(given, weights)
         own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
         keys = self._best(given, own, self.documents.numbers_of(asked.queries), k, workers)
         sums = _sums(given, weights, own[asked.query_of_positive], positives)
@@ -140,38 +138,35 @@ class WordRanking(Ranking):
             bounds = np.searchsorted(found, numbers), np.searchsorted(found, numbers, side="right")
             of_rows = self._weights(rows)
             _compare(
-                *(rows, of_rows, _norms(rows.starts, of_rows), *bounds, places, given, weights, norms),
+                *(rows, of_rows, _norms(rows, of_rows), *bounds, places, given, weights, norms),
                 *(own, positives, starts, keys.shape[1], likeness.ravel()),
             )
         return likeness
 
     def _documents(self) -> Iterator[tuple[Rows, Ids]]:
         """The rows of each file, and the numbers of the documents; `NOWHERE` for texts that are not searched."""
-        for file in self.files:
-            rows = _read_rows(file)
+        for rows in self._rows():
             yield rows, self.documents.numbers_of(rows.ids)
+
+    def _rows(self) -> Iterator[Rows]:
+        for file in self.files:
+            with np.load(file) as saved:
+                yield Rows(*(saved[name] for name in Rows._fields))
 
     def _find(self, wanted: Ids) -> Rows:
         """The rows of some texts, by rising ids. Raises `InputError` where there is no such text."""
-        pieces, ids = [], []
-        for file in self.files:
-            rows = _read_rows(file)
-            chosen = np.flatnonzero(np.isin(rows.ids, wanted))
-            ids.append(rows.ids[chosen])
-            spans = map(slice, rows.starts[chosen].tolist(), rows.starts[chosen + 1].tolist())
-            pieces += [(rows.words[span], rows.counts[span]) for span in spans]
-        found = np.concatenate(ids)
-        order = np.argsort(found, kind="stable")
-        missing = np.setdiff1d(wanted, found)
-        if len(missing):
-            raise InputError(
-                f"No text of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}; BM25 "
-                "needs the texts of all queries and positives."
-            )
-        sorted_pieces = [pieces[place] for place in order]
-        starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in sorted_pieces])])
-        words, counts = (np.concatenate(parts) for parts in zip(*sorted_pieces, strict=True))
-        return Rows(found[order], starts, words, counts)
+        found: dict[int, tuple[NDArray[np.int32], Weights]] = {}
+        for rows in self._rows():
+            for place in np.flatnonzero(np.isin(rows.ids, wanted)):
+                span = slice(rows.starts[place], rows.starts[place + 1])
+                found[int(rows.ids[place])] = rows.words[span].copy(), rows.counts[span].copy()
+        if missing := [each for each in wanted.tolist() if each not in found]:
+            lacks = f"No text of {len(missing):,} papers or texts of the examples, the first of them {missing[0]}"
+            raise InputError(f"{lacks}; BM25 needs the texts of all queries and positives.")
+        pieces = [found[each] for each in wanted.tolist()]
+        starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in pieces])])
+        words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return Rows(wanted, starts, words, counts)
 
     def _weights(self, rows: Rows) -> Weights:
         """What each word of some texts is worth there (Lucene's BM25)."""
@@ -213,11 +208,6 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     starts = [rows.starts[:-1] + first for rows, first in zip(parts, sizes, strict=False)]
     ids, _, words, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Rows(ids, np.append(np.concatenate(starts), sizes[-1]), words, counts)
-
-
-def _read_rows(file: Path) -> Rows:
-    with np.load(file) as saved:
-        return Rows(*(saved[name] for name in Rows._fields))
 
 
 def _by_word(rows: Rows, weights: Weights) -> Postings:
@@ -268,12 +258,25 @@ def _replace_worst(heap, key):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _norms(starts, weights):  # type: ignore[no-untyped-def]
+def _dot(one, weights, other, of_other):  # type: ignore[no-untyped-def]
+    """The sum of the products of the weights of words that two rows share, in the order of the words."""
+    total, at, place = 0.0, 0, 0
+    while at < len(one) and place < len(other):
+        if one[at] == other[place]:
+            total += np.float64(weights[at]) * of_other[place]
+        step = np.int64(other[place]) - one[at]
+        at += step >= 0
+        place += step <= 0
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _norms(rows, weights):  # type: ignore[no-untyped-def]
     """The lengths of rows of weights as vectors."""
-    norms = np.zeros(len(starts) - 1)
+    norms = np.zeros(len(rows.starts) - 1)
     for row in range(len(norms)):
-        for at in range(starts[row], starts[row + 1]):
-            norms[row] += np.float64(weights[at]) * weights[at]
+        span = slice(rows.starts[row], rows.starts[row + 1])
+        norms[row] = _dot(rows.words[span], weights[span], rows.words[span], weights[span])
     return np.sqrt(norms)
 
 
@@ -282,43 +285,17 @@ def _sums(given, weights, queries, positives):  # type: ignore[no-untyped-def]
     """BM25 of pairs of a query and a positive, rounded as keys hold it."""
     sums = np.zeros(len(queries))
     for pair in range(len(queries)):
-        at, end = given.starts[queries[pair]], given.starts[queries[pair] + 1]
-        other, last = given.starts[positives[pair]], given.starts[positives[pair] + 1]
-        while at < end and other < last:
-            if given.words[at] == given.words[other]:
-                sums[pair] += np.float64(given.counts[at]) * weights[other]
-                at += 1
-                other += 1
-            elif given.words[at] < given.words[other]:
-                at += 1
-            else:
-                other += 1
+        own = slice(given.starts[queries[pair]], given.starts[queries[pair] + 1])
+        other = slice(given.starts[positives[pair]], given.starts[positives[pair] + 1])
+        sums[pair] = _dot(given.words[own], given.counts[own], given.words[other], weights[other])
     return sums.astype(np.float32).astype(np.float64)
-
-
-@njit(nogil=True, cache=True)
-def _cosine(words, weights, norm, others, of_others, other_norm):  # type: ignore[no-untyped-def]
-    """The cosine of two rows; 0 where one has no words."""
-    if norm == 0 or other_norm == 0:
-        return 0.0
-    total, at, other = 0.0, 0, 0
-    while at < len(words) and other < len(others):
-        if words[at] == others[other]:
-            total += np.float64(weights[at]) * of_others[other]
-            at += 1
-            other += 1
-        elif words[at] < others[other]:
-            at += 1
-        else:
-            other += 1
-    return min(1.0, total / (norm * other_norm))
 
 
 @njit(nogil=True, cache=True)
 def _compare(  # type: ignore[no-untyped-def]
     rows, of_rows, row_norms, first, end, places, given, weights, norms, own, positives, starts, k, likeness
 ):
-    """Write the likeness of the documents of a file where they were found."""
+    """Write the likeness of the documents of a file where they were found; it is 0 to a row without words."""
     for row in range(len(rows.ids)):
         words = rows.words[rows.starts[row] : rows.starts[row + 1]]
         mine = of_rows[rows.starts[row] : rows.starts[row + 1]]
@@ -327,8 +304,8 @@ def _compare(  # type: ignore[no-untyped-def]
             nearest = 0.0
             for other in range(starts[query] - 1, starts[query + 1]):
                 at = own[query] if other < starts[query] else positives[other]
-                span = slice(given.starts[at], given.starts[at + 1])
-                nearest = max(
-                    nearest, _cosine(words, mine, row_norms[row], given.words[span], weights[span], norms[at])
-                )
+                norm = row_norms[row] * norms[at]
+                if norm > 0:
+                    span = slice(given.starts[at], given.starts[at + 1])
+                    nearest = max(nearest, min(1.0, _dot(words, mine, given.words[span], weights[span]) / norm))
             likeness[place] = nearest

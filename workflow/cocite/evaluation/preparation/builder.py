@@ -59,9 +59,11 @@ class Texts:
     def __init__(self, asked: Container[tuple[str, str]] | None = None, *, keeps_fields: bool = False) -> None:
         self._asked = asked
         self._keeps_fields = keeps_fields
-        self._fields: dict[tuple[str, str], Fields] = {}
+        self.fields: dict[tuple[str, str], Fields] = {}
+        """The further fields of papers that have any."""
         self._texts: dict[tuple[str, str], Text] = {}
-        self._first: dict[str, tuple[Text, bool]] = {}
+        self.first: dict[str, tuple[Text, bool]] = {}
+        """The first text of each id, and whether it is a short query."""
         self._clashing: set[str] = set()
         self._queries: set[tuple[str, str]] = set()
         self.unasked: set[tuple[str, str]] = set()
@@ -73,7 +75,7 @@ class Texts:
         """Take in the title and abstract of a paper."""
         self.add(namespace, identifier, (row.text("title"), row.text("abstract"), more))
         if self._keeps_fields and any(found := fields_of(row)):
-            self._fields.setdefault((namespace, identifier), found)
+            self.fields.setdefault((namespace, identifier), found)
 
     def add_query(self, namespace: str, identifier: str, text: str | None) -> None:
         """Take in a short query, which is no document even where a document has the same text."""
@@ -88,7 +90,7 @@ class Texts:
         known = self._texts.setdefault((namespace, identifier), text)
         self.changed += known != text
         kept = known, (namespace, identifier) in self._queries
-        if self._first.setdefault(identifier, kept) != kept:
+        if self.first.setdefault(identifier, kept) != kept:
             self._clashing.add(identifier)
 
     def name(self, namespace: str, identifier: str) -> str | None:
@@ -97,13 +99,6 @@ class Texts:
             return None
         return f"{namespace}:{identifier}" if identifier in self._clashing else identifier
 
-    def unused_name(self, namespace: str, identifier: str) -> str:
-        """A name for a document without text, which no document with one has."""
-        name = f"not in {namespace}: {identifier}"
-        while name in self._first:
-            name = f"not {name}"
-        return name
-
     def of(self, namespace: str, identifier: str) -> Text | None:
         """The text of an id, if it has one."""
         return self._texts.get((namespace, identifier))
@@ -111,11 +106,6 @@ class Texts:
     def named(self) -> dict[str, Text]:
         """Every text by its name."""
         return {str(self.name(*key)): text for key, text in self._texts.items()}
-
-    def named_fields(self) -> dict[str, Fields]:
-        """The further fields of every text that has any, by its name; of a shared text, the first that are known."""
-        named = ((self.name(*key), fields) for key, fields in reversed(self._fields.items()))
-        return {name: fields for name, fields in named if name is not None}
 
     def short_queries(self) -> set[str]:
         """The names of the short queries."""
@@ -136,16 +126,20 @@ class References:
         """The document's name in the tables, or None where it has no text."""
         name = self._texts.name(namespace, identifier)
         self.asked += 1
-        if name is not None:
+        if name is None:
+            self.unknown += 1
+            self._first_unknown = self._first_unknown or f"{place}: no text for the document {identifier!r}"
+        else:
             self.found.add(name)
-            return name
-        self.unknown += 1
-        self._first_unknown = self._first_unknown or f"{place}: no text for the document {identifier!r}"
-        return None
+        return name
 
     def judged(self, place: str, namespace: str, identifier: str) -> str:
         """The name of a document that a search may find, or one that no document has: it counts as not found."""
-        return self.find(place, namespace, identifier) or self._texts.unused_name(namespace, identifier)
+        if (name := self.find(place, namespace, identifier)) is None:
+            name = f"not in {namespace}: {identifier}"
+            while name in self._texts.first:
+                name = f"not {name}"
+        return name
 
     def check(self, owner: str, largest_missing: float) -> None:
         """Raise `InputError` if too large a share of the documents has no text."""
@@ -200,8 +194,8 @@ class Builder:
         self.used |= found
 
     def fields(self) -> dict[str, Fields]:
-        """The further fields of every document that has any, by its name."""
-        found = self.texts.named_fields()
+        """The further fields of every document that has any, by its name; of a shared text, the first ones known."""
+        found = {name: fields for key, fields in reversed(self.texts.fields.items()) if (name := self.texts.name(*key))}
         return found | {name: found[original] for name, original in self.further_names.items() if original in found}
 
     def check_texts(self, folders: Mapping[str, Path]) -> None:
@@ -210,9 +204,8 @@ class Builder:
         for name, folder in sorted(folders.items()):
             documents = self.benchmark.documents_of(declared(name)) - short
             if documents and not any(any(named[each]) for each in documents if each in named):
-                raise InputError(
-                    f"{folder}: none of the {len(documents)} documents of the task {name} has a title or an abstract."
-                )
+                of_task = f"{len(documents)} documents of the task {name}"
+                raise InputError(f"{folder}: none of the {of_task} has a title or an abstract.")
 
     def write(self, *, tables: Path, omissions: Path) -> None:
         """Write the tables; count the texts that no task asks for, and what is odd about the others."""
@@ -221,7 +214,10 @@ class Builder:
         self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)
         self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
         for task, collection in self.benchmark.collections.items():
-            self.benchmark.copies[task] = _copies(collection, named)
+            # Documents without a text are no copies: they are not ranked.
+            with_text, first = sorted(name for name in collection if any(named[name])), dict[Text, str]()
+            found = {name: first.setdefault(named[name], name) for name in with_text}
+            self.benchmark.copies[task] = {name: original for name, original in found.items() if name != original}
         texts = {name: named[name] for name in self.used}
         texts |= {name: named[document] for name, document in self.further_names.items()}
         write_benchmark(
@@ -232,14 +228,3 @@ class Builder:
             tables=tables,
             omissions=omissions,
         )
-
-
-def _copies(documents: Iterable[str], texts: Mapping[str, Text]) -> dict[str, str]:
-    """The documents with the text of another one, each with the first of these by name.
-
-    Documents without a text are no copies: they are not ranked.
-    """
-    first: dict[Text, str] = {}
-    with_text = sorted(document for document in documents if any(texts[document]))
-    found = {document: first.setdefault(texts[document], document) for document in with_text}
-    return {document: original for document, original in found.items() if document != original}

@@ -44,26 +44,30 @@ def fetch_config(
     try:
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
     except InputError as error:
-        said = "run that step where there is a network (snakemake --until fetch_benchmark)"
-        raise InputError(f"{str(error).rstrip('.')}; {said}, or name a local folder in place of hub.") from error
+        raise InputError(
+            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
+            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
+        ) from error
     for split in names(splits):
         if not _files_of_split(fetched / config, split):
-            said = f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}"
-            raise InputError(f"{said}; pin a commit that has, such as the last of its branch refs/convert/parquet.")
+            lacks = f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}"
+            remedy = "pin a commit that has them, such as the last one of its branch refs/convert/parquet"
+            raise InputError(f"{lacks}; {remedy}.")
     with atomic_path(output) as folder:
         shutil.move(fetched / config, folder)
     shutil.rmtree(state)
 
 
 def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a split of a config's folder (of these columns). Raises `InputError` if it has no files or rows."""
+    """The rows of a split of a config's folder; of Parquet, those of these columns that are there. Raises `InputError`
+    where it has no files, or no rows."""
     files = _files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
     rows = chain.from_iterable(read_rows(file, columns) for file in files)
-    for first in rows:
-        return chain([first], rows)
-    raise InputError(f"{files[0]}: has no rows.")
+    if (first := next(rows, None)) is None:
+        raise InputError(f"{files[0]}: has no rows.")
+    return chain([first], rows)
 
 
 def _files_of_split(folder: Path, split: str) -> list[Path]:
@@ -79,20 +83,18 @@ def _patterns_of_split(split: str) -> tuple[str, ...]:
 def present_tasks(
     folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
 ) -> tuple[list[Task], dict[str, int]]:
-    """Of the tasks of these names, or all where none are named, those whose place in the folder is there.
-
-    A count says which are absent. Raises `InputError` where none is there, or where a named one is absent.
-    """
+    """Of the tasks of these names, or all where none are named, those whose place in the folder is there. A count says
+    which are absent. Raises `InputError` where none is there, or where a named one is absent."""
     held = [task for task in declared if (folder / place_of(task)).is_dir()]
     asked = [task for task in declared if not names or task.name in names]
-    present, absent = ([task for task in asked if (task in held) is there] for there in (True, False))
-    if names and absent and held:
-        said = f"{folder}: has no folder {place_of(absent[0])}, but the task {absent[0].name} is asked for"
-        raise InputError(f"{said}; it holds {', '.join(task.name for task in held)}.")
-    if not present:
+    absent = [task for task in asked if task not in held]
+    if len(absent) == len(asked) and not (names and held):
         tasks = ", ".join(task.name for task in asked)
-        raise InputError(f"{folder}: holds none of the tasks {tasks}, in folders such as {place_of(asked[0])}.")
-    return present, {f"task {task.name} absent": int(task in absent) for task in asked}
+        raise InputError(f"{folder}: holds none of the tasks {tasks}; it must have folders like {place_of(asked[0])}.")
+    if names and absent:
+        place, name, known = place_of(absent[0]), absent[0].name, ", ".join(task.name for task in held)
+        raise InputError(f"{folder}: has no folder {place}, but the task {name} is asked for; it holds {known}.")
+    return [task for task in asked if task in held], {f"task {task.name} absent": int(task in absent) for task in asked}
 
 
 def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
@@ -101,24 +103,18 @@ def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) ->
         rows = csv.reader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
         if header:
             next(rows, None)
-        is_empty = True
+        place = ""
         for row in rows:
-            is_empty = False
             place = f"{path}, line {rows.line_num}"
             if len(row) != columns:
                 raise InputError(f"{place}: has {len(row)} fields, where {columns} are expected.")
             yield place, row
-        if is_empty:
+        if not place:
             raise InputError(f"{path}: has no rows.")
 
 
-def relevance(value: object, place: str) -> int:
-    """A whole number that says how relevant a candidate is; below 0, as in some judgements, means not relevant."""
-    return max(grade(value, place), 0)
-
-
 def grade(value: object, place: str) -> int:
-    """A whole number, which may be written as a decimal: 2.0. Raises `InputError` where it is none."""
+    """A whole number, also written as 2.0; below 0 means not relevant. Raises `InputError` where it is none."""
     number = as_number(value)
     if number is None or not number.is_integer():
         raise InputError(f"{place}: relevance must be a whole number, not {value!r:.80}.")

@@ -4,11 +4,10 @@ Each held-out paper has some papers that it cites (task cite) or that are cited 
 random papers; or, for each aspect of citations, some that it is linked with by that aspect, among some that it is
 linked with by another one and random papers. Links are counted in the whole release: held-out papers are kept out of
 graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart to choose between settings, in
-a table that no score of the benchmark reads. Titles may be searched for as well: each has to find its abstract among
-those of the held-out papers, unless its abstract repeats it or it has several answers.
+a table that no score reads. Titles may be searched for as well: each has to find its abstract among those of the
+held-out papers, unless its abstract repeats it or it has several answers.
 
-DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
-from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
+DuckDB joins within the job's memory. Random papers are drawn from a seeded pool of at most a million papers with text.
 """
 
 import re
@@ -16,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -118,12 +118,13 @@ def prepare_holdout(
             )
         if not any(benchmark.judgements.values()):
             linked = "is linked with by an aspect" if isinstance(settings, AspectSettings) else "cites or is cited with"
-            raise InputError(
-                f"{queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
-                f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
-                "`positives` and `negatives` of the benchmark."
-            )
-        documents, short_queries = _texts(database, benchmark), set[str]()
+            lacking = f"{settings.positives} papers that it {linked}, and {settings.negatives} others"
+            remedy = "hold out more papers, or lower `positives` and `negatives` of the benchmark"
+            raise InputError(f"{queries}: none of the {held_out} held-out papers has {lacking}; {remedy}.")
+        judged = [candidates for queries in benchmark.judgements.values() for candidates in queries.items()]
+        ids = sorted({int(document) for query, found in judged for document in (query, *found)})
+        documents = {str(paper): document for paper, document in _documents(database, ids).items()}
+        short_queries = set[str]()
         if isinstance(settings, HoldoutSettings) and settings.search:
             searched = _documents(database, with_text[~is_set_apart])
             of_search, short_queries = _add_search(benchmark, searched, settings.search, seed, omitted)
@@ -132,13 +133,16 @@ def prepare_holdout(
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Links:
-    """The papers that queries are linked with, by query, each ascending."""
+LinkedBy = dict[int, Ids]
+"""The papers that each query is linked with, ascending."""
 
-    all: dict[int, Ids]
-    relevant: dict[int, Ids]
-    otherwise: dict[int, Ids] | None = None
+
+class Links(NamedTuple):
+    """The papers that queries are linked with."""
+
+    all: LinkedBy
+    relevant: LinkedBy
+    otherwise: LinkedBy | None = None
     """Those that are linked by another aspect only; None where there are no aspects."""
 
 
@@ -160,8 +164,7 @@ class Choice:
         omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
         judgements = {}
         for query in queries.tolist():
-            of_queries = (links.all, links.relevant, links.otherwise or {})
-            linked, relevant, others = (found.get(query, NO_PAPERS) for found in of_queries)
+            linked, relevant, others = (found.get(query, NO_PAPERS) if found else NO_PAPERS for found in links)
             negatives = self.negatives(query, linked)
             if len(relevant) < self.settings.positives:
                 omitted[few_positives] += 1
@@ -219,29 +222,20 @@ def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut
         cocited = database.sql(COCITED, params={"least": settings.min_cocitations})
         for task, pairs in (("cite", database.sql(CITED)), ("cocite", cocited)):
             linked = _links(pairs)
-            yield task, Links(all=linked, relevant=linked)
+            yield task, Links(linked, linked)
         return
     database.execute(f"CREATE TEMP TABLE linked AS {LINKED}")
     for aspect in INTENTS:
         of_aspect = f"list_contains(aspects, '{aspect}')"
         conditions = ("true", of_aspect, f"len(aspects) > 0 AND NOT {of_aspect}")
-        every, relevant, otherwise = (
-            _links(database.sql(f"SELECT query, paper FROM linked WHERE {condition} ORDER BY query, paper"))
-            for condition in conditions
-        )
-        yield aspect, Links(all=every, relevant=relevant, otherwise=otherwise)
+        linked_if = "SELECT query, paper FROM linked WHERE {} ORDER BY query, paper"
+        yield aspect, Links(*(_links(database.sql(linked_if.format(condition))) for condition in conditions))
 
 
-def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
+def _links(pairs: duckdb.DuckDBPyRelation) -> LinkedBy:
     columns = pairs.fetchnumpy()
     queries, starts = np.unique(columns["query"], return_index=True)
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
-
-
-def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[str, Document]:
-    judged = benchmark.judgements.values()
-    ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
-    return {str(paper): document for paper, document in _documents(database, sorted(ids)).items()}
 
 
 def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:
@@ -255,37 +249,30 @@ def _add_search(
     benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
-
-    `papers` are the held-out ones with a text that it may be about.
-
-    Raises `InputError` where no held-out paper has a title to search for.
-    """
+    `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
-    if not len(ids):
-        raise InputError(
-            f"None of the {len(papers)} held-out papers with a text has a title of its own that its abstract does not "
-            "repeat; hold out more papers, or leave `search` out of the benchmark."
-        )
+    if len(ids) == 0:
+        lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
+        remedy = "hold out more papers, or leave `search` out of the benchmark"
+        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
     chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
     omitted[BEYOND] = len(ids) - len(chosen)
-    judgements: Judgements = {}
-    documents: dict[str, Document] = {}
+    queries: dict[str, Document] = {}
+    abstracts: dict[str, Document] = {}
     for paper in chosen.tolist():
         title, abstract, _, field = papers[paper]
-        query, document = f"title:{paper}", f"abstract:{paper}"
-        judgements[query] = {document: 1}
-        documents |= {query: (title, None, (), field), document: (None, abstract, (), field)}
-    benchmark.judgements[TITLE_SEARCH.name] = judgements
-    benchmark.collections[TITLE_SEARCH.name] = documents.keys() - judgements.keys()
-    return documents, set(judgements)
+        queries[f"title:{paper}"] = title, None, (), field
+        abstracts[f"abstract:{paper}"] = None, abstract, (), field
+    benchmark.judgements[TITLE_SEARCH.name] = {q: {a: 1} for q, a in zip(queries, abstracts, strict=True)}
+    benchmark.collections[TITLE_SEARCH.name] = set(abstracts)
+    return queries | abstracts, set(queries)
 
 
 def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
     """The papers whose title can be searched for; count the others. `corpus.titles_alone` lets abstracts be missing."""
     words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
     times = Counter(text for both in words.values() for text in set(both))
-    found = []
-    counts = dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
+    found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
     for paper, (title, abstract) in words.items():
         if not (title and abstract):
             counts[WORDLESS] += 1

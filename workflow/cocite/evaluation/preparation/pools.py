@@ -19,9 +19,8 @@ MDCR:
     mdcr_test_data.jsonl    texts: a paper a line, its id under paper_id
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
 from cocite.config.tasks import OVER_FOLDS, Task
@@ -29,7 +28,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.rows import Row, read_items, read_lines, read_objects, shown
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import as_number, relevance
+from cocite.evaluation.preparation.files import as_number, grade
 
 CSFCUBE, MDCR, DORIS, OF_DORIS = "csfcube", "mdcr", "doris_mae", "doris_mae-query"
 """The namespaces of papers and queries."""
@@ -39,19 +38,6 @@ SCORES = (0, 1, 2)
 """How far an abstract meets an aspect: not, in part, in full."""
 MDCR_JUDGED, MDCR_TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
 CITED = "true"
-
-
-class Query(NamedTuple):
-    """A query of DORIS-MAE, the aspects that its candidates are scored on, and the candidates."""
-
-    name: str
-    row: Row
-    aspects: frozenset[str]
-    pool: list[str]
-
-
-Scores = Mapping[tuple[str, str], int]
-"""The score of each aspect and abstract."""
 
 
 def read_csfcube(
@@ -97,53 +83,41 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
     builder.benchmark.judgements.setdefault(task.name, {})
     own = f"task {task.name}: query among its own candidates (left out)"
     for query_id, judged in read_objects(path):
-        query = references.find(judged.place, CSFCUBE, query_id)
-        name = query
+        query = name = references.find(judged.place, CSFCUBE, query_id)
         if query is not None and task.test == ALL:
             name = f"{query_id}_{facet}"
             builder.further_names[name] = query
-        for identifier, grade in zip(judged.identifiers("cands"), _grades(judged), strict=True):
+        grades, candidates = judged.require("relevance_adju"), judged.identifiers("cands")
+        if not isinstance(grades, list) or any(as_number(value) is None for value in grades):
+            raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {shown(grades)}.")
+        if len(grades) != len(candidates):
+            raise InputError(f"{judged.place}: has {len(candidates)} cands and {len(grades)} grades in relevance_adju.")
+        for identifier, value in zip(candidates, grades, strict=True):
+            relevance = max(grade(value, judged.place), 0)
             if identifier == query_id:
                 builder.omitted[own] += 1
-                continue
-            candidate = references.find(judged.place, CSFCUBE, identifier)
-            builder.judge(task, name, candidate, grade)
-
-
-def _grades(judged: Row) -> list[int]:
-    grades, candidates = judged.require("relevance_adju"), judged.identifiers("cands")
-    if not isinstance(grades, list) or any(as_number(grade) is None for grade in grades):
-        raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {shown(grades)}.")
-    if len(grades) != len(candidates):
-        raise InputError(f"{judged.place}: has {len(candidates)} cands and {len(grades)} grades in relevance_adju.")
-    return [relevance(grade, judged.place) for grade in grades]
+            else:
+                builder.judge(task, name, references.find(judged.place, CSFCUBE, identifier), relevance)
 
 
 def _read_folds(path: Path, task: Task, builder: Builder) -> None:
-    """Add the test fold of each query of a task, where the folder has them.
-
-    Raises `InputError` where a query is in no fold, or in both.
-    """
+    """Add the test fold of each query of a task, where the folder has them. Raises `InputError` where a query is in no
+    fold, or in both."""
     if not path.is_file():
         return
-    folds = dict(_folds(path, dict(read_objects(path)), task.test))
-    for name in builder.benchmark.judgements[task.name]:
-        released = name if task.test == ALL else f"{name}_{task.test}"
-        if released not in folds:
-            raise InputError(f"{path}, {task.test}: no test fold has the query {released!r}.")
-        builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
-
-
-def _folds(path: Path, facets: Mapping[str, Row], facet: str) -> Iterator[tuple[str, int]]:
+    facets, facet, folds = dict(read_objects(path)), task.test, dict[str, int]()
     if facet not in facets:
         raise InputError(f"{path}: the key {facet!r}, of the folds of this facet, is missing.")
-    seen = set[str]()
     for number, fold in enumerate(TEST_FOLDS, start=1):
         for query in facets[facet].identifiers(fold):
-            if query in seen:
+            if query in folds:
                 raise InputError(f"{path}, {facet}: the query {query!r} is in a test fold twice.")
-            seen.add(query)
-            yield query, number
+            folds[query] = number
+    for name in builder.benchmark.judgements[task.name]:
+        released = name if facet == ALL else f"{name}_{facet}"
+        if released not in folds:
+            raise InputError(f"{path}, {facet}: no test fold has the query {released!r}.")
+        builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
 
 
 def read_doris_mae(
@@ -160,37 +134,54 @@ def read_doris_mae(
     its corpus.
     """
     path = folder / DORIS_FILE
-    queries = [_query(row, number) for number, row in enumerate(read_items(path, "Query"))]
+    queries = {f"query-{number}": row for number, row in enumerate(read_items(path, "Query"))}
     if not queries:
         raise InputError(f"{path}: the list Query is missing or empty.")
-    pools = {(DORIS, identifier) for query in queries for identifier in query.pool}
-    texts = Texts(pools | {(OF_DORIS, query.name) for query in queries}, keeps_fields=keeps_fields)
-    for query in queries:
-        texts.add_query(OF_DORIS, query.name, query.row.text("query_text"))
+    aspects = {name: _aspects(row) for name, row in queries.items()}
+    pools = {name: row.identifiers("candidate_pool") for name, row in queries.items()}
+    wanted = {(DORIS, identifier) for pool in pools.values() for identifier in pool}
+    texts = Texts(wanted | {(OF_DORIS, name) for name in queries}, keeps_fields=keeps_fields)
+    for name, row in queries.items():
+        row.require("query_text")
+        texts.add_query(OF_DORIS, name, row.text("query_text"))
     for row in progress(read_items(path, "Corpus"), of="Corpus", unit="abstract"):
         # Lines of an abstract are broken as they were on the page.
         abstract = " ".join((row.text("original_abstract") or "").split()) or None
         texts.add(DORIS, row.identifier("abstract_id"), (row.text("title"), abstract, ()))
     builder = Builder(texts, {})
-    scores = _read_scores(path, queries, builder)
+    asked = {(aspect, each) for name, pool in pools.items() for aspect in aspects[name] for each in pool}
+    scores = _read_scores(path, asked, builder)
+    grades = {
+        name: {each: sum(scores.get((aspect, each), 0) for aspect in aspects[name]) for each in pool}
+        for name, pool in pools.items()
+    }
     for task in declared:
         if not names or task.name in names:
-            _judge(task, queries, scores, builder)
+            without = f"task {task.name}: query without a relevant candidate (left out)"
+            with builder.documents_of(task) as references:
+                for name, row in queries.items():
+                    query = references.find(row.place, OF_DORIS, name)
+                    found = {each: references.find(row.place, DORIS, each) for each in pools[name]}
+                    judged = grades[name]
+                    if not task.name.endswith("_graded"):
+                        judged = {each: int(value >= len(aspects[name])) for each, value in judged.items()}
+                        builder.omitted[without] += not any(judged.values())
+                        judged = judged if any(judged.values()) else {}
+                    for each, relevance in judged.items():
+                        builder.judge(task, query, found[each], relevance)
     return builder
 
 
-def _query(row: Row, number: int) -> Query:
-    row.require("query_text")
+def _aspects(row: Row) -> frozenset[str]:
+    """The aspects of a query that its candidates are scored on, and their sub-aspects."""
     aspects = row.nested("aspects")
     if not aspects.values:
         raise InputError(f"{row.place}: aspects is empty, so that no candidate can be graded.")
-    below = [aspect for name in aspects.values for aspect in aspects.identifiers(name)]
-    return Query(f"query-{number}", row, frozenset([*aspects.values, *below]), row.identifiers("candidate_pool"))
+    return frozenset([*aspects.values, *(below for name in aspects.values for below in aspects.identifiers(name))])
 
 
-def _read_scores(path: Path, queries: Sequence[Query], builder: Builder) -> Scores:
-    """The score of each candidate for each aspect of its query; of repeated ones, the first counts."""
-    asked = {(aspect, identifier) for query in queries for aspect in query.aspects for identifier in query.pool}
+def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builder) -> dict[tuple[str, str], int]:
+    """The score of each aspect and abstract that are asked for; of repeated ones, the first counts."""
     scores: dict[tuple[str, str], int] = {}
     for row in progress(read_items(path, "Annotation"), of="Annotations", unit="score"):
         pair = row.identifier("aspect_id"), row.identifier("abstract_id")
@@ -204,28 +195,9 @@ def _read_scores(path: Path, queries: Sequence[Query], builder: Builder) -> Scor
     return scores
 
 
-def _judge(task: Task, queries: Sequence[Query], scores: Scores, builder: Builder) -> None:
-    """Add the judgements of a task: the sums, or which of them are relevant."""
-    knows_grades = task.name.endswith("_graded")
-    without = f"task {task.name}: query without a relevant candidate (left out)"
-    with builder.documents_of(task) as references:
-        for query in queries:
-            place, name = query.row.place, references.find(query.row.place, OF_DORIS, query.name)
-            found = {each: references.find(place, DORIS, each) for each in query.pool}
-            grades = {each: sum(scores.get((aspect, each), 0) for aspect in query.aspects) for each in query.pool}
-            if not knows_grades:
-                grades = {each: int(grade >= len(query.aspects)) for each, grade in grades.items()}
-                builder.omitted[without] += not any(grades.values())
-            if knows_grades or any(grades.values()):
-                for each, grade in grades.items():
-                    builder.judge(task, name, found[each], grade)
-
-
 def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named.
-
-    Raises `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong.
-    """
+    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named. Raises
+    `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong."""
     asked = {task.labels_folder: task for task in declared if not names or task.name in names}
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):
@@ -233,8 +205,7 @@ def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, k
     builder = Builder(texts, {})
     for field, queries in progress(read_objects(folder / MDCR_JUDGED), of="Tasks", unit="task"):
         if field in asked:
-            with builder.documents_of(asked[field]) as references:
-                _read_field(queries, asked[field], references, builder)
+            _read_field(queries, asked[field], builder)
     absent = [task for task in asked.values() if task.name not in builder.benchmark.judgements]
     if absent and (names or not builder.benchmark.judgements):
         raise InputError(f"{folder / MDCR_JUDGED}: has no field {absent[0].labels_folder!r}.")
@@ -242,18 +213,20 @@ def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, k
     return builder
 
 
-def _read_field(queries: Row, task: Task, references: References, builder: Builder) -> None:
+def _read_field(queries: Row, task: Task, builder: Builder) -> None:
     judgements = builder.benchmark.judgements.setdefault(task.name, {})
-    for query_id in queries.values:
-        kinds = queries.nested(query_id)
-        query = references.find(kinds.place, MDCR, query_id)
-        if CITED not in kinds.values:
-            raise InputError(f"{kinds.place}: the key {CITED!r}, of the papers that the query cites, is missing.")
-        # Cited papers come last: one that was drawn as a negative as well is relevant.
-        for kind in sorted(kinds.values, key=lambda name: name == CITED):
-            for identifier in kinds.identifiers(kind):
-                candidate = references.find(kinds.place, MDCR, identifier)
-                if query is not None and candidate is not None:
-                    candidates = judgements.setdefault(query, {})
-                    builder.omitted[f"task {task.name}: repeated candidate (once is enough)"] += candidate in candidates
-                    candidates[candidate] = int(kind == CITED)
+    with builder.documents_of(task) as references:
+        for query_id in queries.values:
+            kinds = queries.nested(query_id)
+            query = references.find(kinds.place, MDCR, query_id)
+            if CITED not in kinds.values:
+                raise InputError(f"{kinds.place}: the key {CITED!r}, of the papers that the query cites, is missing.")
+            # Cited papers come last: one that was drawn as a negative as well is relevant.
+            for kind in sorted(kinds.values, key=lambda name: name == CITED):
+                for identifier in kinds.identifiers(kind):
+                    candidate = references.find(kinds.place, MDCR, identifier)
+                    if query is not None and candidate is not None:
+                        candidates = judgements.setdefault(query, {})
+                        again = f"task {task.name}: repeated candidate (once is enough)"
+                        builder.omitted[again] += candidate in candidates
+                        candidates[candidate] = int(kind == CITED)

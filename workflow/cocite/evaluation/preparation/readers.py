@@ -89,23 +89,15 @@ def describe_documents(
             builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), keeps_fields=True)
             fields = builder.fields()
         if papers is not None:
-            fields = _completed(fields, documents, papers, document_papers)
+            known_as = names_of_papers(documents)
+            ids = papers_of_documents(document_papers)(known_as)
+            known = dict(_fields_of_papers(papers, np.unique(ids[ids != NO_PAPER])))
+            for name, paper in zip(known_as.to_pylist(), ids.tolist(), strict=True):
+                if paper in known:
+                    (venue, authors, year), of_paper = fields.get(name, (None, None, None)), known[paper]
+                    fields[name] = venue or of_paper[0], authors or of_paper[1], year or of_paper[2]
+            fields = {name: each for name, each in fields.items() if any(each)}
     write_rows(output, "document_fields", ((name, *values) for name, values in fields.items()))
-
-
-def _completed(
-    fields: Mapping[str, Fields], documents: Path, papers: Path, document_papers: Path | None
-) -> dict[str, Fields]:
-    """The fields of documents by their names, with what is unknown taken from the papers that they are."""
-    names = names_of_papers(documents)
-    ids = papers_of_documents(document_papers)(names)
-    known = dict(_fields_of_papers(papers, np.unique(ids[ids != NO_PAPER])))
-    found = dict(fields)
-    for name, paper in zip(names.to_pylist(), ids.tolist(), strict=True):
-        if paper in known:
-            (venue, authors, year), of_paper = found.get(name, (None, None, None)), known[paper]
-            found[name] = venue or of_paper[0], authors or of_paper[1], year or of_paper[2]
-    return {name: each for name, each in found.items() if any(each)}
 
 
 def _fields_of_papers(papers: Path, ids: NDArray[np.int64]) -> Iterator[tuple[int, Fields]]:

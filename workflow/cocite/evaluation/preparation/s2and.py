@@ -4,8 +4,8 @@
     <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
     <dataset>/<dataset>_clusters.json      authors: the signatures of each person
 
-The embeddings that lie beside them are pickled, and are not read. A dataset gives no splits; its package draws a tenth
-of the blocks for the test. So it is here, by a draw that does not depend on the order of the file.
+The pickled embeddings beside them are not read. A tenth of the blocks is for the test, as the package of S2AND draws
+them, here by a draw that does not depend on the order of the file.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.rows import read_objects
-from cocite.evaluation.preparation.builder import Builder, References, Texts
+from cocite.evaluation.preparation.builder import Builder, Texts
 from cocite.evaluation.preparation.files import present_tasks
 
 TEST_SHARE = 0.1
@@ -36,15 +36,7 @@ def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], *, 
             texts.add_paper(task.texts_folder, identifier, row)
     builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        authors = _read_authors(_file(folder, task, "clusters"), task, builder)
-        path = _file(folder, task, "signatures")
-        with builder.documents_of(task) as references:
-            found = _read_signatures(path, task, authors, references, builder)
-        splits = _split({block for _, block in found.values()}, task, path)
-        builder.benchmark.signatures[task.name] = {
-            signature: (document, block, authors[signature], splits[block])
-            for signature, (document, block) in found.items()
-        }
+        _read_dataset(folder, task, builder)
     return builder
 
 
@@ -52,35 +44,28 @@ def _file(folder: Path, task: Task, table: str) -> Path:
     return folder / task.labels_folder / f"{task.labels_folder}_{table}.json"
 
 
-def _read_authors(path: Path, task: Task, builder: Builder) -> dict[str, str]:
+def _read_dataset(folder: Path, task: Task, builder: Builder) -> None:
     authors: dict[str, str] = {}
-    again = f"task {task.name}: signature of a second author (the first counts)"
-    for author, row in read_objects(path):
+    for author, row in read_objects(_file(folder, task, "clusters")):
         for signature in row.identifiers("signature_ids"):
+            again = f"task {task.name}: signature of a second author (the first counts)"
             builder.omitted[again] += signature in authors
             authors.setdefault(signature, author)
-    return authors
-
-
-def _read_signatures(
-    path: Path, task: Task, authors: dict[str, str], references: References, builder: Builder
-) -> dict[str, tuple[str, str]]:
-    found = {}
-    for signature, row in read_objects(path):
-        builder.omitted[f"task {task.name}: signature without an author"] += signature not in authors
-        if signature in authors:
-            document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
-            block = row.nested("author_info").identifier("block")
-            if document is not None:
-                found[signature] = (document, block)
-    return found
-
-
-def _split(blocks: set[str], task: Task, path: Path) -> dict[str, str]:
-    """The split of each block: a tenth of them is for the test, and one at least."""
+    found, path = {}, _file(folder, task, "signatures")
+    with builder.documents_of(task) as references:
+        for signature, row in read_objects(path):
+            builder.omitted[f"task {task.name}: signature without an author"] += signature not in authors
+            if signature in authors:
+                document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
+                block = row.nested("author_info").identifier("block")
+                if document is not None:
+                    found[signature] = document, block
+    blocks = sorted({block for _, block in found.values()})
     if len(blocks) < 2:
         raise InputError(f"{path}: has {len(blocks)} blocks; two are needed, one to choose the distance on.")
     order = generator(SPLIT_SEED, "test blocks", task.name).permutation(len(blocks))
-    tested = max(1, round(TEST_SHARE * len(blocks)))
-    ordered = sorted(blocks)
-    return {ordered[number]: "test" if place < tested else "train" for place, number in enumerate(order)}
+    tested = {blocks[number] for number in order[: max(1, round(TEST_SHARE * len(blocks)))]}
+    builder.benchmark.signatures[task.name] = {
+        signature: (document, block, authors[signature], "test" if block in tested else "train")
+        for signature, (document, block) in found.items()
+    }

@@ -5,16 +5,15 @@
     {cite,cocite,coview,coread}/test.qrel                   judgements: query, 0, candidate, relevance
     recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked paper, papers in the order shown
 
-A recommendation is measured as published: a click at a place that is often looked at says less than one further down,
-so each counts by the inverse of its place's propensity. Its ranker has ten features of a query and a candidate
-(sections 3.4 and 4); the released code defines nine of them by the metadata of both papers, and the tenth is the cosine
-of their embeddings, which is known only when a model is scored.
+A click counts by the inverse propensity of its place, as published. The ranker of the recommendation has ten features
+(sections 3.4 and 4): nine by the metadata of both papers, as the released code defines them, and the cosine of their
+embeddings, which is known only when a model is scored.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ from cocite.core.progress import progress
 from cocite.core.rows import Row, read_members, read_objects
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import present_tasks, read_delimited, relevance
+from cocite.evaluation.preparation.files import grade, present_tasks, read_delimited
 
 RECOMMENDATION = "recomm"
 FOLDERS = {
@@ -67,10 +66,8 @@ class Paper(NamedTuple):
 def read_scidocs(
     folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
-
-    Raises `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong.
-    """
+    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named. Raises
+    `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong."""
     present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS[task.name])
     texts = Texts(keeps_fields=keeps_fields)
     papers: dict[str, Paper] = {}
@@ -86,9 +83,13 @@ def read_scidocs(
             if task.name == RECOMMENDATION:
                 _read_clicks(at, task, papers, references, builder)
             elif task.is_supervised:
-                _read_labels(at, task, references, builder)
+                for split in task.splits:
+                    for place, (identifier, label) in read_delimited(at / f"{split}.csv", 2, ",", header=True):
+                        builder.label(task, split, references.find(place, _metadata(task), identifier), [label])
             else:
-                _read_judgements(at, task, references, builder)
+                for place, (one, _, other, score) in read_delimited(at / "test.qrel", 4, " ", header=False):
+                    query, candidate = (references.find(place, _metadata(task), each) for each in (one, other))
+                    builder.judge(task, query, candidate, max(grade(score, place), 0))
     return builder
 
 
@@ -96,34 +97,29 @@ def _metadata(task: Task) -> str:
     return METADATA.get(task.name, "view_cite_read")
 
 
-def _read_labels(folder: Path, task: Task, references: References, builder: Builder) -> None:
-    for split in task.splits:
-        for place, (identifier, label) in read_delimited(folder / f"{split}.csv", 2, ",", header=True):
-            builder.label(task, split, references.find(place, _metadata(task), identifier), [label])
-
-
-def _read_judgements(folder: Path, task: Task, references: References, builder: Builder) -> None:
-    for place, (query_id, _, candidate_id, score) in read_delimited(folder / "test.qrel", 4, " ", header=False):
-        query = references.find(place, _metadata(task), query_id)
-        candidate = references.find(place, _metadata(task), candidate_id)
-        builder.judge(task, query, candidate, relevance(score, place))
-
-
 def _read_clicks(
     folder: Path, task: Task, papers: Mapping[str, Paper], references: References, builder: Builder
 ) -> None:
-    """Add the clicks to train a ranker on, and those to measure it on.
-
-    Each click is measured by itself, so each further click of a query needs a name of its own.
-    """
+    """Add the clicks to train a ranker on, and those to measure it on. Each click is measured by itself, so each
+    further click of a query needs a name of its own."""
     benchmark = builder.benchmark
     judgements = benchmark.judgements.setdefault(task.name, {})
     weights = benchmark.weights.setdefault(task.name, {})
     clicks = benchmark.clicks.setdefault(task.name, [])
-    propensities = _read_propensities(folder / "propensity_scores.json")
+    path = folder / "propensity_scores.json"
+    scores = dict(read_members(path)).get("scores")
+    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
+        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
+    propensities = [float(propensity) for propensity in scores]
     for split in SPLITS:
         number = Counter[str]()
-        for place, query_id, clicked_id, shown in _read_shown(folder / f"{split}.csv", len(propensities)):
+        for place, (query_id, clicked_id, listed) in read_delimited(folder / f"{split}.csv", 3, ",", header=True):
+            shown = [identifier.strip() for identifier in listed.split(",")]
+            if clicked_id not in shown[: len(propensities)]:
+                raise InputError(
+                    f"{place}: {clicked_id!r}, which was clicked, is not among the papers that were shown, or at a "
+                    f"place beyond the {len(propensities)} of propensity_scores.json."
+                )
             query = references.find(place, task.name, query_id)
             found = {identifier: references.find(place, task.name, identifier) for identifier in shown}
             if query is None or found[clicked_id] is None:
@@ -131,37 +127,16 @@ def _read_clicks(
                 continue
             number[query] += 1
             name = query if number[query] == 1 else f"{AGAIN}{number[query]}:{query}"
-            first = {identifier: shown.index(identifier) + 1 for identifier in shown}
-            there = [(at, identifier) for identifier, at in first.items() if found[identifier] is not None]
-            clicks += [
-                Click(split, name, at, query, str(found[i]), i == clicked_id, features(papers[query_id], papers[i]))
-                for at, i in there
-            ]
+            there = {each: document for each, document in found.items() if document is not None}
+            for each, candidate in there.items():
+                known = features(papers[query_id], papers[each])
+                place_shown = shown.index(each) + 1
+                clicks.append(Click(split, name, place_shown, query, candidate, each == clicked_id, known))
             if split == "test":
                 if number[query] > 1:
                     builder.further_names[name] = query
-                judgements[name] = {str(found[i]): int(i == clicked_id) for _, i in there}
+                judgements[name] = {candidate: int(each == clicked_id) for each, candidate in there.items()}
                 weights[name] = 1 / propensities[shown.index(clicked_id)]
-
-
-def _read_shown(path: Path, places: int) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Place in the file, query, clicked paper and papers that were shown, of each click."""
-    for place, (query, clicked, listed) in read_delimited(path, 3, ",", header=True):
-        shown = [identifier.strip() for identifier in listed.split(",")]
-        if clicked not in shown[:places]:
-            raise InputError(
-                f"{place}: {clicked!r}, which was clicked, is not among the papers that were shown, or at a place "
-                f"beyond the {places} of propensity_scores.json."
-            )
-        yield place, query, clicked, shown
-
-
-def _read_propensities(path: Path) -> list[float]:
-    members: dict[str, Any] = dict(read_members(path))
-    scores = members.get("scores")
-    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
-        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
-    return [float(propensity) for propensity in scores]
 
 
 def paper_of(identifier: str, row: Row) -> Paper:

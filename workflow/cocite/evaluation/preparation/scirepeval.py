@@ -1,20 +1,16 @@
-"""A folder in SciRepEval's layout.
+"""A folder in SciRepEval's layout, as `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels) have it.
 
 Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
 `metadata`, labels and judgements in `test/<config>/`.
 
-On the hub, `allenai/scirepeval` holds the texts and `allenai/scirepeval_test` the labels.
-
-Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept, each
-once; then to put the names of these texts in place of ids. What a task names and the folder has no text of is counted;
-more than one in a hundred of a task's documents is an error, because a benchmark that is half there gives scores that
-look like scores.
+Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept; then to
+put the names of these texts in place of ids. What a task names and the folder has no text of is counted; more than one
+in a hundred is an error, because a benchmark that is half there gives scores that look like scores.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from cocite.config.tasks import Task
 from cocite.core.errors import InputError
@@ -85,29 +81,29 @@ def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None
     for task in present:
         with builder.documents_of(task) as references:
             if task.is_supervised:
-                _read_labels(folder, task, references, builder)
+                for split in task.splits:
+                    for row in read_split(folder / "test" / task.labels_folder, split):
+                        document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
+                        builder.label(task, split, document, _labels(row, task))
+                train, test = (builder.benchmark.labels[task.name, split] for split in task.splits)
+                both = f"task {task.name}: document to train on and to test (kept in both)"
+                builder.omitted[both] = len(train.keys() & test.keys())
             else:
                 _read_judgements(folder, task, references, builder)
-        if task.kind == "reviewers":
-            of_reviewers.append(task)
+        of_reviewers += [task] if task.kind == "reviewers" else []
     if of_reviewers:
         _read_reviewers(folder, of_reviewers, builder)
-
-
-def _read_labels(folder: Path, task: Task, references: References, builder: Builder) -> None:
-    for split in task.splits:
-        for row in read_split(folder / "test" / task.labels_folder, split):
-            document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
-            builder.label(task, split, document, _labels(row, task))
-    train, test = (builder.benchmark.labels[task.name, split] for split in task.splits)
-    both = f"task {task.name}: document to train on and to test (kept in both)"
-    builder.omitted[both] = len(train.keys() & test.keys())
 
 
 def _labels(row: Row, task: Task) -> list[str]:
     label = row.require("label")
     if task.kind == "multilabel":
-        return _classes(row, label)
+        # Class names, as they stand or by a list with a 0 or 1 for each class; its classes are named 0, 1, …
+        if isinstance(label, list) and all(isinstance(name, str) for name in label):
+            return sorted(set(label))
+        if isinstance(label, list) and all(flag in (0, 1) for flag in label):
+            return [str(number) for number, flag in enumerate(label) if flag]
+        raise InputError(f"{row.place}: label must be a list of class names or of 0 and 1, not {label!r}.")
     if isinstance(label, list | dict):
         raise InputError(f"{row.place}: label must be one value in the task {task.name}, not {label!r}.")
     if task.kind != "regression":
@@ -123,16 +119,6 @@ def _labels(row: Row, task: Task) -> list[str]:
     if not math.isfinite(number):
         raise InputError(f"{row.place}: label must be a finite number in the task {task.name}, not {label!r}.")
     return [repr(number)]
-
-
-def _classes(row: Row, label: Any) -> list[str]:
-    """Class names, as they stand or from a list with a 0 or 1 for each class; its classes are named 0, 1, …"""
-    if isinstance(label, list):
-        if all(isinstance(name, str) for name in label):
-            return sorted(set(label))
-        if all(flag in (0, 1) for flag in label):
-            return [str(number) for number, flag in enumerate(label) if flag]
-    raise InputError(f"{row.place}: label must be a list of class names or of 0 and 1, not {label!r}.")
 
 
 def _read_judgements(folder: Path, task: Task, references: References, builder: Builder) -> None:
@@ -165,8 +151,5 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
             reviewer, papers = row.identifier("r_id"), row.identifiers("papers")
             found = [references.find(row.place, tasks[0].texts_folder, paper) for paper in papers if reviewer in judged]
             benchmark.reviewers.setdefault(reviewer, set()).update(name for name in found if name is not None)
-    without = {reviewer for reviewer in judged if not benchmark.reviewers.get(reviewer)}
-    if without:
-        raise InputError(
-            f"{folder / 'metadata' / 'reviewers'}: no papers of the reviewer {min(without)!r}, who is judged."
-        )
+    if without := [reviewer for reviewer in sorted(judged) if not benchmark.reviewers.get(reviewer)]:
+        raise InputError(f"{beside_texts}: no papers of the reviewer {without[0]!r}, who is judged.")

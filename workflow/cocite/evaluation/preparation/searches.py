@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from cocite.config.benchmarks import litsearch, names
 from cocite.config.benchmarks.beir import CORPUS, QUERIES, BeirSettings, files_of, task_of
@@ -58,13 +57,8 @@ OF_TREC: Sequence[int] = (0, 2, 3)
 """Those of query, document and grade."""
 
 
-class Judgement(NamedTuple):
-    """One judgement, with its place in the file; its grade may be below 0."""
-
-    place: str
-    query: str
-    document: str
-    grade: int
+Judgement = tuple[str, str, str, int]
+"""Place in the file, query, document and grade, which may be below 0."""
 
 
 def prepare_beir(
@@ -77,9 +71,8 @@ def prepare_beir(
     """
     folders = {task_of(name): Path(folder) for name, folder in settings.datasets.items()}
     known, named = [task.name for task in folders], names(tasks)
-    for name in named:
-        if name not in known:
-            raise InputError(f"--tasks: {name} is the task of no dataset; there are {', '.join(known) or 'none'}.")
+    if unknown := [name for name in named if name not in known]:
+        raise InputError(f"--tasks: {unknown[0]} is the task of no dataset; there are {', '.join(known) or 'none'}.")
     asked = {task: folder for task, folder in folders.items() if not named or task.name in named}
     builder = _read_datasets(asked, settings, Texts(), {})
     builder.check_texts({task.name: folder for task, folder in asked.items()})
@@ -87,11 +80,8 @@ def prepare_beir(
 
 
 def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds.
-
-    Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is
-    wrong.
-    """
+    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds. Raises `InputError`
+    where a task is named whose dataset the folder does not hold, a file is missing or a row is wrong."""
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     folders = {task: folder / task.labels_folder for task in present}
     return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
@@ -142,16 +132,13 @@ def _own(task: Task, shared: Sequence[str], settings: BeirSettings, builder: Bui
     """The ids of queries that are the document with their id, among the ids that queries and documents share."""
     are_ignored = settings.ignore_identical_ids
     if are_ignored == "auto":
-        alike = sum(_is_same(*(builder.texts.of(of, each) for of in _namespaces(task))) for each in shared)
+        of, at = builder.texts.of, (task.query_namespace, task.texts_folder)
+        alike = sum(_is_same(of(at[0], each), of(at[1], each)) for each in shared)
         are_ignored = 2 * alike > len(shared)
     count = "query with the id of a document, which it is (never found)"
     other = "query with the id of a document that it is not (may be found)"
     builder.omitted[f"task {task.name}: {count if are_ignored else other}"] += len(shared)
     return shared if are_ignored else []
-
-
-def _namespaces(task: Task) -> tuple[str, str]:
-    return task.query_namespace, task.texts_folder
 
 
 def _is_same(query: Text | None, document: Text | None) -> bool:
@@ -168,9 +155,8 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
     own, judged = builder.benchmark.own[task.name], set[str]()
     is_kept = settings.missing_documents == "keep"
     for place, query_id, document_id, relevance in read_judgements(path):
-        query_id, document_id = (
-            _as_named(texts, *of) for of in zip(_namespaces(task), (query_id, document_id), strict=True)
-        )
+        query_id = _as_named(texts, task.query_namespace, query_id)
+        document_id = _as_named(texts, task.texts_folder, document_id)
         query = references.find(place, task.query_namespace, query_id)
         document = references.judged(place, task.texts_folder, document_id)
         is_there = texts.of(task.texts_folder, document_id) is not None
@@ -207,12 +193,12 @@ def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
     """The judgements in a file. Raises `InputError` where it is missing or empty, or a line is wrong."""
-    is_empty = True
-    for judgement in (_of_columns if path.suffix == ".parquet" or is_json_lines(path) else _of_lines)(path):
-        if not judgement.query.strip() or not judgement.document.strip():
-            raise InputError(f"{judgement.place}: the id of the query or of the document is empty.")
+    is_empty, is_table = True, path.suffix == ".parquet" or is_json_lines(path)
+    for place, query, document, relevance in _of_columns(path) if is_table else _of_lines(path):
+        if not query.strip() or not document.strip():
+            raise InputError(f"{place}: the id of the query or of the document is empty.")
         is_empty = False
-        yield judgement
+        yield place, query, document, relevance
     if is_empty:
         raise InputError(f"{path}: has no rows.")
 
@@ -220,7 +206,7 @@ def read_judgements(path: Path) -> Iterator[Judgement]:
 def _of_columns(path: Path) -> Iterator[Judgement]:
     for row in read_rows(path, list(chain.from_iterable(NAMES))):
         query, document = (row.identifier(*keys) for keys in NAMES[:2])
-        yield Judgement(row.place, query, document, grade(row.require(*NAMES[2]), row.place))
+        yield row.place, query, document, grade(row.require(*NAMES[2]), row.place)
 
 
 def _of_lines(path: Path) -> Iterator[Judgement]:
@@ -232,14 +218,18 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
     delimiter = _delimiter(line)
     first = _fields(line, delimiter, place)
     is_header = all(as_number(field) is None for field in first)
-    _check_first(place, len(first), is_header=is_header)
+    if len(first) not in (BEIR, TREC):
+        forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
+        raise InputError(f"{place}: has {len(first)} fields, where {forms}.")
+    if len(first) == BEIR and not is_header:
+        raise InputError(f"{place}: is a judgement, where a line of names is expected: query-id, corpus-id, score.")
     chosen = _columns(first) if is_header else OF_TREC
     for place, line in lines if is_header else chain([head], lines):
         fields = _fields(line, delimiter, place)
         if len(fields) != len(first):
             raise InputError(f"{place}: has {len(fields)} fields, where {len(first)} are expected.")
         query, document, written = (fields[column] for column in chosen)
-        yield Judgement(place, query, document, grade(written.strip('"'), place))
+        yield place, query, document, grade(written.strip('"'), place)
 
 
 def _delimiter(line: str) -> str:
@@ -261,22 +251,12 @@ def _fields(line: str, delimiter: str, place: str) -> list[str]:
     return [field.strip() for field in fields]
 
 
-def _check_first(place: str, count: int, *, is_header: bool) -> None:
-    """Raise `InputError` where a first line has neither form."""
-    if count not in (BEIR, TREC):
-        forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
-        raise InputError(f"{place}: has {count} fields, where {forms}.")
-    if count == BEIR and not is_header:
-        raise InputError(f"{place}: is a judgement, where a line of names is expected: query-id, corpus-id, score.")
-
-
 def _columns(header: Sequence[str]) -> Sequence[int]:
     """Which fields are query, document and grade: by their names where all are known, or else by their places."""
     called = [name.strip().strip('"').lower() for name in header]
-    by_name = [next((called.index(name) for name in names if name in called), None) for names in NAMES]
-    found = [column for column in by_name if column is not None]
-    if len(found) == len(NAMES):
-        return found
+    known = [[called.index(name) for name in names if name in called] for names in NAMES]
+    if all(known):
+        return [columns[0] for columns in known]
     return OF_TREC if len(header) == TREC else range(BEIR)
 
 
@@ -309,16 +289,11 @@ def read_litsearch(
         if not rows_of_task:
             raise InputError(f"{at}: has no question for the task {task.name}.")
         with builder.documents_of(task) as references:
-            _read_answers(rows_of_task, task, references, builder)
+            for name, row in rows_of_task:
+                query, answers = references.find(row.place, task.query_namespace, name), row.identifiers("corpusids")
+                for each in answers:
+                    builder.judge(task, query, references.judged(row.place, task.texts_folder, each), 1)
+                unanswered = f"task {task.name}: question without an answer in the corpus"
+                builder.omitted[unanswered] += papers.isdisjoint(answers)
         builder.search_in(task, papers)
     return builder
-
-
-def _read_answers(questions: Sequence[tuple[str, Row]], task: Task, references: References, builder: Builder) -> None:
-    unanswered = 0
-    for name, row in questions:
-        query, answers = references.find(row.place, task.query_namespace, name), row.identifiers("corpusids")
-        for identifier in answers:
-            builder.judge(task, query, references.judged(row.place, task.texts_folder, identifier), 1)
-        unanswered += not any(builder.texts.of(task.texts_folder, each) is not None for each in answers)
-    builder.omitted[f"task {task.name}: question without an answer in the corpus"] = unanswered
