@@ -1,6 +1,6 @@
 from cocite.config.embeddings import IndexSettings, SearchSettings
 from cocite.config.mining import SearchedDocuments
-from cocite.config.walks import Links, WalkSettings
+from cocite.config.embeddings import Links, WalkSettings
 
 
 rule build_index:

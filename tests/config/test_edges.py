@@ -4,8 +4,8 @@ import json
 
 from pydantic import TypeAdapter
 
-from cocite.config.edges import EdgeSettings
 from cocite.config.embeddings import AnyEngine, Embedding, edge_settings
+from cocite.config.engine import EdgeSettings
 from cocite.config.settings import parse_settings, settings_of
 
 ENTRY = TypeAdapter(Embedding).validate_python({"graph": "g", "holdout": 0.1})

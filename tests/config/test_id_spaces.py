@@ -8,7 +8,7 @@ from tests.configurations import refused
 
 from cocite.config.benchmarks import KINDS
 from cocite.config.configuration import resolve
-from cocite.config.id_spaces import link_between
+from cocite.config.source import link_between
 
 SPACES = ("s2", "openalex", "own")
 BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "litsearch", "s2and")

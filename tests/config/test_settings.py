@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.configuration import Configuration
-from cocite.config.edges import EdgeSettings
 from cocite.config.embeddings import AnyEngine, Embedding, IndexSettings, Neighbours, SearchSettings
 from cocite.config.encoders import EncoderSettings
+from cocite.config.engine import EdgeSettings
 from cocite.config.entries import Entry, as_json, fields_of, variants
 from cocite.config.graphs import Combination, Counting
 from cocite.config.models import Model, TrainingSettings

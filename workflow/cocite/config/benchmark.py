@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
-from cocite.config.id_spaces import DocumentIds
+from cocite.config.source import DocumentIds
 from cocite.config.tasks import Task
 
 SMALL = "small"

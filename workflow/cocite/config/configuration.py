@@ -7,14 +7,13 @@ that names the key. Each section is declared in a module of its own; here they c
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.baselines import AnyBaseline, usual_baselines
 from cocite.config.benchmarks import AnyBenchmark
-from cocite.config.corpus import Corpus
-from cocite.config.embeddings import Embedding
+from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import (
     Entry,
@@ -31,14 +30,13 @@ from cocite.config.entries import (
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
-from cocite.config.id_spaces import OWNERS, Link, link_between
 from cocite.config.maps import Map, usual_maps
 from cocite.config.models import Model
+from cocite.config.plugins import one_of
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
-from cocite.config.source import MatchedSource
+from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.triplets import TripletSet
-from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 
@@ -46,6 +44,10 @@ OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
 
+if TYPE_CHECKING:
+    Corpus = Source
+else:
+    Corpus = one_of("cocite.corpus.sources", "source")
 Folder = Annotated[Text, AfterValidator(check_characters)]
 
 

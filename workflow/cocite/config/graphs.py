@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cocite.config.contexts import lack_of_contexts
 from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
+from cocite.config.source import lack_of_contexts
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]

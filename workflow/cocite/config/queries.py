@@ -18,9 +18,7 @@ from cocite.config.entries import (
     inconsistent,
     unpinned,
 )
-from cocite.config.id_spaces import OWNERS
-
-Year = Annotated[int, Field(ge=0, le=9999)]
+from cocite.config.source import OWNERS, Year
 
 
 class QueryRule(Entry):

@@ -11,9 +11,8 @@ from snakemake.io import temp
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.entries import as_json
-from cocite.config.id_spaces import Link
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
-from cocite.config.source import Source
+from cocite.config.source import Link, Source
 from cocite.plan.files import StagePlan, expand
 from cocite.plan.resources import A_DAY, size_mb
 

@@ -5,10 +5,9 @@ from functools import cached_property
 from math import ceil
 from typing import Any
 
-from cocite.config.embeddings import Hnsw, Ivf, Neighbours
+from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.config.walks import Walks
 from cocite.plan.files import StagePlan, expand
 from cocite.plan.resources import PRODUCTS, megabytes, size_mb, within_a_day
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.benchmark import UserSuppliedBenchmark
 from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
-from cocite.config.id_spaces import DocumentIds
+from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
