@@ -20,7 +20,7 @@ rule match:
     params:
         version=1,
         papers=folders_of("papers"),
-        theirs=plan.corpus.folder_of_matches,
+        theirs=str(configuration.corpus.matched_with or ""),
     shell:
         """
         cocite corpus match {params.theirs:q} \
@@ -57,7 +57,7 @@ rule find_documents:
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
         version=3,
-        papers=plan.corpus.option_of_papers,
+        papers=option("--papers", of_folder=True),
         matches=option("--matches"),
         paper_ids=["--paper-ids", configuration.corpus.paper_ids] if configuration.corpus.paper_ids else [],
     shell:

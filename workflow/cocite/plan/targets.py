@@ -167,7 +167,7 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
         case "baseline":
             return plan.baselines.entries, "baselines"
         case "suite":
-            return plan.evaluation.suites(wildcards["benchmark"]), f"benchmarks.{wildcards['benchmark']}"
+            return config.benchmarks[wildcards["benchmark"]].suites, f"benchmarks.{wildcards['benchmark']}"
         case "seed" if "map" in wildcards:
             return [dict(plan.report.runs_on_map(wildcards["map"]))[wildcards["model"]]], f"the map {wildcards['map']}"
         case "seed" if "baseline" in wildcards:
