@@ -26,6 +26,12 @@ class PairCounting(Entry):
     measure of docs/graphs.md that corrects for how often each of the two occurs, or for the length of the lists that
     they stand in."""
 
+    @property
+    def largest(self) -> int | None:
+        """Members of the largest group that counts; None without a limit."""
+        limits = ("max_references", "max_papers", "max_citations")
+        return next((getattr(self, key) for key in limits if hasattr(self, key)), None)
+
 
 class CocitationCounting(PairCounting):
     """Joins papers that are cited together."""
@@ -34,11 +40,6 @@ class CocitationCounting(PairCounting):
     """What joins two papers."""
     max_references: Largest | None = None
     """A paper with more references makes no pair. Left out, there is no limit."""
-
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_references
 
 
 class SentenceCounting(PairCounting):
@@ -49,11 +50,6 @@ class SentenceCounting(PairCounting):
     max_papers: Largest | None = None
     """A sentence that cites more papers makes no pair. Left out, there is no limit."""
 
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_papers
-
 
 class CouplingCounting(PairCounting):
     """Joins papers that cite the same papers."""
@@ -62,11 +58,6 @@ class CouplingCounting(PairCounting):
     """What joins two papers."""
     max_citations: Largest | None = None
     """A paper with more citations makes no pair. Left out, there is no limit."""
-
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_citations
 
 
 class PairGraph(Entry):

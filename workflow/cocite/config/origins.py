@@ -38,17 +38,15 @@ OF_WALKS = ("restart", "score", "tolerance", "weighted")
 def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
     """What a model comes from, for its card: a table of names and values for each of its origins."""
     models = provenance["configuration"]["models"]
-    encoder, sets = _encoder_under(model, models), _sets_of(models[model])
-    of_sets = {
-        f"{heading} of {name}" if len(sets) > 1 else heading: table
-        for name in sets
-        for heading, table in (
-            ("Triplets", {"name": name, **sampling_of(name, provenance)}),
-            ("Graph", graph_of(name, provenance)),
-        )
-    }
+    sets, earlier = _sets_of(models[model]), models[model].get("from")
+    encoder = _encoder_under(model, models)
+    of_sets = dict[str, dict[str, Any]]()
+    for name in sets:
+        which = f" of {name}" if len(sets) > 1 else ""
+        of_sets[f"Triplets{which}"] = {"name": name, **sampling_of(name, provenance)}
+        of_sets[f"Graph{which}"] = graph_of(name, provenance)
     return {
-        "Run": {"model": model, **({"goes on from": models[model]["from"]} if "from" in models[model] else {})},
+        "Run": {"model": model, **({} if earlier is None else {"goes on from": earlier})},
         "Base encoder": {
             "name": encoder,
             "what it is": encoder_in_words(encoder, provenance),
@@ -80,17 +78,12 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
 
     All of it belongs to steps before the training: another value of it means another training anyway.
     """
-    encoder = _encoder_under(model, configuration["models"])
+    corpus, encoder = configuration["corpus"], _encoder_under(model, configuration["models"])
     part: dict[str, Any] = {
-        "corpus": {
-            "source": configuration["corpus"]["source"],
-            "path": Path(configuration["corpus"].get("path", "")).name,
-        },
+        "corpus": {"source": corpus["source"], "path": Path(corpus.get("path", "")).name},
         "models": _with_what_they_go_on_from(model, configuration["models"]),
         "encoders": {encoder: configuration["encoders"][encoder]},
-        "triplets": {},
-        "embeddings": {},
-        "graphs": {},
+        **{section: {} for section in ("triplets", "embeddings", "graphs")},
     }
     for name in _sets_of(configuration["models"][model]):
         _add_set(part, name, configuration)
@@ -120,38 +113,31 @@ def _with_what_they_go_on_from(model: str, models: Mapping[str, Any]) -> dict[st
 
 def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) -> None:
     """Add a set of triplets or examples to a part of a configuration, with the graph that it is sampled from."""
-    triplets = part["triplets"][name] = configuration["triplets"][name]
-    embedding = configuration["embeddings"].get(triplets.get("embedding"))
-    named = triplets if embedding is None else embedding
-    walks = configuration.get("walks", {}).get(triplets.get("embedding"))
-    if walks is not None:
-        named = walks
+    entry = part["triplets"][name] = configuration["triplets"][name]
+    ranked_by = entry.get("embedding")
+    if ranked_by in configuration.get("walks", {}):
+        entry = configuration["walks"][ranked_by]
         # Only where there are walks, so that other models keep the part that they were trained with.
-        part.setdefault("walks", {})[triplets["embedding"]] = {name: walks[name] for name in ("graph", *OF_WALKS)}
-    if embedding is not None:
-        stated = {name: embedding[name] for name in ("graph", *OF_EMBEDDING) if name in embedding}
-        part["embeddings"][triplets["embedding"]] = {
-            **stated,
-            "neighbours": {"metric": embedding["neighbours"]["metric"]},
-        }
-    if "graph" in named:
-        part["graphs"][named["graph"]] = configuration["graphs"][named["graph"]]
+        part.setdefault("walks", {})[ranked_by] = {key: entry[key] for key in ("graph", *OF_WALKS)}
+    elif ranked_by is not None:
+        entry = configuration["embeddings"][ranked_by]
+        stated = {key: entry[key] for key in ("graph", *OF_EMBEDDING) if key in entry}
+        part["embeddings"][ranked_by] = {**stated, "neighbours": {"metric": entry["neighbours"]["metric"]}}
+    if "graph" in entry:
+        part["graphs"][entry["graph"]] = configuration["graphs"][entry["graph"]]
 
 
 def corpus_in_words(provenance: Provenance) -> str:
     """Where the papers and citations come from."""
-    corpus = provenance["configuration"]["corpus"]
     if has_generated_corpus(provenance):
         return "a generated release: no such paper was ever written"
-    if corpus["source"] == "s2":
-        return "Semantic Scholar"
-    if corpus["source"] == "openalex":
-        return "OpenAlex"
-    if corpus["source"] == "directory":
-        return f"a release in the folder {Path(corpus['path']).name}"
-    if corpus["source"] == "table":
-        return "tables of papers and citations that were brought"
-    return f"the source {corpus['source']}"
+    corpus = provenance["configuration"]["corpus"]
+    return {
+        "s2": "Semantic Scholar",
+        "openalex": "OpenAlex",
+        "directory": f"a release in the folder {Path(corpus.get('path', '')).name}",
+        "table": "tables of papers and citations that were brought",
+    }.get(corpus["source"], f"the source {corpus['source']}")
 
 
 def encoder_in_words(name: str, provenance: Provenance) -> str:
@@ -171,29 +157,30 @@ def encoder_in_words(name: str, provenance: Provenance) -> str:
 
 def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """How a set of triplets was sampled: the sampler, and its settings that had an effect."""
-    entry = provenance["configuration"]["triplets"][triplets]
-    stated = dict(entry)
-    if not (entry.get("easy") or entry.get("fill")):
+    stated = dict(provenance["configuration"]["triplets"][triplets])
+    if not (stated.get("easy") or stated.get("fill")):
         stated.pop("easy_negatives", None)  # It has no effect where no easy ones are drawn.
     if isinstance(stated.get("layout"), Mapping):
-        layout = stated.pop("layout")
-        stated |= {"layout": layout["kind"], **{key: value for key, value in layout.items() if key != "kind"}}
+        stated |= _written_out("layout", stated.pop("layout"))
         stated |= {key: dataset_in_words(value) for key, value in stated.items() if isinstance(value, Mapping)}
     if "dataset" in stated:
         stated["dataset"] = dataset_in_words({key: stated.pop(key, None) for key in ("dataset", "revision")})
     if "path" in stated:
         stated["path"] = Path(stated["path"]).name
     if isinstance(stated.get("easy_negatives"), Mapping):
-        ways = stated.pop("easy_negatives")
-        stated |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
-    if isinstance(stated.get("by"), Mapping):
-        by = stated["by"]
+        stated |= _written_out("easy_negatives", stated.pop("easy_negatives"))
+    if isinstance(by := stated.get("by"), Mapping):
         words = [" ".join(by[key] for key in ("kind", "name") if key in by)]
         words += [f"seed {by['seed']}"] if "seed" in by else []
         stated["by"] = ", ".join([*words, *([by["metric"]] if "metric" in by else [])])
     sampler = stated.pop("sampler")
     stated = {key: value for key, value in stated.items() if value not in (None, [])}
     return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **stated}
+
+
+def _written_out(key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry as its kind, under its key, and its other settings."""
+    return {key: entry["kind"], **{name: value for name, value in entry.items() if name != "kind"}}
 
 
 def dataset_in_words(entry: Mapping[str, Any]) -> str:
@@ -205,13 +192,13 @@ def dataset_in_words(entry: Mapping[str, Any]) -> str:
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """The graph that a set of triplets was sampled from, and its embedding or walks where they are between the two."""
-    configuration = provenance["configuration"]
-    entry, stated = configuration["triplets"][triplets], {}
+    configuration, stated = provenance["configuration"], dict[str, Any]()
+    entry = configuration["triplets"][triplets]
     if (name := entry.get("embedding")) in configuration.get("walks", {}):
         entry = configuration["walks"][name]
         stated = {"walks": name, **{key: entry[key] for key in OF_WALKS}}
-    elif "embedding" in entry:
-        name, entry = entry["embedding"], configuration["embeddings"][entry["embedding"]]
+    elif name is not None:
+        entry = configuration["embeddings"][name]
         stated = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING if key in entry}}
         if isinstance(stated.get("loss"), Mapping):
             stated["loss"] = stated["loss"]["kind"]
@@ -284,9 +271,8 @@ def _is_generated(entry: Mapping[str, Any]) -> bool:
 
 def packages_of(configuration: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Version and licence of each installed Python package that carries an encoder, as it states them."""
-    named = [entry["package"] for entry in configuration.get("encoders", {}).values() if "package" in entry]
     packages = {}
-    for name in named:
+    for name in [entry["package"] for entry in configuration.get("encoders", {}).values() if "package" in entry]:
         try:
             stated = metadata(name)
         except PackageNotFoundError:
