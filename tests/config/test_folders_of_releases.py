@@ -35,7 +35,7 @@ def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, relea
     (release / "release.json").unlink()
     written["corpus"] = {"source": "directory", "path": str(release)}
     message = refused(written, "release", name)
-    assert "; the name of a release has letters from a to z" in message
+    assert "; a name of a release has up to 100 letters from a to z" in message
     assert "\n" not in message
     assert not set("[]{}*+") & set(message)
 

@@ -79,6 +79,11 @@ class Refers:
         """The sections that may declare the name."""
         return (self.section, self.or_in) if self.or_in else (self.section,)
 
+    @property
+    def denied(self) -> str:
+        """That none of them does."""
+        return f"neither {self.section} nor {self.or_in} declares" if self.or_in else f"{self.section} does not declare"
+
 
 def inconsistent(what: str) -> PydanticCustomError:
     """The error of keys that do not go together; `what` follows the key of the entry, as in `.lr must be …`."""

@@ -91,10 +91,8 @@ class ContextSettings(Entry):
 def lack_of_contexts(key: str, what: str, config: Whole) -> Iterator[str]:
     """A sentence where `what`, an entry that is made of contexts, has none because they are not ingested."""
     if config.corpus.contexts is None:
-        yield (
-            f"{key}: {what} needs the sentences that cite, which are not ingested; set corpus.contexts ({{}} stands "
-            "for its defaults)."
-        )
+        needs = "needs the sentences that cite, which are not ingested"
+        yield f"{key}: {what} {needs}; set corpus.contexts ({{}} stands for its defaults)."
 
 
 LATEST = "latest"
@@ -234,20 +232,16 @@ class Source(Entry):
             if not self.knows_latest:
                 yield UNNAMED
         elif not _is_date(config.release):
-            yield (
-                f"release is {shown(config.release)}, which is no date of the calendar; releases of the source "
-                f"{self.source} have dates, such as 2026-01-06."
-            )
+            of = f"releases of the source {self.source} have dates, such as 2026-01-06"
+            yield f"release is {shown(config.release)}, which is no date of the calendar; {of}."
 
     def faults_of_paper_ids(self, key: str) -> Iterator[str]:
         """A folder of paper-ids without shards, or from which nothing leads to the papers."""
         if self.paper_ids is None:
             return
         if self.whose_ids != "s2" and self.matched_with is None:
-            yield (
-                f"{key} has no effect: hashes lead to Semantic Scholar's corpus ids, and the corpus has others; name "
-                "Semantic Scholar's papers in corpus.match as well, or leave it out."
-            )
+            why = "hashes lead to Semantic Scholar's corpus ids, and the corpus has others"
+            yield f"{key} has no effect: {why}; name its papers in corpus.match as well, or leave it out."
             return
         yield from _faults_of_shards(key, self.paper_ids, "paper-ids")
 
@@ -261,10 +255,8 @@ class Source(Entry):
             yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
         for dataset in DATASETS:
             if not any((base / "corpus" / "ingested" / dataset).glob("*.parquet")):
-                yield (
-                    f"{key}: the run in {base} did not keep its ingested rows (no corpus/ingested/{dataset}/*.parquet)"
-                    "; it must have corpus.keep_ingested: true."
-                )
+                missing = f"no corpus/ingested/{dataset}/*.parquet; it must have corpus.keep_ingested: true"
+                yield f"{key}: the run in {base} did not keep its ingested rows ({missing})."
         buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
         if buckets not in (0, self.buckets):
             yield f"{key}: {base} has {buckets} buckets, but corpus.buckets is {self.buckets}."
@@ -312,10 +304,8 @@ def faults_of_name(release: str) -> Iterator[str]:
     if release == LATEST:
         yield UNNAMED
     elif not re.fullmatch(NAME_OF_RELEASE, release):
-        yield (
-            f"release is {shown(release)}; the name of a release has letters from a to z (also capitals), digits, "
-            "dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters long."
-        )
+        allowed = "letters from a to z or A to Z, digits, dots, hyphens and underscores, the first a letter or digit"
+        yield f"release is {shown(release)}; a name of a release has up to 100 {allowed}."
 
 
 def _faults_of_shards(key: str, folder: str, dataset: str) -> Iterator[str]:

@@ -146,10 +146,8 @@ class TableFiles(Entry):
             yield f"{key}.files: there is no file {self.files}."
         for path in paths:
             if self.format_of(path) is None:
-                yield (
-                    f"{key}.format is missing: the name of {path} says nothing of it, since it ends in none of "
-                    f"{', '.join(ENDINGS)}."
-                )
+                known = ", ".join(ENDINGS)
+                yield f"{key}.format is missing: the name of {path} says nothing of it (it ends in none of {known})."
             if Path(path).resolve().is_relative_to(results.resolve()):
                 yield f"{key}.files: {path} lies in {results}, from which a run removes files; move it elsewhere."
 
