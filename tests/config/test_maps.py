@@ -3,14 +3,12 @@
 import copy
 from pathlib import Path
 
-import pytest
 import yaml
 from tests.configurations import recorded
 
 from cocite.config.configuration import resolve
 from cocite.config.runs import mapped_runs
 from cocite.config.stale import is_configured
-from cocite.core.errors import InputError
 
 DEFAULT = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
 
@@ -57,34 +55,6 @@ def test_a_map_of_held_out_papers_leaves_out_their_candidates_unless_it_is_asked
     )
     asked = {name: entry.shows_queries(recorded(config)) for name, entry in recorded(config).maps.items()}
     assert asked == {"own": True, "all": False, "others": False, "asking": True}
-
-
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ({"benchmark": "mine"}, "maps.m.benchmark names 'mine', which benchmarks does not declare"),
-        ({"benchmark": "holdout", "models": ["bm25"]}, "maps.m.models names 'bm25', which has no vectors (those that"),
-        ({"benchmark": "holdout", "models": []}, "maps.m.models"),
-        ({"benchmark": "holdout", "labels": ["fos"]}, "maps.m.labels names 'fos', which is no label of the benchmark"),
-        (
-            {"benchmark": "scirepeval", "labels": ["pub_year"]},
-            "maps.m.labels names 'pub_year', which is no label of the benchmark scirepeval (it has: field, fos",
-        ),
-        ({"benchmark": "holdout", "method": "pca"}, "maps.m.method is 'pca'; it must be one of tsne, umap"),
-        ({"benchmark": "holdout", "min_dist": 0.5}, "maps.m.min_dist does not go with method: tsne"),
-        ({"benchmark": "holdout", "method": "umap", "perplexity": 9.0}, "perplexity does not go with method: umap"),
-        ({"benchmark": "holdout", "papers": 1}, "maps.m.papers is 1; it must be at least 2"),
-        ({"benchmark": "holdout", "perplexity": 0.0}, "maps.m.perplexity is 0.0; it must be"),
-        ({"benchmark": "holdout", "clusters": {"eps": 0.0}}, "maps.m.clusters.eps is 0.0; it must be"),
-        ({"benchmark": "holdout", "clusters": {"min_sample": 3}}, "min_sample is not known; did you mean min_samples?"),
-    ],
-)
-def test_what_a_map_cannot_have_is_refused_in_one_sentence_that_names_the_key(entry, said):
-    with pytest.raises(InputError) as error:
-        resolved(m=entry)
-    assert str(error.value).startswith("Configuration key ")
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_files_of_a_map_that_is_gone_are_told_from_those_of_one_that_is_there():

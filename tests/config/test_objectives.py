@@ -11,20 +11,7 @@ from cocite.config.stale import is_configured
 from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
 
-CROPS = {"triplets": "crops", "loss": "mnrl"}
 SUPCON = {"kind": "supcon", "temperature": 0.05}
-
-
-@pytest.fixture
-def with_aspects(written):
-    """A configuration with a set of examples of aspects, and a model that learns from it."""
-    for of_demo in ("sciaspect", "hybrid"):
-        del written["models"][of_demo]
-    written["graphs"]["cites"] = {"signal": "citation"}
-    written["triplets"]["aspects"] = {"sampler": "aspects", "graph": "cites", "group": "aspects"}
-    objectives = [{"loss": "supcon", "space": "aspects"}]
-    written["models"]["aspects"] = {"triplets": "aspects", "encoder": "small", "objectives": objectives}
-    return written
 
 
 def test_a_model_without_a_loss_has_the_usual_one_and_no_objectives(written):
@@ -43,34 +30,6 @@ def test_objectives_stand_in_place_of_a_loss(with_aspects):
 def test_a_resolved_configuration_resolves_to_itself(with_aspects):
     config = resolve(with_aspects)
     assert resolve(config) == config
-
-
-@pytest.mark.parametrize(
-    ("objectives", "message"),
-    [
-        ([{"loss": "supcon", "weight": 1.5}], "weight is 1.5; it must be at most 1"),
-        ([{"loss": "supcon", "weight": -0.1}], "weight is -0.1; it must be at least 0"),
-        ([{"loss": "supcon", "weight": 0}], "objectives all have weight 0"),
-        ([], "should be non-empty"),
-        ([{"loss": "supcon", "negatives": []}], "should be non-empty"),
-        ([{"loss": "supcon", "negatives": ["far"]}], "it must be one of linked, two-away, easy"),
-        ([{"loss": "supco"}], "did you mean supcon"),
-        ([{"loss": "supcon", "negatives": ["two-away"]}], "names 'two-away', and triplets.aspects has linked, easy."),
-    ],
-)
-def test_objectives_that_cannot_be_are_refused(with_aspects, objectives, message):
-    assert message in refused(with_aspects, "models.aspects.objectives", objectives)
-
-
-@pytest.mark.parametrize("more", [{"loss": "supcon"}, {"projection": 8}, {"matryoshka": [8]}])
-def test_keys_without_effect_beside_objectives_are_refused(with_aspects, more):
-    [(key, value)] = more.items()
-    assert "has no effect" in refused(with_aspects, f"models.aspects.{key}", value)
-
-
-def test_the_space_of_aspects_needs_examples_that_have_some(with_aspects):
-    message = "models.aspects.objectives[0].space is aspects, and triplets.cocite has none"
-    assert message in refused(with_aspects, "models.aspects.triplets", "cocite")
 
 
 @pytest.fixture
@@ -107,12 +66,6 @@ def test_a_model_learns_from_the_aspects_and_kinds_of_all_that_its_set_is_made_o
     assert message in refused(with_parts, "models.aspects.objectives", objectives)
 
 
-def test_examples_come_from_a_directed_graph_of_citations(with_aspects):
-    assert "'cocitation' is not a directed citation graph" in refused(
-        with_aspects, "triplets.aspects.graph", "cocitation"
-    )
-
-
 def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
     with_aspects["models"]["aspects"] |= {"spaces": ["result", "concatenated"], "seeds": [1, 2]}
     runs = runs_of(configure(with_aspects))
@@ -125,8 +78,6 @@ def test_a_model_is_scored_with_further_poolings_as_well(with_aspects):
     with_aspects["models"]["cocite"] |= {"poolings": ["cls"], "seeds": [1]}
     named = [run for run in runs_of(configure(with_aspects)) if run.startswith("cocite")]
     assert named[:2] == ["cocite-1", "cocite_in_cls-1"]
-    message = "models.cocite.poolings names 'mean', which is the encoder's own pooling"
-    assert message in refused(with_aspects, "models.cocite.poolings", ["mean"])
 
 
 def test_the_mean_of_the_weights_over_all_seeds_is_scored_once(with_aspects):
@@ -136,12 +87,6 @@ def test_the_mean_of_the_weights_over_all_seeds_is_scored_once(with_aspects):
     assert [run for run in runs_of(config) if run.startswith("aspects")] == named
     assert model_of("aspects_averaged") == "aspects"
     assert first_seed(config, "aspects_averaged") == 0
-
-
-def test_one_training_has_no_mean(with_aspects):
-    assert "models.aspects.averaged has no effect on one training" in refused(
-        with_aspects, "models.aspects.averaged", True
-    )
 
 
 def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):
@@ -161,18 +106,6 @@ def test_the_spaces_of_models_are_told_apart_where_they_are_scored_on_one_aspect
     assert [name for name, entry in entries.items() if entry.tells_spaces_apart] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("models.aspects.spaces", ["miscellaneous"], "the model has background, methodology, result, concatenated"),
-        ("models.aspects.spaces", ["result", "result"], "non-unique"),
-        ("models.cocite.spaces", ["result"], "models.cocite.spaces names 'result', and the model has none"),
-    ],
-)
-def test_spaces_that_a_model_does_not_have_are_refused(with_aspects, path, value, message):
-    assert message in refused(with_aspects, path, value)
-
-
 def test_vectors_that_are_cut_have_no_other_spaces(with_aspects):
     with_aspects["models"]["aspects"]["spaces"] = ["result"]
     assert "cuts vectors, which have no other spaces" in refused(with_aspects, "models.aspects.dimension", 8)
@@ -186,82 +119,18 @@ def test_a_weight_of_nought_leaves_an_objective_out():
         parse_settings(TrainingSettings, '{"loss": "triplet", "objectives": [{"loss": "supcon"}]}')
 
 
-@pytest.fixture
-def with_sets(written):
-    """A configuration with a model that learns from two sets, and one that goes on from it."""
-    written["triplets"]["crops"] = {"sampler": "cropping", "group": "crops"}
-    first = next(iter(written["triplets"]))
-    objectives = [{"triplets": name, "loss": "mnrl"} for name in (first, "crops")]
-    written["models"]["both"] = {"encoder": "small", "objectives": objectives, "seeds": [1, 2]}
-    written["models"]["then"] = {"from": "both", "triplets": first, "loss": "mnrl", "seeds": [2]}
-    return written
-
-
 def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_encoder_under_it(with_sets):
     config = configure(with_sets)
-    assert config.models["both"].learns_from == (next(iter(with_sets["triplets"])), "crops")
+    assert config.models["both"].learns_from == ("cocite", "crops")
     assert config.base_encoder("then") == "small"
     assert config.models["both"].triplets is None
     assert config.models["then"].encoder is None
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        (
-            "objectives",
-            [{"triplets": "cropz", "loss": "mnrl"}],
-            "objectives[0].triplets names 'cropz', which triplets does not declare",
-        ),
-        ("objectives", [CROPS, {"loss": "mnrl"}], "either all of them name triplets, or none"),
-        ("objectives", [CROPS, CROPS], "name the triplets crops twice"),
-        ("one_per_query", True, "one_per_query has no effect where objectives have sets"),
-        ("triplets", "crops", "one of the two"),
-        ("encoder", None, "starts from one of the two: encoder, or from"),
-        ("from", "then", "starts from one of the two: encoder, or from"),
-        ("mixing", "by-turns", "it must be one of in-batch, alternating"),
-    ],
-)
-def test_what_does_not_go_together_in_a_model_is_refused(with_sets, key, value, message):
-    assert message in refused(with_sets, f"models.both.{key}", value)
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([0.5, 0.6], "weights that sum to 1.1; shares of the examples sum to 1"),
-        ([0.5, None], "either all of them have a weight"),
-    ],
-)
-def test_shares_that_do_not_sum_to_one_are_refused(with_sets, weights, message):
-    sets = [each["triplets"] for each in with_sets["models"]["both"]["objectives"]]
-    pairs = zip(sets, weights, strict=True)
-    given = [{"triplets": name, "loss": "mnrl", "weight": weight} for name, weight in pairs]
-    assert message in refused(with_sets, "models.both.objectives", given)
-
-
-def test_mixing_without_several_sets_is_refused(with_sets):
-    assert "no effect where objectives have no sets" in refused(with_sets, "models.then.mixing", "alternating")
-
-
-def test_a_model_that_goes_on_from_itself_is_refused(with_sets):
-    with_sets["models"]["both"].pop("encoder")
-    assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
 
 
 def test_a_model_that_goes_on_from_a_circle_of_others_ends_in_a_message(with_sets):
     with_sets["models"]["third"] = with_sets["models"]["then"] | {"from": "both"}
     with_sets["models"]["both"].pop("encoder")
     assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
-
-
-def test_a_seed_that_the_earlier_model_was_not_trained_with_is_refused(with_sets):
-    assert "seeds has 3, and models.both" in refused(with_sets, "models.then.seeds", [3])
-
-
-def test_a_longest_span_below_the_shortest_is_refused(with_sets):
-    entry = {"sampler": "cropping", "shortest": 20, "longest": 12}
-    assert "longest (12) must not be below shortest (20)" in refused(with_sets, "triplets.crops", entry)
 
 
 TAUGHT = [{"loss": "triplet"}, {"loss": {"kind": "distillation", "embedding": "cocitation-dot"}, "weight": 0.5}]
@@ -275,42 +144,6 @@ def test_a_teacher_is_an_embedding_and_the_usual_share_of_tokens_is_masked(writt
     assert [term["loss"] for term in model["objectives"][1:]] == [TAUGHT[1]["loss"], {"kind": "mlm", "share": 0.15}]
     settings = TrainingSettings(objectives=model["objectives"])
     assert (settings.teachers, settings.masked_share) == (("cocitation-dot",), 0.15)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        (
-            "objectives",
-            [{"loss": {"kind": "distillation", "embedding": "cocitation"}}],
-            "models.aspects.objectives[0].loss.embedding names 'cocitation', which embeddings does not declare",
-        ),
-        ("objectives", [{"loss": "distillation"}], "models.aspects.objectives[0].loss.embedding is missing"),
-        (
-            "objectives",
-            [{"loss": "mlm", "space": "aspects"}],
-            "objectives[0].space (aspects) has no effect on the loss mlm, which sees documents of no aspect",
-        ),
-        (
-            "objectives",
-            [TAUGHT[0], {**TAUGHT[1], "negatives": ["easy"]}],
-            "objectives[1].negatives has no effect on the loss distillation, which sees all documents",
-        ),
-        (
-            "objectives",
-            [MASKED[1], {"loss": {"kind": "mlm", "share": 0.3}}],
-            "objectives mask two shares of the tokens; give each mlm the same share",
-        ),
-        ("objectives", [{"loss": {"kind": "mlm", "share": 1.0}}], "share is 1.0; it must be less than 1.0"),
-    ],
-)
-def test_teachers_and_masks_that_cannot_be_are_refused(with_aspects, key, value, message):
-    assert message in refused(with_aspects, f"models.aspects.{key}", value)
-
-
-def test_a_loss_in_place_of_objectives_may_name_no_undeclared_teacher_either(written):
-    message = "models.cocite.loss.embedding names 'x', which embeddings does not declare"
-    assert message in refused(written, "models.cocite.loss", {"kind": "distillation", "embedding": "x"})
 
 
 def test_a_projection_has_no_effect_on_masked_tokens_alone(written):

@@ -1,27 +1,16 @@
 """Brought queries and documents in the configuration: where they come from, and what is refused."""
 
-import pytest
-from tests.configurations import refusals, refused
+from tests.config.conftest import PAIRS
+from tests.configurations import refused
 from tests.hub import COMMIT
 
 from cocite.config.configuration import configure, resolve
 from cocite.config.origins import sampling_of
 from cocite.config.settings import entry_of
 from cocite.config.triplets import TripletSet
-from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
 
-PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT, "group": "searches"}
 SCORES = {"dataset": "lab/scores", "revision": COMMIT}
-
-
-@pytest.fixture
-def with_pairs(written):
-    """A configuration with a set of pairs from the hub, a model that learns from it, and a union with papers."""
-    written["triplets"]["searches"] = PAIRS
-    written["triplets"]["joined"] = {"sampler": "union", "of": ["searches", "cocite"], "group": "joined"}
-    written["models"]["searches"] = {"triplets": "searches", "encoder": "small", "loss": "mnrl"}
-    return written
 
 
 def test_a_layout_may_be_named_alone_and_has_its_defaults(with_pairs):
@@ -56,32 +45,6 @@ def test_a_card_names_datasets_with_their_commits_and_no_folder_of_this_machine(
     assert said["scores"] == f"lab/scores of the Hugging Face hub, commit {COMMIT}"
     assert said["collection"] == tmp_path.name
     assert str(tmp_path) not in str(said)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        *refusals("""
-        triplets.searches.revision: main | a commit of 40 hexadecimal digits
-        triplets.searches.layout: bier | did you mean beir
-        triplets.searches.layout: {kind: beir, margin: 3.0} | margin
-        triplets.searches.layout: {kind: msmarco, margin: 3.0} | margin and .max_score need scores
-        triplets.searches.layout: {kind: rows, margin: much} | margin
-        triplets.searches.layout: {kind: msmarco, scores: {dataset: lab/scores}, margin: 3} |
-            triplets.searches.layout.scores.revision is missing; what comes from the Hugging Face hub is pinned
-        triplets.searches.dataset: ./nowhere | dataset: ./nowhere is neither a folder nor a file
-        """),
-        ("triplets.searches.layout", {"kind": "msmarco", "scores": SCORES}, "scores has no effect without margin"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_its_key(with_pairs, path, value, message):
-    assert message in refused(with_pairs, path, value)
-
-
-def test_a_dataset_of_the_hub_needs_its_commit(with_pairs):
-    with_pairs["triplets"]["searches"] = {key: value for key, value in PAIRS.items() if key != "revision"}
-    with pytest.raises(InputError, match=r"triplets\.searches\.revision is missing"):
-        resolve(with_pairs)
 
 
 def test_a_loss_that_needs_negatives_is_refused_for_a_set_that_has_none(with_pairs):
