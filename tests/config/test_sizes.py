@@ -164,11 +164,16 @@ PUBLISHED = {
             {(2, 32, 0.1)},
             each("models", "epochs", "batch_size", "warmup"),
         ),
+        "SPECTER, 4: authors as a third field": (
+            (["title", "abstract", "authors"],),
+            lambda config: (config["encoders"][config["models"]["specter-authors"]["encoder"]]["text"],),
+        ),
         "SciNCL, Table 2: ten seeds": (10, lambda config: len(config["models"]["scincl"]["seeds"])),
     },
     "aspects": {
         "SciAspect, 4.3: 132k training queries": (132, lambda config: round(training_queries(config) / 1000)),
         "SciAspect, 4.3: 19k validation queries": (19, lambda config: round(validation_queries(config) / 1000)),
+        "SciAspect: a quarter of the queries have no abstract": (True, lambda config: config["corpus"]["titles_alone"]),
         "SciAspect, 4.3: no paper of the benchmarks": ({"scidocs", "mdcr"}, lambda config: set(config["exclude"])),
         "SciAspect, 4.5: benchmarks": (
             {"scidocs", "mdcr", "scirepeval"},

@@ -254,7 +254,7 @@ class CorpusPlan(StagePlan):
 
     def id_spaces(self) -> str:
         """Whose ids the papers of the corpus have, and the documents of each benchmark, as JSON."""
-        whose = [("corpus", self.source.source, self.source.whose_ids, None)]
+        whose: list[tuple[str, str, str, str | None]] = [("corpus", self.source.source, self.source.whose_ids, None)]
         entries = self.config.benchmarks.items()
         whose += [(name, entry.kind, entry.document_ids, self.known_by[name]) for name, entry in entries]
         rows = [dict(zip(("owner", "kind", "id_space", "known_by"), each, strict=True)) for each in whose]
