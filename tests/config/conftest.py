@@ -1,5 +1,6 @@
 """The default configuration, as it is written, and with further entries."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,21 @@ def with_walks(written):
     bands = {"sampler": "neighbours", "embedding": "near", "k_positive": 10, "k_negative": 300, "per_query": 4}
     written["triplets"]["walked"] = bands
     return written
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A folder with a release, of shards that are empty, and what it states of itself."""
+    folder = tmp_path / "release"
+    for dataset in ("papers", "abstracts", "citations"):
+        (folder / dataset).mkdir(parents=True)
+        (folder / dataset / f"x_00000_{dataset}.gz").touch()
+    stated = {"release_id": "2026-01-06", "papers": 300, "abstracts": 290, "citations": 100}
+    (folder / "release.json").write_text(json.dumps(stated))
+    return folder
+
+
+@pytest.fixture
+def of_release(written, release):
+    """The default configuration with this release, seen from the folder in which it lies."""
+    return written | {"corpus": {"source": "directory", "path": "release"}}

@@ -121,19 +121,12 @@ def test_a_folder_without_papers_to_match_with_is_refused(of_openalex, tmp_path)
 
 def test_a_match_of_papers_that_have_semantic_scholars_ids_is_refused_for_it_has_no_effect(written, release, theirs):
     del written["benchmarks"]["scirepeval"]
+    (release / "release.json").unlink()
     corpus = {"source": "directory", "path": str(release), "match": theirs}
     said = refused(written, "corpus", corpus)
     assert said.startswith("Configuration key corpus.match has no effect, since the corpus has Semantic Scholar's ids")
     written["corpus"] = corpus | {"id_space": "own"}
     assert resolve(written)["corpus"]["id_space"] == "own"
-
-
-@pytest.fixture
-def release(tmp_path):
-    for dataset in ("papers", "abstracts", "citations"):
-        (tmp_path / "release" / dataset).mkdir(parents=True)
-        (tmp_path / "release" / dataset / "0.gz").touch()
-    return tmp_path / "release"
 
 
 @pytest.mark.parametrize(

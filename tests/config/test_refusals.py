@@ -261,6 +261,13 @@ REFUSED = {
             without margin
         triplets.searches: {sampler: pairs, layout: rows, dataset: lab/searches} | triplets.searches.revision is missing
     """,
+    "of_release": """
+        release: 2026-02-02 | holds the release 2026-01-06
+        pathvars: {results: release} | key pathvars.results: the folder release lies in the release in release
+        pathvars: {logs: release/papers/more} | key pathvars.logs: the folder release/papers/more lies in the release in
+        pathvars: {benchmarks: release} | key pathvars.benchmarks: the folder release lies in the release in release
+        embeddings.citation-dot.neighbours.k: 400 | neighbours.k (400) must be smaller
+    """,
     "with_walks": """
         walks.near.graph: citations | key walks.near.graph names 'citations', which graphs does not declare (decl
         walks.near.restart: 0 | key walks.near.restart is 0; it must be more than 0
