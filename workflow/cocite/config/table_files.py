@@ -3,11 +3,11 @@
 import glob
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import DELIMITER, Entry, GivenPath, Names, ShortFor, Text
+from cocite.config.entries import DELIMITER, Entry, GivenPath, Names, ShortFor, Text, tag_of, variants
 from cocite.config.release_folder import PACKED
 
 ENDINGS = {
@@ -59,12 +59,7 @@ class JsonLinesFormat(Entry):
 
 
 Format = CsvFormat | TsvFormat | ParquetFormat | JsonLinesFormat
-FORMATS: dict[str, type[Format]] = {
-    "csv": CsvFormat,
-    "tsv": TsvFormat,
-    "parquet": ParquetFormat,
-    "jsonl": JsonLinesFormat,
-}
+FORMATS: dict[str, Any] = {tag_of(kind, "kind"): kind for kind in variants(Format)}
 
 
 class ListColumn(Entry):
@@ -137,7 +132,7 @@ class TableFiles(Entry):
     def format_of(self, path: str) -> Format | None:
         """How a file is written; None where neither the configuration nor its name says it."""
         kind = ENDINGS.get(Path(path.lower().removesuffix(PACKED)).suffix)
-        return self.format or (FORMATS[kind](kind=kind) if kind else None)  # type: ignore[arg-type]
+        return self.format or (FORMATS[kind](kind=kind) if kind else None)
 
     def faults_of_files(self, key: str, results: Path) -> Iterator[str]:
         """Files that are not there, whose format is not known, or that lie in the results."""

@@ -44,16 +44,15 @@ def check_folder(config: Configuration) -> None:
     """
     results = results_folder(config)
     refuse_another_corpus(config, results)
-    notice = missing_records(config, results)
-    if notice:
+    if notice := missing_records(config, results):
         report(notice)
 
 
 def refuse_another_corpus(config: Configuration, results: Path) -> None:
     """Raise `InputError` where `results` holds what was made from another corpus than that of `config`."""
     recorded = recorded_values(results)
-    overwritten = os.environ.get(OVERWRITE)
-    if recorded is None or not _holds_corpus(results) or (overwritten and Path(overwritten) == results):
+    has_corpus = any(path.is_file() for path in (results / "corpus").rglob("*"))
+    if recorded is None or not has_corpus or Path(os.environ.get(OVERWRITE) or os.devnull) == results:
         return
     then, now = _corpus(recorded, results), _corpus(config, results)
     differences = [
@@ -92,14 +91,13 @@ def missing_records(config: Configuration, results: Path) -> str | None:
         return None
     recorded = recorded_values(results)
     edits = [] if recorded is None else list(edited(recorded, config))
-    shown = "; ".join(edits[:SHOWN]) + (f"; and {len(edits) - SHOWN} more" if len(edits) > SHOWN else "")
-    stale = (
-        "Their configuration is not recorded either."
-        if recorded is None
-        else f"They were made with other settings, and stay as they are: {shown}."
-        if edits
-        else "They were made with the settings of this configuration."
-    )
+    more = f"; and {len(edits) - SHOWN} more" if len(edits) > SHOWN else ""
+    if recorded is None:
+        stale = "Their configuration is not recorded either."
+    elif edits:
+        stale = f"They were made with other settings, and stay as they are: {'; '.join(edits[:SHOWN])}{more}."
+    else:
+        stale = "They were made with the settings of this configuration."
     return (
         f"Snakemake has no record of how {files[0]} was made, nor of {len(files) - 1} other{'s' * (len(files) != 2)}: "
         f"edits of the configuration will not remake what is in {results}. {stale} "
@@ -126,20 +124,11 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
         yield f"{key} was {was} and is {given}"
 
 
-def _holds_corpus(results: Path) -> bool:
-    return any(path.is_file() for path in (results / "corpus").rglob("*"))
-
-
 def _corpus(config: Configuration, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    stated = {
-        "seed": config.get("seed"),
-        "release": _pinned(results) if release == "latest" else release,
-        "corpus.source": corpus.get("source"),
-    }
-    if "path" in corpus:
-        stated["corpus.path"] = corpus.get("path")
+    stated = {"seed": config.get("seed"), "release": _pinned(results) if release == "latest" else release}
+    stated |= {f"corpus.{key}": corpus.get(key) for key in ("source", "path") if key == "source" or key in corpus}
     if corpus.get("source") == "demo" and "demo" in corpus:
         stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
     return stated

@@ -129,24 +129,16 @@ def check_times(workflow: Any) -> None:
     """
     dag = workflow.dag
     inputs = {Path(file) for job in dag.jobs if dag.needrun(job) for file in job.input}
-    times = {path: _time_of(path) for path in inputs if path.exists()}
+    timed = {path: path / MARK if (path / MARK).exists() else path for path in inputs if path.exists()}
+    times = {path: mark.stat().st_mtime for path, mark in timed.items()}
     newest = max(times, key=lambda path: times[path], default=None)
-    if newest is None or times[newest] <= time.time():
+    if newest is None or (ahead := times[newest] - time.time()) <= 0:
         return
-    ahead = times[newest] - time.time()
     if ahead > LONGEST_WAIT:
+        then, now = (f"{datetime.fromtimestamp(at).astimezone():%F %T%z}" for at in (times[newest], time.time()))
         raise InputError(
-            f"{newest} is of {_said(times[newest])}, and the clock of this machine says {_said(time.time())}: a step "
-            "that reads it would end with an error and lose what it made. Set the clock, or give the files that are "
-            f"from the future the present time: find {newest.parent} -newermt now -exec touch {{}} +"
+            f"{newest} is of {then}, and the clock of this machine says {now}: a step that reads it would end with an "
+            "error and lose what it made. Set the clock, or give the files that are from the future the present time: "
+            f"find {newest.parent} -newermt now -exec touch {{}} +"
         )
-    time.sleep(max(0.0, ahead))
-
-
-def _time_of(path: Path) -> float:
-    mark = path / MARK
-    return (mark if mark.exists() else path).stat().st_mtime
-
-
-def _said(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
+    time.sleep(ahead)
