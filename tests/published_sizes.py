@@ -52,7 +52,7 @@ def each(section, *keys, of=lambda name: True):
 
 def shown(value):
     """A value that a set can hold: of a loss or another choice, its kind."""
-    return value.get("kind") if isinstance(value, dict) else value
+    return value.get("kind") if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
 
 
 def one(section, name, *keys):
@@ -68,9 +68,12 @@ def begins(*prefixes):
     return lambda name: name.startswith(prefixes)
 
 
-def effective_batch(*names):
+def effective_batch(*names, but=()):
+    """The batches of some models, or of all but some."""
+
     def batches(config):
-        return {config["models"][name]["batch_size"] * config["models"][name]["accumulation"] for name in names}
+        models = [config["models"][name] for name in names or set(config["models"]).difference(but)]
+        return {model["batch_size"] * model["accumulation"] for model in models}
 
     return batches
 

@@ -1,11 +1,13 @@
 """The default configuration, as it is written, and with further entries."""
 
+import copy
 import json
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.hub import COMMIT
+from tests.workflow.conftest import SMALL
 
 PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT, "group": "searches"}
 
@@ -97,3 +99,16 @@ def release(tmp_path):
 def of_release(written, release):
     """The default configuration with this release, seen from the folder in which it lies."""
     return written | {"corpus": {"source": "directory", "path": "release"}}
+
+
+@pytest.fixture
+def with_probe():
+    """A small configuration with a probe, its grid of four sets, and an encoder with a map that it has learned."""
+    config = copy.deepcopy(SMALL)
+    config["benchmarks"]["holdout"]["choosing"] = 0.5
+    ready = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
+    learned = {"probe": "which", "triplets": "specter", "loss": "triplet"}
+    config["encoders"] |= {"ready": ready, "mapped": ready | {"map": learned}}
+    probe = {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["triplet"]}
+    bands = {"of": "cocite", "grid": {"k_positive": [10, 20], "k_negative": [60, 80]}}
+    return config | {"probes": {"which": probe | {"grids": {"bands": bands}}}}

@@ -261,6 +261,34 @@ REFUSED = {
             without margin
         triplets.searches: {sampler: pairs, layout: rows, dataset: lab/searches} | triplets.searches.revision is missing
     """,
+    "with_probe": """
+        probes.which: {encoder: ready, benchmark: holdout, losses: [triplet]} | probes.which has no sets; name some
+            under
+            triplets, or make some under grids.
+        probes.which.triplets: [nothing] | probes.which.triplets names 'nothing', which triplets does not declare
+        probes.which.losses: [mlm] | probes.which.losses[0] (mlm) compares no examples, which a probe does.
+        probes.which.benchmark: scirepeval | probes.which.benchmark names 'scirepeval', which is not of the kind
+            holdout.
+        benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', in which no papers choose; give it
+            choosing
+        probes.which.grids: {bands: {of: cocite, grid: {k: [1, 2]}}} | probes.which.grids.bands.grid names 'k'; of
+            cocite
+            it can name per_query,
+        probes.which.grids: {bands: {of: cocite, grid: {k_positive: [90]}}} | probes.which.grids.bands.grid:
+            k_positive: 90
+            makes no set
+        probes.which.grids: {bands: {of: nothing, grid: {k_positive: [9]}}} | names 'nothing'
+        triplets.bands-1: {sampler: random, group: other} | the set bands-1 exists already; give the grid another name
+        encoders.mapped.map.triplets: cocite | encoders.mapped.map.triplets is none of probes.which.
+        encoders.mapped.map.loss: mnrl | encoders.mapped.map.loss is none of probes.which.
+        encoders.mapped.map.loss: {kind: triplet, margin: 0.1} | encoders.mapped.map.loss is none of probes.which.
+        encoders.mapped.map.seed: 9 | encoders.mapped.map.seed is none of probes.which.
+        encoders.mapped.map.probe: other | encoders.mapped.map.probe names 'other', which probes does not declare
+        encoders.mapped.max_length: 32 | maps vectors of the encoder ready, which has other settings
+        encoders.mapped: {build: {layers: 1}, map: {probe: which, triplets: specter, loss: triplet}} | map does not go
+            with
+            build
+    """,
     "of_release": """
         release: 2026-02-02 | holds the release 2026-01-06
         pathvars: {results: release} | key pathvars.results: the folder release lies in the release in release

@@ -45,10 +45,7 @@ PUBLISHED = {
             each("models", *TRAINING, of=begins("cocite-")),
         ),
         f"{THESIS}, 4.1.3: effective batch": ({128}, effective_batch("cocite-25-1000", "cocite-25-5000")),
-        f"{THESIS}, 4.1.3: three seeds": (
-            {(1, 2, 3)},
-            lambda config: {tuple(m["seeds"]) for m in config["models"].values()},
-        ),
+        f"{THESIS}, 4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
         f"{THESIS}, 4.1.3: SciBERT reads 512 tokens, CLS": (
             ("cls", 512),
             one("encoders", "scibert", "pooling", "max_length"),
@@ -74,10 +71,7 @@ PUBLISHED = {
         "SPECTER, 3: effective batch": ({32}, effective_batch("specter", "scincl")),
         "SciNCL, Appendix: training triplets": (684_100, triplets("scincl")),
         "SciNCL, Table 9": ((25, 4000, 5, 3, "required"), one("triplets", "scincl", *SCINCL)),
-        f"{THESIS}, 5.1: three evaluation seeds": (
-            {(1, 2, 3)},
-            lambda config: {tuple(b["seeds"]) for b in config["benchmarks"].values()},
-        ),
+        f"{THESIS}, 5.1: three evaluation seeds": ({(1, 2, 3)}, each("benchmarks", "seeds")),
     },
     "losses": {
         f"{THESIS}, 4.1.1: SPECTER2's triplets, 6.2 million and 175 thousand, with their texts": (
@@ -103,15 +97,12 @@ PUBLISHED = {
             losses_by_encoder,
         ),
         f"{THESIS}, 5.3: one epoch, 2e-5, 5%": ({(1, 2e-5, 0.05, "linear")}, each("models", *TRAINING)),
-        f"{THESIS}, 4.1.3: effective batch": ({128}, lambda config: effective_batch(*config["models"])(config)),
-        f"{THESIS}, 4.1.3: three seeds": (
-            {(1, 2, 3)},
-            lambda config: {tuple(m["seeds"]) for m in config["models"].values()},
-        ),
+        f"{THESIS}, 4.1.3: effective batch": ({128}, effective_batch()),
+        f"{THESIS}, 4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
         f"{THESIS}, 4.1.3: input size": ({512}, each("encoders", "max_length")),
         f"{THESIS}, Table 6.5: SciRepEval, three evaluation seeds": (
             {("scirepeval", (1, 2, 3))},
-            lambda config: {(b["kind"], tuple(b["seeds"])) for b in config["benchmarks"].values()},
+            each("benchmarks", "kind", "seeds"),
         ),
         "SPECTER, 2.3: margin": (
             {1.0},
@@ -184,10 +175,7 @@ PUBLISHED = {
             each("models", "epochs", "lr", "epsilon", "schedule", "warmup"),
         ),
         "SciAspect, 4.4: batch of experiment 1": ({32}, effective_batch("specter")),
-        "SciAspect, 4.4: batch of the others": (
-            {8},
-            lambda config: effective_batch(*(set(config["models"]) - {"specter"}))(config),
-        ),
+        "SciAspect, 4.4: batch of the others": ({8}, effective_batch(but=["specter"])),
         "SciAspect, Table 6.3: positives × negatives": (
             {(1, 1, 0), (1, 2, 3), (1, 0, 3), (2, 2, 3), (4, 2, 3), (5, 2, 3)},
             each("triplets", "positives", "hard", "easy", of=lambda name: "to-" in name),
