@@ -132,10 +132,8 @@ def check_characters(path: str) -> str:
 
 
 def default_of(key: str, value: str) -> BeforeValidator:
-    """Gives the key that tells the variants of an entry apart a value where it is left out.
-
-    The field of the variant that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`.
-    """
+    """Gives the key that tells the variants of an entry apart a value where it is left out. The field of the variant
+    that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`."""
     return BeforeValidator(lambda given: {key: value, **given} if isinstance(given, Mapping) else given)
 
 

@@ -43,11 +43,9 @@ EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
-    """A sentence on each thing that is wrong with what was given for this type, the most telling one first.
-
-    A wrong choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be
-    of several types, and is of none of them, one sentence names them all.
-    """
+    """A sentence on each thing that is wrong with what was given for this type, the most telling one first. A wrong
+    choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be of
+    several types, and is of none of them, one sentence names them all."""
     places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
     for details in error.errors(include_url=False):
         if details["type"] == FOLLOWS:

@@ -75,10 +75,8 @@ class SearchedDocuments(Entry):
 
 
 def sets_behind_model(name: str, config: Whole, *, with_groups: bool) -> list[str]:
-    """The sets that a model depends on: those that it and the models before it learn from, and those behind them.
-
-    With `with_groups`, also all sets of their groups, which are cut to the size of the smallest.
-    """
+    """The sets that a model depends on: those that it and the models before it learn from, and those behind them. With
+    `with_groups`, also all sets of their groups, which are cut to the size of the smallest."""
     sets, models = config.triplets, config.models
 
     def behind(entry: str) -> list[str]:

@@ -206,11 +206,8 @@ class TrainingSettings(Entry):
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """What is computed and added up.
-
-        Of one set, that is each loss with a weight above 0. Of several sets, it is each loss once, over the examples of
-        all objectives that have it.
-        """
+        """What is computed and added up. Of one set, that is each loss with a weight above 0. Of several sets, it is
+        each loss once, over the examples of all objectives that have it."""
         given = self.objectives or (Term.model_construct(loss=self.loss),)
         if not self.sets:
             return tuple(

@@ -74,10 +74,8 @@ def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[s
 
 
 def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that `origin_of` reads for a model.
-
-    All of it belongs to steps before the training: another value of it means another training anyway.
-    """
+    """The part of a configuration that `origin_of` reads for a model. All of it belongs to steps before the training:
+    another value of it means another training anyway."""
     corpus, encoder = configuration["corpus"], _encoder_under(model, configuration["models"])
     part: dict[str, Any] = {
         "corpus": {"source": corpus["source"], "path": Path(corpus.get("path", "")).name},

@@ -58,11 +58,9 @@ def parse_settings(kind: Any, text: str, option: str = ...) -> Any: ...
 
 
 def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
-    """Settings from JSON text, or from a file where `text` is @path.
-
-    `kind` is an entry, a union of some, or a mapping. Raises `InputError`, which names the option, for anything that is
-    not a JSON object, for keys that are unknown or missing, and for values that are not of the type of their field.
-    """
+    """Settings from JSON text, or from a file where `text` is @path. `kind` is an entry, a union of some, or a mapping.
+    Raises `InputError`, which names the option, for anything that is not a JSON object, for keys that are unknown or
+    missing, and for values that are not of the type of their field."""
     given = _read(text, option)
     try:
         return validated(kind, given)

@@ -32,11 +32,9 @@ OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their ow
 
 
 def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, has_hashes: bool = False) -> Link:
-    """How documents with some ids are known to be papers of a corpus with others.
-
-    Ids that somebody gave are nobody else's, so those of a benchmark and those of a corpus are not the same ones.
-    `has_hashes` says that documents may have Semantic Scholar's hashes in place of its corpus ids.
-    """
+    """How documents with some ids are known to be papers of a corpus with others. Ids that somebody gave are nobody
+    else's, so those of a benchmark and those of a corpus are not the same ones. `has_hashes` says that documents may
+    have Semantic Scholar's hashes in place of its corpus ids."""
     if has_hashes and documents == corpus == "s2":
         return "hashes"
     if documents == "corpus" or documents == corpus != "own":

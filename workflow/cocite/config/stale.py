@@ -31,10 +31,8 @@ NAMES = ("graph", "embedding", "triplets", "benchmark", "map", "probe", "suite",
 
 
 def configuration_of(results: Path) -> Configuration | None:
-    """The configuration of the last run in this folder; none before there was one.
-
-    Raises `InputError` if the file that should hold it cannot be read.
-    """
+    """The configuration of the last run in this folder; none before there was one. Raises `InputError` if the file that
+    should hold it cannot be read."""
     values = recorded_values(results)
     return None if values is None else recorded_configuration(values)
 

@@ -86,9 +86,7 @@ def write_start(workflow: Any, log: list[str], results: Path) -> None:
 
 def read_start(results: Path) -> Start | None:
     """The run that was started last in a folder of results; none where there was none, or it was one in another folder.
-
-    Raises `InputError` where the record is broken.
-    """
+    Raises `InputError` where the record is broken."""
     if not (results / FILE).is_file():
         return None
     start = record_of(results)
@@ -96,10 +94,8 @@ def read_start(results: Path) -> Start | None:
 
 
 def record_of(results: Path) -> Start:
-    """The run that is recorded in a folder of results, also where that is a copy of another folder.
-
-    Raises `InputError` where the record is missing or broken.
-    """
+    """The run that is recorded in a folder of results, also where that is a copy of another folder. Raises `InputError`
+    where the record is missing or broken."""
     path = results / FILE
     stated = read_json(path)
     try:
@@ -154,11 +150,9 @@ DEFAULT_CONFIGURATION = "config.yaml"
 
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:
-    """The call of Snakemake that makes these targets, which are shell text and relative to `results`.
-
-    It names the configuration that is given, or else that of the run which was started last in this folder. Raises
-    `InputError` where that run was in another folder, of which this one is a copy.
-    """
+    """The call of Snakemake that makes these targets, which are shell text and relative to `results`. It names the
+    configuration that is given, or else that of the run which was started last in this folder. Raises `InputError`
+    where that run was in another folder, of which this one is a copy."""
     start = read_start(results)
     if configfile is None and start is not None:
         folder = Path(start.directory)

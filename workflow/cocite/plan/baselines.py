@@ -129,10 +129,8 @@ class BaselinePlan(StagePlan):
         return "<results>/baselines/{baseline}/seed-{seed}/model" if is_trained else []
 
     def grid(self, wildcards: Any) -> str | list[str]:
-        """What the points of a baseline's grid reached; nothing if it has none.
-
-        A model that was trained before there was a grid is made again only if this is asked for beside it.
-        """
+        """What the points of a baseline's grid reached; nothing if it has none. A model that was trained before there
+        was a grid is made again only if this is asked for beside it."""
         has_grid = wildcards.baseline in self.with_grids
         return "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if has_grid else []
 

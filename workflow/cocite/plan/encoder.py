@@ -105,11 +105,9 @@ class EncoderPlan(StagePlan):
         return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
 
     def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time to embed documents: by the size of their texts and that of the encoder.
-
-        On two threads an encoder of MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to
-        take a hundredth of that time.
-        """
+        """Time to embed documents: by the size of their texts and that of the encoder. On two threads an encoder of
+        MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to take a hundredth of that
+        time."""
         passes = size_mb(input.documents) * size_mb(input.model)
         return within_a_day(20 + passes * (0.001 if self.plan.with_gpu else 0.1), attempt)
 
@@ -149,10 +147,8 @@ class EncoderPlan(StagePlan):
         return json.dumps({Path(table).parent.name: str(table) for table in tables})
 
     def sets_to_learn_from(self, wildcards: Any) -> list[str]:
-        """For each objective of a model: its examples and their tokens, and those of its validation set.
-
-        An objective shares the validation set with all sets of its group.
-        """
+        """For each objective of a model: its examples and their tokens, and those of its validation set. An objective
+        shares the validation set with all sets of its group."""
         encoder = self.config.base_encoder(wildcards.model)
         names = self.config.models[wildcards.model].learns_from
         pairs = [(name, validation_of(self.config.triplets[name].group)) for name in names]

@@ -64,10 +64,8 @@ class Plan:
         return lambda wildcards: getattr(getattr(self.config, section)[wildcards[wildcard]], field)
 
     def settings(self, section: str, wildcard: str, kind: Any) -> Callable[[Any], str]:
-        """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`.
-
-        A step is given the keys that it uses and no others: an edit of another key does not make its result again.
-        """
+        """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`. A step is
+        given the keys that it uses and no others: an edit of another key does not make its result again."""
 
         def as_text(wildcards: Any) -> str:
             entry = getattr(self.config, section)[wildcards[wildcard]]

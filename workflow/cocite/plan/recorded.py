@@ -38,10 +38,8 @@ Configuration = Mapping[str, Any]
 
 
 def check_folder(config: Configuration) -> None:
-    """Look at the folder that a run with this configuration writes to, before there are any jobs.
-
-    Raises `InputError` where it holds another corpus, and says where edits would go unnoticed.
-    """
+    """Look at the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError`
+    where it holds another corpus, and says where edits would go unnoticed."""
     results = results_folder(config)
     refuse_another_corpus(config, results)
     if notice := missing_records(config, results):
@@ -69,11 +67,8 @@ def refuse_another_corpus(config: Configuration, results: Path) -> None:
 
 
 def record(config: Configuration, results: Path) -> None:
-    """Write the configuration of a run into its folder.
-
-    Where Snakemake lacks records, it does not remake what edits concern; such keys keep the values that files were
-    made with.
-    """
+    """Write the configuration of a run into its folder. Where Snakemake lacks records, it does not remake what edits
+    concern; such keys keep the values that files were made with."""
     earlier = recorded_values(results)
     made_with = _kept(earlier, config) if earlier is not None and files_without_record(results) else config
     # Not JSON: YAML reads its numbers such as 2e-05 as text.
@@ -83,9 +78,7 @@ def record(config: Configuration, results: Path) -> None:
 
 def missing_records(config: Configuration, results: Path) -> str | None:
     """What to tell a user whose results came without Snakemake's records of how they were made; none where all is well.
-
-    Snakemake takes a file without a record for one that is as it should be, whatever was edited since.
-    """
+    Snakemake takes a file without a record for one that is as it should be, whatever was edited since."""
     files = files_without_record(results)
     if not files:
         return None

@@ -34,10 +34,8 @@ def check_files(workflow: Any) -> None:
 
 
 def begin(workflow: Any, config: dict[str, Any]) -> Plan:
-    """The plan of a run. The main process makes and locks the folders that it writes to.
-
-    Raises `WorkflowError`, one sentence, for a configuration or a folder that cannot be used.
-    """
+    """The plan of a run. The main process makes and locks the folders that it writes to. Raises `WorkflowError`, one
+    sentence, for a configuration or a folder that cannot be used."""
     # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
     os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
     on_cluster = workflow.resource_settings.nodes is not None
@@ -100,11 +98,8 @@ MARK = ".snakemake_timestamp"
 
 
 def remove_unneeded(workflow: Any) -> None:
-    """Remove the temporary files and folders whose last reader is done.
-
-    Snakemake removes them when that job has ended. A run that is killed in between leaves them, and the next one does
-    not look for them.
-    """
+    """Remove the temporary files and folders whose last reader is done. Snakemake removes them when that job has ended.
+    A run that is killed in between leaves them, and the next one does not look for them."""
     if workflow.storage_settings.notemp:
         return
     for path in list(_unneeded(workflow.dag)):
@@ -123,10 +118,8 @@ def _unneeded(dag: Any) -> Iterator[Path]:
 
 
 def check_times(workflow: Any) -> None:
-    """Wait until no input of a job is from the future; raise `InputError` where that would take long.
-
-    Snakemake fails a job whose output is older than an input, and removes that output, though it is whole.
-    """
+    """Wait until no input of a job is from the future; raise `InputError` where that would take long. Snakemake fails a
+    job whose output is older than an input, and removes that output, though it is whole."""
     dag = workflow.dag
     inputs = {Path(file) for job in dag.jobs if dag.needrun(job) for file in job.input}
     timed = {path: path / MARK if (path / MARK).exists() else path for path in inputs if path.exists()}
