@@ -1,4 +1,4 @@
-from cocite.config.embeddings import AnyEngine
+from cocite.config.embeddings import AnyEngine, edge_settings
 
 
 rule import_edges:
@@ -20,7 +20,7 @@ rule import_edges:
     params:
         version=1,
         direction=plan.graph.direction_of_edges,
-        settings=plan.graph.settings_of_import,
+        settings=lambda wildcards: as_text(edge_settings(configuration.embeddings[wildcards.embedding])),
         seed=configuration.seed,
     shell:
         """

@@ -264,8 +264,8 @@ rule check_triplets:
     input:
         triplets=lambda wildcards: plan.triplets.sampled(wildcards.triplets),
         neighbours=plan.triplets.ranked_neighbours,
-        relations=plan.triplets.relations_of_mined,
-        mined=plan.triplets.mined_positives,
+        relations=plan.triplets.of_mined("<results>/triplets/sampled_relations.parquet"),
+        mined=plan.triplets.of_mined("<results>/neighbours/mined_{triplets}/positives.parquet"),
         queries="<results>/corpus/queries.parquet",
         papers=plan.corpus.papers(),
         benchmarks=plan.triplets.documents_to_look_for,

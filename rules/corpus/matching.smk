@@ -1,6 +1,6 @@
 rule match:
     input:
-        theirs=plan.corpus.papers_to_match_with(),
+        theirs=plan.corpus.shards_in(configuration.corpus.matched_with),
         papers=plan.corpus.papers(),
     output:
         matches="<results>/corpus/matches.parquet",
@@ -38,7 +38,7 @@ rule find_documents:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
         papers=plan.corpus.papers_for_documents,
         matches=plan.corpus.matches_for_documents,
-        paper_ids=plan.corpus.hashes_for_documents(),
+        paper_ids=plan.corpus.shards_in(configuration.corpus.paper_ids),
     output:
         papers="<results>/corpus/document_papers/{benchmark}.parquet",
         omissions="<results>/corpus/omissions/{benchmark}_documents.parquet",

@@ -46,8 +46,8 @@ def names_in_spaces(model: str, entry: "Model") -> dict[str, str]:
 def with_weights(config: "Configuration") -> list[str]:
     """What the models are called that have a folder of weights: as trained, with further poolings, and averaged."""
     models = config.models.items()
-    further = [called for name, entry in models for called in repooled(name, entry)]
-    return [*config.models, *further, *(called for name, entry in models for called in _averaged(name, entry))]
+    further = [called for names in (repooled, _averaged) for name, entry in models for called in names(name, entry)]
+    return [*config.models, *further]
 
 
 def repooled(model: str, entry: "Model") -> list[str]:

@@ -222,9 +222,9 @@ class CorpusPlan(StagePlan):
         """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or not at all."""
         return {name: self.config.link_of(name) for name in self.config.benchmarks}
 
-    def papers_to_match_with(self) -> list[str]:
-        """The files of Semantic Scholar's papers that those of the corpus are matched with; none if nothing is."""
-        return list(map(str, find_shards(self.source.matched_with))) if self.source.matched_with else []
+    def shards_in(self, folder: str | Path | None) -> list[str]:
+        """The files of a dataset of Semantic Scholar's in a folder that the corpus names; none without one."""
+        return list(map(str, find_shards(Path(folder)))) if folder else []
 
     def matches_for_documents(self, wildcards: Any) -> str | list[str]:
         """The matches that lead from a benchmark's documents to papers; nothing if none do."""
@@ -237,10 +237,6 @@ class CorpusPlan(StagePlan):
     def papers_for_documents(self, wildcards: Any) -> list[str]:
         """The papers that a benchmark's documents are looked for among; none if nothing leads from one to the other."""
         return self.papers() if self.known_by[wildcards.benchmark] != "nothing" else []
-
-    def hashes_for_documents(self) -> list[str]:
-        """The files that map hashes to papers; none if the configuration names none."""
-        return list(map(str, find_shards(Path(self.source.paper_ids)))) if self.source.paper_ids else []
 
     def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
         """The papers that documents of some benchmarks are, of those whose ids alone do not say it."""

@@ -1,12 +1,10 @@
 """What the edges of a graph are made of, which of them an embedding is trained on, and what that costs."""
 
-import json
 from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cocite.config.embeddings import edge_settings
 from cocite.config.graphs import PAIRS
 from cocite.plan.files import StagePlan
 from cocite.plan.resources import Request, size_mb, within_a_day
@@ -60,10 +58,6 @@ class GraphPlan(StagePlan):
 
     def _is_directed(self, graph: str) -> bool:
         return bool(getattr(self.config.graphs[graph], "directed", False))
-
-    def settings_of_import(self, wildcards: Any) -> str:
-        """The settings of an import, as JSON: the keys that go with the engine and no others."""
-        return json.dumps(edge_settings(self.config.embeddings[wildcards.embedding]), sort_keys=True)
 
     def by_import(self, published: Request, usual: Request) -> Request:
         """What an import asks for: by PyTorch-BigGraph's importer, which holds all as Python objects, or by ours."""

@@ -1,7 +1,7 @@
 """Sets of triplets, what they are sampled from, and the groups that they are compared in."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -123,15 +123,9 @@ class TripletPlan(StagePlan):
         mined: Mining = entry
         return mined
 
-    def mined_positives(self, wildcards: Any) -> str | list[str]:
-        """The scores of the positives of a set whose negatives are mined; nothing for other sets."""
-        is_mined = isinstance(self.config.triplets[wildcards.triplets], Mining)
-        return "<results>/neighbours/mined_{triplets}/positives.parquet" if is_mined else []
-
-    def relations_of_mined(self, wildcards: Any) -> str | list[str]:
-        """What shows false negatives among mined ones; nothing for other sets."""
-        is_mined = isinstance(self.config.triplets[wildcards.triplets], Mining)
-        return "<results>/triplets/sampled_relations.parquet" if is_mined else []
+    def of_mined(self, path: str) -> Callable[[Any], str | list[str]]:
+        """A file of a set whose negatives are mined; nothing for other sets."""
+        return lambda wildcards: path if isinstance(self.config.triplets[wildcards.triplets], Mining) else []
 
     def option_of_mined(self, wildcards: Any, input: Any) -> list[str]:
         """The options for these two."""
