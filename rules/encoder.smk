@@ -260,7 +260,7 @@ rule embed_documents:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
-        benchmark=either(plan.evaluation.published),
+        benchmark=either(name for name in configuration.benchmarks if name not in plan.evaluation.own),
     conda:
         "../envs/pipeline.yaml"
     threads: 8 if plan.with_gpu else 1  # beside a GPU, they tokenise

@@ -1,5 +1,6 @@
 import json
 
+from cocite.config.triplets import sets_by_aspect
 from cocite.plan.recorded import FOR_PROVENANCE
 from cocite.plan.report import logs_of
 
@@ -158,7 +159,7 @@ rule draw_figures:
         triplets=plan.triplets.checked("collisions", "per_query"),
         counts="<results>/report/pair_counts.parquet",
         intents=plan.report.intents(),
-        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=plan.triplets.by_aspect),
+        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(configuration)),
         spaces=plan.evaluation.of_runs("scores", *plan.evaluation.by_aspect),
         trade=plan.evaluation.trade,
         probes=expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),

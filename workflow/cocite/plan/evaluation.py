@@ -48,11 +48,6 @@ class EvaluationPlan(StagePlan):
         return [name for name, entry in entries if entry.made_by is not None or entry.is_generated]
 
     @cached_property
-    def published(self) -> list[str]:
-        """The benchmarks that others made; each is embedded in a job of its own."""
-        return [name for name in self.config.benchmarks if name not in self.own]
-
-    @cached_property
     def scored(self) -> list[str]:
         """All models and untrained encoders that are scored."""
         return [*scored_models(self.config), *self.plan.encoder.untrained]

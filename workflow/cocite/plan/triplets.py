@@ -9,7 +9,8 @@ from typing import Any
 
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.triplets import graphs_of_aspects, oracles, sets_by_aspect
+from cocite.config.stale import names_of
+from cocite.config.triplets import graphs_of_aspects, oracles
 from cocite.plan.files import StagePlan, expand
 from cocite.plan.resources import Request, size_mb
 
@@ -21,19 +22,9 @@ class TripletPlan(StagePlan):
     """Sets of triplets and of examples."""
 
     @cached_property
-    def groups(self) -> list[str]:
-        """The groups of sets that are compared with one another."""
-        return sorted({entry.group for entry in self.config.triplets.values()})
-
-    @cached_property
     def examples(self) -> list[str]:
         """The names of what is learned from and validated on: the sets, and a validation set for each group."""
-        return [*self.config.triplets, *map(validation_of, self.groups)]
-
-    @cached_property
-    def by_aspect(self) -> list[str]:
-        """The sets whose examples are sampled by aspect."""
-        return sets_by_aspect(self.config)
+        return [*self.config.triplets, *map(validation_of, names_of("group", "", self.config))]
 
     @cached_property
     def graphs_of_aspects(self) -> list[str]:
