@@ -98,7 +98,7 @@ def _check_shard(path: Path) -> None:
         raise InputError(f"{path} is a pipe or a device and no file; remove it.")
     if not path.name.lower().endswith((PACKED, *PLAIN)):
         raise InputError(
-            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, pack it with gzip, or move it elsewhere."
+            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, gzip it or move it elsewhere."
         )
     if not path.name.isprintable() or set(path.name) & set("{}"):
         raise InputError(f"{str(path)!r} has a brace in its name, or a character that cannot be printed; rename it.")

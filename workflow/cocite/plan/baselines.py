@@ -92,9 +92,8 @@ class BaselinePlan(StagePlan):
                 table = f"embeddings/{wildcards.benchmark}" if of_benchmark else "validation"
                 return f"{self._vectors_under(wildcards)}/{table}.parquet"
             case "document_papers":
-                return next(
-                    iter(self.plan.corpus.papers_of_documents([wildcards.benchmark] if of_benchmark else [])), []
-                )
+                benchmarks = [wildcards.benchmark] if of_benchmark else []
+                return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])
             case "edges":
                 return self.plan.graph.edges(entry.graph)
             case "examples":

@@ -55,9 +55,7 @@ class EvaluationPlan(StagePlan):
     @cached_property
     def suite_names(self) -> list[str]:
         """The names of the suites of all benchmarks."""
-        return list(
-            dict.fromkeys(suite for name in self.config.benchmarks for suite in self.config.benchmarks[name].suites)
-        )
+        return list(dict.fromkeys(suite for entry in self.config.benchmarks.values() for suite in entry.suites))
 
     @cached_property
     def by_aspect(self) -> list[str]:

@@ -81,9 +81,8 @@ class GraphPlan(StagePlan):
 
     def training_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time of a training, as its engine says."""
-        return within_a_day(
-            self.config.embeddings[wildcards.embedding].training_minutes(self._imported_mb(wildcards, input)), attempt
-        )
+        entry = self.config.embeddings[wildcards.embedding]
+        return within_a_day(entry.training_minutes(self._imported_mb(wildcards, input)), attempt)
 
     def _imported_mb(self, wildcards: Any, input: Any) -> float:
         """Size of the edges that a training reads, MB."""
