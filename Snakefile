@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from cocite.plan.files import folders_of, folders_of_buckets, option
+from cocite.plan.files import as_text, folders_of, folders_of_buckets, option
 from cocite.plan.plan import either
 from cocite.plan.resources import megabytes, minutes, warn_of_memory
 from cocite.plan.run import begin, check_files, has_page, refuse_unknown_targets, start
@@ -18,7 +18,7 @@ if not workflow.configfiles:
 
 plan = begin(workflow, config)
 configuration = plan.config
-buckets, named, settings, state = plan.buckets, plan.named, plan.settings, plan.state
+buckets, named, settings, state, value = plan.buckets, plan.named, plan.settings, plan.state, plan.value
 
 
 wildcard_constraints:
@@ -78,7 +78,7 @@ rule embeddings:
 rule neighbours:
     input:
         plan.neighbours.all_neighbours(),
-        plan.neighbours.measured_searches(),
+        expand("<results>/neighbours/{embedding}/search_quality.parquet", embedding=plan.neighbours.approximate),
 
 
 rule triplets:
@@ -91,7 +91,7 @@ rule triplets:
 
 rule probe:
     input:
-        plan.evaluation.ranked_probes(),
+        expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),
 
 
 rule encoder:
@@ -106,7 +106,7 @@ rule baselines:
 
 rule evaluation:
     input:
-        plan.evaluation.all_of_runs("scores"),
+        plan.evaluation.of_runs("scores", *configuration.benchmarks),
         plan.evaluation.all_reported(),
         plan.evaluation.summaries(),
         plan.evaluation.over_tasks(),

@@ -18,7 +18,7 @@ rule train_baseline:
         baseline=either(plan.baselines.trained),
     conda:
         "../envs/pipeline.yaml"
-    threads: plan.baselines.cores
+    threads: lambda wildcards: plan.baselines.entries[wildcards.baseline].training_cores
     resources:
         # A class of `baselines/methods` says what its training takes, by the size of what it reads.
         mem_mb=plan.baselines.by_inputs("training_memory"),
@@ -165,7 +165,7 @@ use rule embed_by_baseline as embed_validation with:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-validation.jsonl"
     wildcard_constraints:
-        baseline=either(plan.baselines.that_embed()),
+        baseline=either([*plan.baselines.with_vectors, *plan.baselines.trained]),
     params:
         version=1,
 

@@ -4,7 +4,7 @@ from cocite.config.release_folder import DATASETS
 rule list_shards:
     input:
         generated=plan.corpus.generated_release(),
-        given=plan.corpus.all_given(),
+        given=plan.corpus.all_given,
     output:
         "<results>/corpus/manifest.json",
     log:
@@ -230,7 +230,7 @@ rule merge_contexts:
     params:
         version=1,
         ingested=f"{plan.results}/corpus/ingested/citations/contexts",
-        settings=plan.corpus.context_settings(),
+        settings=as_text(configuration.corpus.contexts or {}),
         buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """

@@ -1,9 +1,9 @@
-from cocite.config.embeddings import AnyEngine
+from cocite.config.embeddings import AnyEngine, edge_settings
 
 
 rule import_edges:
     input:
-        edges=plan.graph.edges_of_embedding,
+        edges=lambda wildcards: plan.graph.edges(configuration.embeddings[wildcards.embedding].graph),
     output:
         directory("<results>/embeddings/{embedding}/imported"),
     log:
@@ -15,12 +15,12 @@ rule import_edges:
     resources:
         # 2 million edges (9 MB) took 381 MB and 2.4 s, 8 million (35 MB) 429 MB and 6 s, 100 million 1.0 GB and 33 s.
         # As published, hci's 4.7 MB of lines took 456 MB and 53 s, 10 MB of 40,000 papers 86 s; lines have 3.3 times the size.
-        mem_mb=plan.graph.import_memory,
-        runtime=plan.graph.import_minutes,
+        mem_mb=plan.graph.by_import(megabytes(1500, edges=35), megabytes(500, edges=4)),
+        runtime=plan.graph.by_import(minutes(30, edges=2), minutes(10, edges=0.02)),
     params:
         version=1,
         direction=plan.graph.direction_of_edges,
-        settings=plan.graph.settings_of_import,
+        settings=lambda wildcards: as_text(edge_settings(configuration.embeddings[wildcards.embedding])),
         seed=configuration.seed,
     shell:
         """
@@ -38,7 +38,7 @@ rule import_edges:
 rule train_graph_embedding:
     input:
         imported="<results>/embeddings/{embedding}/imported",
-        files=plan.graph.engine_files,
+        files=lambda wildcards: list(map(str, configuration.embeddings[wildcards.embedding].files)),
     output:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         scores="<results>/embeddings/{embedding}/graph_scores.parquet",
@@ -50,7 +50,7 @@ rule train_graph_embedding:
         "<benchmarks>/embeddings/{embedding}/train.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: plan.graph.cores
+    threads: value("embeddings", "embedding", "cores")
     resources:
         # 250,000 papers with 1.9 million edges (36 MB) took 1.0 GB in 64 dimensions and 1.5 GB in 256; 40,000 papers
         # with 2 million (35 MB) took 1.0 GB in 64. An epoch of either in 64 dimensions took 62 s.

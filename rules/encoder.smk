@@ -1,7 +1,9 @@
 from cocite.config.aspects import ASPECTS, CONCATENATED
 from cocite.config.encoders import EncoderSettings
 from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
+from cocite.config.origins import settings_of_origin
 from cocite.config.probes import MapTraining
+from cocite.config.runs import scored_in
 
 
 rule build_encoder:
@@ -15,7 +17,7 @@ rule build_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
     wildcard_constraints:
-        encoder=either(plan.encoder.built()),
+        encoder=either(name for name, entry in configuration.encoders.items() if entry.build),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -47,7 +49,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(plan.encoder.fetched(with_map=False)),
+        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.build or entry.map)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -78,7 +80,7 @@ rule fetch_encoder_with_map:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(plan.encoder.fetched(with_map=True)),
+        encoder=either(name for name, entry in configuration.encoders.items() if entry.map),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -151,7 +153,7 @@ rule train_encoder:
     priority: 1  # the longest jobs start first
     conda:
         "../envs/pipeline.yaml"
-    threads: plan.encoder.threads
+    threads: value("models", "model", "threads")
     resources:
         mem_mb=plan.encoder.training_memory,
         # Slurm ends a job that takes longer; elsewhere a training runs to its end.
@@ -161,9 +163,9 @@ rule train_encoder:
         version=7,
         settings=settings("models", "model", TrainingSettings),
         run_seed=configuration.seed,
-        origin=plan.encoder.origin_of,
+        origin=lambda wildcards: as_text(settings_of_origin(wildcards.model, plan.resolved)),
         teachers=plan.encoder.teachers_as_json,
-        processes=plan.encoder.processes,
+        processes=value("models", "model", "processes"),
         precision=configuration.precision,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
@@ -191,7 +193,7 @@ rule train_encoder:
 
 rule average_weights:
     input:
-        models=plan.encoder.of_all_seeds,
+        models=lambda wildcards: plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/model", wildcards.model),
     output:
         directory("<results>/encoder/{model}_averaged/seed-0/model"),
     log:
@@ -258,7 +260,7 @@ rule embed_documents:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
-        benchmark=either(plan.evaluation.published),
+        benchmark=either(name for name in configuration.benchmarks if name not in plan.evaluation.own),
     conda:
         "../envs/pipeline.yaml"
     threads: 8 if plan.with_gpu else 1  # beside a GPU, they tokenise
@@ -272,7 +274,7 @@ rule embed_documents:
         version=3,
         sources=folders_of("documents"),
         table="documents",
-        precision=plan.encoder.scored_in(),
+        precision=scored_in(configuration),
         dimension=plan.encoder.kept_dimensions,
         adapters=plan.encoder.adapters_for([]),
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),

@@ -1,5 +1,6 @@
 from cocite.config.benchmark import MadeOfHeldOut
 from cocite.config.benchmarks.beir import BeirSettings
+from cocite.config.runs import runs_of, runs_that_rank_alone
 
 
 rule prepare_holdout:
@@ -99,15 +100,15 @@ rule prepare_folder:
     resources:
         # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s. 64,183 papers in LitSearch's
         # layout (1,200 MB with full texts) took 484 MB and 3.7 s, 36,000 abstracts in that of DORIS-MAE (64 MB) 240 MB and 2.8 s.
-        mem_mb=megabytes(1000, files=plan.evaluation.reading_memory),
+        mem_mb=megabytes(1000, files=value("benchmarks", "benchmark", "memory_of_byte")),
         runtime=minutes(20, files=0.02),
     params:
         version=7,
         tables=subpath(output.sizes, parent=True),
         folder=plan.evaluation.folder,
-        kind=plan.evaluation.kind,
+        kind=value("benchmarks", "benchmark", "kind"),
         tasks=plan.evaluation.listed_tasks,
-        metrics=plan.evaluation.metrics,
+        metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
     shell:
         """
         cocite evaluation prepare-folder {params.folder:q} \
@@ -170,12 +171,12 @@ rule describe_documents:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # A benchmark that others made is read as it is to be plan.evaluation.prepared; of papers, one batch is in memory.
+        # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
         mem_mb=plan.evaluation.describing_memory,
         runtime=minutes(20, sources=0.02, papers=0.005),
     params:
         version=2,
-        kind=plan.evaluation.kind,
+        kind=value("benchmarks", "benchmark", "kind"),
         tasks=plan.evaluation.listed_tasks,
         sources=plan.evaluation.options_of_fields,
     shell:
@@ -216,8 +217,8 @@ rule score_model:
         model="{model}",
         training_seed="{seed}",
         mode=plan.evaluation.mode,
-        metrics=plan.evaluation.metrics,
-        largest_missing=plan.evaluation.largest_missing,
+        metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
+        largest_missing=value("benchmarks", "benchmark", "largest_missing"),
         seeds=plan.evaluation.seeds,
         by=lambda wildcards, input: ["--embeddings", str(input.embeddings)],
     shell:
@@ -272,7 +273,7 @@ use rule score_model as score_words with:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=either(plan.baselines.that_rank_alone),
+        baseline=named("baselines", ranks_alone=True),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -285,7 +286,7 @@ use rule score_model as score_words with:
         mode="correct",
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
-        by=plan.baselines.by_words,
+        by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.baseline], "kind")],
 
 
 rule read_reported:
@@ -311,9 +312,11 @@ rule read_reported:
         runtime=minutes(5, judgements=1),
     params:
         version=3,
-        path=plan.baselines.reported_path,
+        path=lambda wildcards: configuration.baselines[wildcards.baseline].files[0],
         tables=subpath(input.judgements, parent=True),
-        tasks=plan.evaluation.all_tasks,
+        tasks=lambda wildcards: ",".join(
+            task.name for task in configuration.benchmarks[wildcards.benchmark].scored_tasks
+        ),
         settings=settings("benchmarks", "benchmark", BeirSettings),
     shell:
         """
@@ -330,7 +333,7 @@ rule read_reported:
 
 rule average_scores:
     input:
-        plan.evaluation.tables("scores"),
+        lambda wildcards: plan.evaluation.of_runs("scores", wildcards.benchmark),
     output:
         "<results>/evaluation/{benchmark}/averages.parquet",
     log:
@@ -348,9 +351,9 @@ rule average_scores:
         version=3,
         scores=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
-        runs=plan.evaluation.runs,
-        rank_alone=plan.evaluation.runs_that_rank_alone(),
-        metrics=plan.evaluation.metrics,
+        runs=lambda wildcards: ",".join(runs_of(configuration, wildcards.benchmark)),
+        rank_alone=",".join(runs_that_rank_alone(configuration)),
+        metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
     shell:
         """
         cocite evaluation average {params.scores:q} \
@@ -365,7 +368,7 @@ rule average_scores:
 
 rule compare_models:
     input:
-        plan.evaluation.tables("outcomes"),
+        lambda wildcards: plan.evaluation.of_runs("outcomes", wildcards.benchmark),
     output:
         "<results>/evaluation/{benchmark}/comparisons.parquet",
     log:
@@ -382,9 +385,9 @@ rule compare_models:
         version=3,
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
-        runs=plan.evaluation.runs,
-        rank_alone=plan.evaluation.runs_that_rank_alone(),
-        resamples=plan.evaluation.resamples,
+        runs=lambda wildcards: ",".join(runs_of(configuration, wildcards.benchmark)),
+        rank_alone=",".join(runs_that_rank_alone(configuration)),
+        resamples=value("benchmarks", "benchmark", "resamples"),
         seed=configuration.seed,
     shell:
         """

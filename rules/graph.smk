@@ -118,8 +118,8 @@ rule pair_edges:
         runtime=minutes(10, every=0.05),
     params:
         version=2,
-        table=plan.graph.table_of_pairs,
-        min_count=plan.graph.min_count,
+        table=lambda wildcards: plan.graph.pairs[wildcards.graph],
+        min_count=value("graphs", "graph", "min_count"),
     shell:
         """
         cocite graph pair-edges {input:q} \
@@ -168,7 +168,7 @@ rule citation_edges:
 
 rule combine_graphs:
     input:
-        edges=plan.graph.edges_to_combine,
+        edges=lambda wildcards: plan.graph.edges(list(configuration.graphs[wildcards.graph].of)),
     output:
         "<results>/graph/{graph}/edges/{bucket}.parquet",
     log:

@@ -1,6 +1,6 @@
 from cocite.config.embeddings import IndexSettings, SearchSettings
 from cocite.config.mining import SearchedDocuments
-from cocite.config.walks import Links, WalkSettings
+from cocite.config.embeddings import Links, WalkSettings
 
 
 rule build_index:
@@ -60,7 +60,7 @@ rule search_neighbours:
         version=2,
         index=option("--index"),
         settings=plan.neighbours.search_settings(SearchSettings),
-        shards=plan.neighbours.number_of_shards,
+        shards=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].shards,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -81,7 +81,7 @@ rule search_neighbours:
 
 rule build_adjacency:
     input:
-        edges=plan.neighbours.edges_of_walks,
+        edges=lambda wildcards: plan.graph.edges(configuration.walks[wildcards.embedding].graph),
     output:
         temp(directory("<results>/neighbours/{embedding}/adjacency")),
     log:
@@ -133,7 +133,7 @@ rule walk_neighbours:
     params:
         version=1,
         settings=settings("walks", "embedding", WalkSettings),
-        shards=plan.neighbours.number_of_shards,
+        shards=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].shards,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -174,7 +174,7 @@ rule measure_search:
     params:
         version=1,
         settings=plan.neighbours.search_settings(SearchSettings),
-        sample=plan.neighbours.sample,
+        sample=lambda wildcards: configuration.embeddings[wildcards.embedding].neighbours.index.sample,
         seed=configuration.seed,
     shell:
         """
@@ -193,9 +193,9 @@ rule measure_search:
 
 rule mine_candidates:
     input:
-        examples=plan.triplets.set_to_mine,
+        examples=lambda wildcards: plan.triplets.sampled(configuration.triplets[wildcards.triplets].of),
         vectors=plan.neighbours.mined_vectors,
-        texts=plan.neighbours.mined_texts,
+        texts=lambda wildcards: plan.triplets.texts_of([configuration.triplets[wildcards.triplets].of]),
         papers=plan.corpus.papers(),
         queries="<results>/corpus/queries.parquet",
     output:

@@ -1,3 +1,6 @@
+import json
+
+from cocite.config.triplets import sets_by_aspect
 from cocite.plan.recorded import FOR_PROVENANCE
 from cocite.plan.report import logs_of
 
@@ -21,7 +24,7 @@ rule provenance:
     params:
         version=3,
         # For Snakemake alone, which makes it again after an edit: a command cannot hold a configuration of any length.
-        configuration=plan.report.configuration,
+        configuration=lambda wildcards: json.dumps(plan.resolved),
         file=f"{plan.results}/{FOR_PROVENANCE}",
         spaces=plan.corpus.id_spaces(),
     shell:
@@ -58,7 +61,7 @@ rule describe_corpus:
     params:
         version=3,
         results=subpath(input.queries, ancestor=2),
-        pairs=plan.graph.pairs_as_json(),
+        pairs=as_text(plan.graph.pairs),
     shell:
         """
         cocite report corpus \
@@ -91,7 +94,7 @@ rule choose_mapped_papers:
         runtime=minutes(10, tables=0.05, corpus=0.005),
     params:
         version=1,
-        tables=plan.report.folder_of_tables,
+        tables=lambda wildcards, input: Path(input.tables[0]).parent,
         corpus=plan.report.option_of_corpus,
         settings=plan.report.settings_of_map,
         tasks=plan.report.labelled_tasks,
@@ -156,10 +159,10 @@ rule draw_figures:
         triplets=plan.triplets.checked("collisions", "per_query"),
         counts="<results>/report/pair_counts.parquet",
         intents=plan.report.intents(),
-        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=plan.triplets.by_aspect),
-        spaces=plan.evaluation.scores_by_aspect(),
-        trade=plan.report.scores_of_trade(),
-        probes=plan.evaluation.ranked_probes(),
+        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(configuration)),
+        spaces=plan.evaluation.of_runs("scores", *plan.evaluation.by_aspect),
+        trade=plan.evaluation.trade,
+        probes=expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),
         papers=expand("<results>/report/maps/{map}/{table}.parquet", map=configuration.maps, table=["papers", "labels"]),
         points=plan.report.on_maps("points"),
         provenance="<results>/provenance.json",
@@ -178,7 +181,7 @@ rule draw_figures:
     params:
         version=1,
         results=subpath(input.provenance, parent=True),
-        pairs=plan.graph.pairs_as_json(),
+        pairs=as_text(plan.graph.pairs),
         seed=configuration.seed,
     shell:
         """
@@ -193,8 +196,8 @@ rule draw_figures:
 
 rule write_page:
     input:
-        scores=plan.evaluation.all_of_runs("scores"),
-        failures=plan.evaluation.all_of_runs("failures"),
+        scores=plan.evaluation.of_runs("scores", *configuration.benchmarks),
+        failures=plan.evaluation.of_runs("failures", *configuration.benchmarks),
         reported=plan.evaluation.all_reported(),
         summaries=plan.evaluation.summaries(),
         documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=configuration.benchmarks),
@@ -206,11 +209,13 @@ rule write_page:
         settings=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/settings.json"),
         models=plan.encoder.with_cards(),
         graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=configuration.embeddings),
-        searches=plan.neighbours.measured_searches(),
+        searches=expand(
+            "<results>/neighbours/{embedding}/search_quality.parquet", embedding=plan.neighbours.approximate
+        ),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
         triplets=plan.triplets.checked("checks", "per_query"),
         intents=plan.report.intents(),
-        probes=plan.evaluation.ranked_probes(),
+        probes=expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),
         leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
         figures=rules.draw_figures.output,

@@ -26,7 +26,7 @@ rule sample_triplets:
     params:
         version=3,
         papers=folders_of("papers"),
-        settings=plan.triplets.settings,
+        settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.seed,
     shell:
         """
@@ -68,7 +68,7 @@ rule fetch_pairs:
     benchmark:
         "<benchmarks>/triplets/{triplets}/fetch.jsonl"
     wildcard_constraints:
-        triplets=either(plan.triplets.fetched),
+        triplets=either(name for name, entry in configuration.triplets.items() if getattr(entry, "fetched", None)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -78,7 +78,7 @@ rule fetch_pairs:
         runtime=minutes(240),
     params:
         version=1,
-        parts=plan.triplets.parts_to_fetch,
+        parts=lambda wildcards: as_text(configuration.triplets[wildcards.triplets].fetched),
         state=state("triplets/{triplets}"),
     shell:
         """
@@ -117,7 +117,7 @@ rule sample_texts:
     params:
         version=2,
         papers=folders_of("papers"),
-        settings=plan.triplets.settings,
+        settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.seed,
     shell:
         """
@@ -137,7 +137,7 @@ rule sample_texts:
 
 rule materialise_training:
     input:
-        triplets=plan.triplets.sampled_of,
+        triplets=lambda wildcards: plan.triplets.sampled(wildcards.triplets),
         group=plan.triplets.group_to_train,
         papers=plan.corpus.papers(),
     output:
@@ -225,7 +225,7 @@ rule relate_sample:
 
 rule measure_bands:
     input:
-        neighbours=plan.neighbours.of_embedding,
+        neighbours=lambda wildcards: plan.neighbours.of(wildcards.embedding),
         relations="<results>/triplets/sampled_relations.parquet",
         queries="<results>/corpus/queries.parquet",
     output:
@@ -262,10 +262,10 @@ rule measure_bands:
 
 rule check_triplets:
     input:
-        triplets=plan.triplets.sampled_of,
+        triplets=lambda wildcards: plan.triplets.sampled(wildcards.triplets),
         neighbours=plan.triplets.ranked_neighbours,
-        relations=plan.triplets.relations_of_mined,
-        mined=plan.triplets.mined_positives,
+        relations=plan.triplets.of_mined("<results>/triplets/sampled_relations.parquet"),
+        mined=plan.triplets.of_mined("<results>/neighbours/mined_{triplets}/positives.parquet"),
         queries="<results>/corpus/queries.parquet",
         papers=plan.corpus.papers(),
         benchmarks=plan.triplets.documents_to_look_for,
@@ -286,7 +286,7 @@ rule check_triplets:
     params:
         version=5,
         papers=folders_of("papers"),
-        neighbours=plan.triplets.option_of_neighbours,
+        neighbours=option("--neighbours", of_folder=True),
         mined=plan.triplets.option_of_mined,
     shell:
         """

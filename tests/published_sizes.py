@@ -1,10 +1,8 @@
 """Sizes and settings of the experiments at paper scale, to be compared with those of their papers: each row has the
 published value and its source, and how the same is read from the resolved configuration."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -21,18 +19,6 @@ INPARS = BEIR | {
 FOLDERS = "SCIBERT GTE BERT BERT_LARGE BIOBERT SCIDOCS MDCR MINILM MSMARCO INPARS BEIR"
 """Variables of the environment that experiments name folders by."""
 ROOT = Path(__file__).parents[1]
-
-
-class Row(NamedTuple):
-    """A size or a setting of an experiment."""
-
-    experiment: str
-    source: str
-    """Paper, section or table."""
-    published: Any
-    """What it says."""
-    has: Callable[[dict[str, Any]], Any]
-    """The same of a resolved configuration."""
 
 
 def training_queries(config):
@@ -66,7 +52,7 @@ def each(section, *keys, of=lambda name: True):
 
 def shown(value):
     """A value that a set can hold: of a loss or another choice, its kind."""
-    return value.get("kind") if isinstance(value, dict) else value
+    return value.get("kind") if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
 
 
 def one(section, name, *keys):
@@ -82,9 +68,12 @@ def begins(*prefixes):
     return lambda name: name.startswith(prefixes)
 
 
-def effective_batch(*names):
+def effective_batch(*names, but=()):
+    """The batches of some models, or of all but some."""
+
     def batches(config):
-        return {config["models"][name]["batch_size"] * config["models"][name]["accumulation"] for name in names}
+        models = [config["models"][name] for name in names or set(config["models"]).difference(but)]
+        return {model["batch_size"] * model["accumulation"] for model in models}
 
     return batches
 

@@ -1,6 +1,6 @@
 rule match:
     input:
-        theirs=plan.corpus.papers_to_match_with(),
+        theirs=plan.corpus.shards_in(configuration.corpus.matched_with),
         papers=plan.corpus.papers(),
     output:
         matches="<results>/corpus/matches.parquet",
@@ -20,7 +20,7 @@ rule match:
     params:
         version=1,
         papers=folders_of("papers"),
-        theirs=plan.corpus.folder_of_matches,
+        theirs=str(configuration.corpus.matched_with or ""),
     shell:
         """
         cocite corpus match {params.theirs:q} \
@@ -38,7 +38,7 @@ rule find_documents:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
         papers=plan.corpus.papers_for_documents,
         matches=plan.corpus.matches_for_documents,
-        paper_ids=plan.corpus.hashes_for_documents(),
+        paper_ids=plan.corpus.shards_in(configuration.corpus.paper_ids),
     output:
         papers="<results>/corpus/document_papers/{benchmark}.parquet",
         omissions="<results>/corpus/omissions/{benchmark}_documents.parquet",
@@ -57,7 +57,7 @@ rule find_documents:
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
         version=3,
-        papers=plan.corpus.option_of_papers,
+        papers=option("--papers", of_folder=True),
         matches=option("--matches"),
         paper_ids=["--paper-ids", configuration.corpus.paper_ids] if configuration.corpus.paper_ids else [],
     shell:

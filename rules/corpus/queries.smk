@@ -13,8 +13,8 @@ rule fetch_triplets:
         runtime=minutes(480),
     params:
         version=1,
-        dataset=plan.corpus.origin_of_triplets("dataset"),
-        revision=plan.corpus.origin_of_triplets("revision"),
+        dataset=getattr(configuration.queries, "dataset", ""),
+        revision=getattr(configuration.queries, "revision", None) or "",
         state=state("corpus/triplets"),
     shell:
         """

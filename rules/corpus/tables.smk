@@ -167,7 +167,7 @@ rule check_cited:
         runtime=minutes(5),
     params:
         version=1,
-        outside=plan.corpus.largest_outside,
+        outside=getattr(configuration.corpus, "outside", 1),
     shell:
         """
         cocite corpus check-cited {input:q} \
@@ -179,7 +179,7 @@ rule check_cited:
 
 rule number_ids:
     input:
-        file=plan.corpus.named_papers,
+        file=lambda wildcards: plan.corpus.named[wildcards.list],
         names="<results>/corpus/names.parquet",
     output:
         ids="<results>/corpus/numbered/{list}.txt",

@@ -70,7 +70,7 @@ rule reuse_works:
     params:
         version=1,
         base=f"{plan.corpus.reused_base}/corpus",
-        number=plan.corpus.part_of_base,
+        number=lambda wildcards: int(wildcards.part) - len(plan.corpus.parts["works"]),
         parts=len(plan.corpus.parts.get("works", [])),
     shell:
         """

@@ -11,7 +11,7 @@ from tests.baselines.tables import papers, queries
 from tests.configurations import refused
 
 from cocite.baselines.grid import RANDOM, choose_point, draw_validation, read_judged, reciprocal_rank
-from cocite.config.baseline import points_of
+from cocite.config.baseline import combinations
 from cocite.config.baselines import seeds_of, trained_entries
 from cocite.config.configuration import configure
 from cocite.core.atomic import write_json
@@ -29,10 +29,8 @@ def written():
 
 
 def test_a_grid_has_a_point_for_each_combination():
-    entry = {"kind": "doc2vec", "seeds": [1], "grid": {"window": [5, 10], "sample": [0, 1e-6, 1e-5]}}
-    points = [(point["window"], point["sample"]) for point in points_of(entry)]
+    points = [tuple(point.values()) for point in combinations({"window": [5, 10], "sample": [0, 1e-6, 1e-5]})]
     assert points == [(5, 0), (5, 1e-6), (5, 1e-5), (10, 0), (10, 1e-6), (10, 1e-5)]
-    assert all(point["kind"] == "doc2vec" and "grid" not in point for point in points_of(entry))
 
 
 def test_each_point_is_trained_by_itself_with_the_seeds_of_its_baseline(written):

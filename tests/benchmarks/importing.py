@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.benchmarks.made_graphs import write_random
 from tests.benchmarks.measuring import Command, Cost, cocite, python, run, say
 
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings
 from cocite.embeddings.engines.biggraph.tsv import split_edges
 
 EDGES, RIVAL_ROUNDS, ROUNDS = 2_000_000, 1, 5

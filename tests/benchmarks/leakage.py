@@ -10,7 +10,7 @@ import numpy as np
 from tests.benchmarks.made_graphs import write_pairs
 from tests.benchmarks.measuring import say
 
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.biggraph_training import train_graph_embedding
 from cocite.embeddings.imported import import_edges

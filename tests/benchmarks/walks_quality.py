@@ -21,7 +21,7 @@ from tests.benchmarks.engine_quality import BANDS, GRAPHS, KEPT, SEEDS, band, ma
 from tests.benchmarks.engines import CORES, mean_and_deviation
 from tests.benchmarks.measuring import say
 
-from cocite.config.walks import Links, WalkSettings
+from cocite.config.embeddings import Links, WalkSettings
 from cocite.core.tables.files import read_table, write_table
 from cocite.embeddings.edges import held_out
 from cocite.neighbours.adjacency import build_adjacency

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from tests.benchmarks.measuring import say
 from tests.corpus.made_openalex import inverted
 
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.corpus.release import needed_columns
 from cocite.corpus.release.copies import FolderCopy
 from cocite.corpus.release.manifest import Shard

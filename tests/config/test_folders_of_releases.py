@@ -1,25 +1,12 @@
 """A folder with a release, or a run to start from, that cannot be used is refused before anything runs."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 from tests.configurations import refused
 
 from cocite.config.configuration import resolve
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def release(tmp_path):
-    for dataset in ("papers", "abstracts", "citations"):
-        (tmp_path / dataset).mkdir()
-        (tmp_path / dataset / f"x_00000_{dataset}.gz").touch()
-    stated = {"release_id": "2026-01-06", "papers": 300, "abstracts": 290, "citations": 100}
-    (tmp_path / "release.json").write_text(json.dumps(stated))
-    return tmp_path
 
 
 @pytest.mark.parametrize("name", ["mine-v1", "2024", "v1.0_final", "2026-02-30"])
@@ -35,17 +22,9 @@ def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, relea
     (release / "release.json").unlink()
     written["corpus"] = {"source": "directory", "path": str(release)}
     message = refused(written, "release", name)
-    assert "; the name of a release has letters from a to z" in message
+    assert "; a name of a release has up to 100 letters from a to z" in message
     assert "\n" not in message
     assert not set("[]{}*+") & set(message)
-
-
-@pytest.mark.parametrize("name", ["results", "logs", "benchmarks"])
-def test_what_a_run_writes_must_not_be_mixed_with_the_release(written, release, name):
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    for folder in (release, release / "papers" / "more"):
-        message = refused(written, "pathvars", {name: str(folder)})
-        assert f"key pathvars.{name}: the folder {folder} lies in the release in {release}" in message
 
 
 def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(written, release):
@@ -72,21 +51,13 @@ def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(writte
     assert message == f"{release}/papers: Permission denied; grant this user the right to it."
 
 
-def test_a_file_that_nobody_would_read_is_refused(written, release):
+def test_a_release_with_a_file_that_nobody_would_read_or_without_a_dataset_is_refused(written, release):
     (release / "papers" / "1.csv").touch()
-    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
-    assert message.startswith(f"Configuration key corpus.path: {release}/papers/1.csv would not be read")
-
-
-def test_a_release_that_lacks_a_dataset_is_refused(written, release):
+    corpus = {"source": "directory", "path": str(release)}
+    assert f"key corpus.path: {release}/papers/1.csv would not be read" in refused(written, "corpus", corpus)
+    (release / "papers" / "1.csv").unlink()
     (release / "abstracts" / "x_00000_abstracts.gz").unlink()
-    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
-    assert "lacks the dataset abstracts" in message
-
-
-def test_another_release_than_the_folder_holds_is_refused(written, release):
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    assert "holds the release 2026-01-06" in refused(written, "release", "2026-02-02")
+    assert "lacks the dataset abstracts" in refused(written, "corpus", corpus)
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{", b'{"release_id": "\xff"}'])
@@ -103,11 +74,6 @@ def test_counts_that_are_none_say_nothing_about_k(written, release, counts):
     written["corpus"] = {"source": "directory", "path": str(release)}
     del written["benchmarks"]["scirepeval"]
     assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
-
-
-def test_k_beyond_all_papers_of_a_folder_is_refused(written, release):
-    corpus = {"source": "directory", "path": str(release)}
-    assert "neighbours.k (400) must be smaller than " in refused(written, "corpus", corpus)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.configurations import refused
 
 from cocite.config.benchmarks import KINDS
 from cocite.config.configuration import resolve
-from cocite.config.id_spaces import link_between
+from cocite.config.source import link_between
 
 SPACES = ("s2", "openalex", "own")
 BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "litsearch", "s2and")
@@ -78,8 +78,7 @@ def test_a_benchmark_of_other_ids_can_be_excluded_only_with_a_match(of_openalex,
     said = refused(of_openalex, "exclude", ["scirepeval"])
     assert said == (
         "Configuration key exclude[0]: the ids of the benchmark scirepeval are Semantic Scholar's and those of the "
-        "corpus are OpenAlex's, so that they cannot be compared; name Semantic Scholar's papers in corpus.match, or "
-        "exclude a list of ids."
+        "corpus are OpenAlex's; name Semantic Scholar's papers in corpus.match, or exclude a list of ids."
     )
     of_openalex["corpus"]["match"] = theirs
     assert resolve(of_openalex | {"exclude": ["scirepeval"]})["exclude"] == ["scirepeval"]
@@ -122,19 +121,12 @@ def test_a_folder_without_papers_to_match_with_is_refused(of_openalex, tmp_path)
 
 def test_a_match_of_papers_that_have_semantic_scholars_ids_is_refused_for_it_has_no_effect(written, release, theirs):
     del written["benchmarks"]["scirepeval"]
+    (release / "release.json").unlink()
     corpus = {"source": "directory", "path": str(release), "match": theirs}
     said = refused(written, "corpus", corpus)
     assert said.startswith("Configuration key corpus.match has no effect, since the corpus has Semantic Scholar's ids")
     written["corpus"] = corpus | {"id_space": "own"}
     assert resolve(written)["corpus"]["id_space"] == "own"
-
-
-@pytest.fixture
-def release(tmp_path):
-    for dataset in ("papers", "abstracts", "citations"):
-        (tmp_path / "release" / dataset).mkdir(parents=True)
-        (tmp_path / "release" / dataset / "0.gz").touch()
-    return tmp_path / "release"
 
 
 @pytest.mark.parametrize(

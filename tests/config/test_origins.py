@@ -12,13 +12,7 @@ CONFIGURATION = {
     "graphs": {"cocited": {"signal": "cocitation", "min_count": 2}},
     "embeddings": {
         "dot": {
-            **{
-                "graph": "cocited",
-                "comparator": "dot",
-                "dimension": 64,
-                "epochs": 3,
-                "loss": {"kind": "softmax"},
-            },
+            **{"graph": "cocited", "comparator": "dot", "dimension": 64, "epochs": 3, "loss": {"kind": "softmax"}},
             "neighbours": {"metric": "cosine", "index": {"kind": "flat"}},
         }
     },
@@ -60,15 +54,9 @@ def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect
     assert not {"drawn", "cluster_ranks"} & set(told)
 
 
-def test_what_negatives_are_mined_by_is_told_in_words():
+def test_a_set_is_told_in_words_without_what_had_no_effect_and_without_folders():
     assert sampling_of("mined", RUN)["by"] == "model m, seed 2, cosine"
-
-
-def test_without_easy_negatives_it_does_not_matter_how_they_would_be_drawn():
     assert "easy_negatives" not in sampling_of("hard", RUN)
-
-
-def test_a_file_of_triplets_is_told_by_its_name():
     assert sampling_of("brought", RUN)["path"] == "triplets.parquet"
     assert graph_of("brought", RUN) == {}
 
@@ -90,10 +78,7 @@ def test_the_graph_stands_with_the_embedding_that_was_trained_on_it():
             {"build": {"layers": 2, "hidden": 64, "heads": 2}},
             "a BERT with random weights (2 layers of width 64, 2 heads)",
         ),
-        (
-            {"model": "allenai/scibert", "revision": 40 * "a"},
-            f"allenai/scibert of the Hugging Face hub, commit {40 * 'a'}",
-        ),
+        ({"model": "a/b", "revision": 40 * "a"}, f"a/b of the Hugging Face hub, commit {40 * 'a'}"),
         ({"model": "/models/mine"}, "the encoder in the folder mine"),
     ],
 )

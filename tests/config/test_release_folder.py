@@ -44,6 +44,27 @@ def test_what_is_known_to_hold_no_records_may_lie_beside_them(papers, name):
     assert names(papers) == ["0.gz"]
 
 
+LEADS_NOWHERE = r"papers/1\.gz is a link that leads nowhere"
+MISREAD = "has a brace in its name, or a character that cannot be printed"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda papers: (papers / "more.gz").mkdir(), r"papers/more\.gz is a folder, which is not searched"),
+        (lambda papers: (papers / "1.gz").symlink_to("nowhere.gz"), LEADS_NOWHERE),
+        (lambda papers: (papers / "1.gz").symlink_to("1.gz"), LEADS_NOWHERE),
+        (lambda papers: os.mkfifo(papers / "1.gz"), r"papers/1\.gz is a pipe or a device"),
+        (lambda papers: (papers / "a\nb.gz").touch(), MISREAD),
+        (lambda papers: (papers / "{part}.gz").touch(), MISREAD),
+    ],
+)
+def test_what_is_no_file_that_can_be_read_is_named_and_not_waited_for(papers, make, said):
+    make(papers)
+    with pytest.raises(InputError, match=said):
+        find_shards(papers)
+
+
 @pytest.mark.parametrize("name", ["1.jsonl.zst", "1.bz2", "1.txt", "1.csv", "1.gz.part", "1", "1.parquet"])
 def test_a_file_that_would_not_be_read_is_named_with_what_would_be(papers, name):
     (papers / name).write_bytes(RECORD)
@@ -53,36 +74,10 @@ def test_a_file_that_would_not_be_read_is_named_with_what_would_be(papers, name)
         find_shards(papers)
 
 
-def test_shards_in_a_folder_of_their_own_are_not_passed_over(papers):
-    (papers / "more.gz").mkdir()
-    with pytest.raises(InputError, match=r"papers/more\.gz is a folder, which is not searched"):
-        find_shards(papers)
-
-
-@pytest.mark.parametrize("leads_to", ["nowhere.gz", "1.gz"])
-def test_a_link_that_leads_nowhere_or_to_itself_is_named(papers, leads_to):
-    (papers / "1.gz").symlink_to(leads_to)
-    with pytest.raises(InputError, match=r"papers/1\.gz is a link that leads nowhere"):
-        find_shards(papers)
-
-
 def test_a_link_to_a_shard_is_one(papers, tmp_path):
     (papers / "0.gz").rename(tmp_path / "elsewhere")
     (papers / "0.gz").symlink_to(tmp_path / "elsewhere")
     assert names(papers) == ["0.gz"]
-
-
-def test_a_pipe_is_named_and_not_waited_for(papers):
-    os.mkfifo(papers / "1.gz")
-    with pytest.raises(InputError, match=r"papers/1\.gz is a pipe or a device"):
-        find_shards(papers)
-
-
-@pytest.mark.parametrize("name", ["a\nb.gz", "{part}.gz"])
-def test_a_name_that_snakemake_would_misread_is_refused(papers, name):
-    (papers / name).write_bytes(RECORD)
-    with pytest.raises(InputError, match=r"has a brace in its name, or a character that cannot be printed"):
-        find_shards(papers)
 
 
 def test_a_shard_that_may_not_be_read_is_named(papers, monkeypatch):

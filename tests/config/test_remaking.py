@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.config.remaking import program, remaking_command
-from cocite.config.started import FILE, Start
+from cocite.config.started import FILE, Start, program, remaking_command
 from cocite.core.errors import InputError
 
 SNAKEMAKE = f"{Path(sys.executable).parent}/snakemake"

@@ -16,7 +16,7 @@ from tests.corpus.ingested import SHARD, Ingested, settings
 from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
 
 from cocite.config.queries import QuerySettings
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards

@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from cocite.config.configuration import resolve
-from cocite.config.corpus import Corpus
+from cocite.config.configuration import Corpus, resolve
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import entry_of
 from cocite.core.tables.files import read_table

@@ -13,7 +13,7 @@ from tests.corpus.ingested import SHARD, citation
 from tests.corpus.ingested import settings as ingest_settings
 from tests.corpus.test_citations import lines
 
-from cocite.config.contexts import ContextSettings
+from cocite.config.source import ContextSettings
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations

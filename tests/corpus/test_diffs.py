@@ -8,7 +8,7 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from tests.releases.successor import generate_successor
 
-from cocite.config.corpus import Corpus
+from cocite.config.configuration import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
 from cocite.core.errors import InputError

@@ -52,7 +52,7 @@ def entry() -> dict[str, object]:
 
 
 def test_importing_the_sources_takes_no_client_of_an_api():
-    code = "import sys; import cocite.config.corpus; print(*sys.modules)"
+    code = "import sys; import cocite.config.configuration; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"requests", "pyarrow", "numpy", "http.server"} & set(ran.stdout.split())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 
-from cocite.config.corpus import Corpus
+from cocite.config.configuration import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
 from cocite.core.errors import InputError

@@ -9,7 +9,7 @@ from tests.corpus.ingested import counts, files_of, merged
 from tests.corpus.ingested import settings as s2_settings
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
 
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge

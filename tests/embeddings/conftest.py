@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.config.edge_training import RankingLoss
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings, RankingLoss
 from cocite.core.tables.files import write_table
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.imported import ImportedFolder, import_edges

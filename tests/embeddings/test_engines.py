@@ -27,7 +27,7 @@ WEIGHING = '''
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from cocite.config.edges import WeightedEdges
+from cocite.config.engine import WeightedEdges
 from cocite.config.engine import Engine
 from cocite.config.entries import Entry, GivenPath
 

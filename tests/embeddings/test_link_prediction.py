@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from cocite.config.edge_training import LogisticLoss, RankingLoss, SoftmaxLoss
+from cocite.config.engine import LogisticLoss, RankingLoss, SoftmaxLoss
 from cocite.embeddings import link_prediction
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.biggraph_training import loss_function, score_batch, train_graph_embedding

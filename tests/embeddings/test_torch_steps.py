@@ -11,7 +11,7 @@ from torchbiggraph.losses import LOSS_FUNCTIONS
 from torchbiggraph.model import COMPARATORS
 from torchbiggraph.row_adagrad import RowAdagrad
 
-from cocite.config.edge_training import RankingLoss
+from cocite.config.engine import RankingLoss
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.compiled_step import CpuStep
 from cocite.embeddings.engines.torch.training_step import Batch, Side, Step, make_batches

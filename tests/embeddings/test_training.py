@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from cocite.config.edge_training import RankingLoss
+from cocite.config.engine import RankingLoss
 from cocite.config.entries import as_json
 from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import remove_state

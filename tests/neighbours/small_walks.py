@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tests.neighbours.small_searches import Row, read_rows, write_queries, written
 
-from cocite.config.walks import Links, WalkSettings
+from cocite.config.embeddings import Links, WalkSettings
 from cocite.core.tables.files import write_table
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import walk_neighbours

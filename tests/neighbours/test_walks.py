@@ -21,7 +21,7 @@ from tests.neighbours.test_searching import write_papers
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.config.walks import Links, WalkSettings
+from cocite.config.embeddings import Links, WalkSettings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.neighbours import walking

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.config.terms import (
+from cocite.config.origins import (
     generated_benchmarks,
     has_generated_corpus,
     terms_of_benchmark,

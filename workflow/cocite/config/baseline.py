@@ -33,11 +33,9 @@ UNTRIED = ("kind", "of", "encoder", "graph", "triplets", "seeds", "grid")
 """The keys that a grid cannot name."""
 
 
-def points_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a resolved entry stands for, without its grid: an entry for each combination, the last key moving first."""
-    fixed = {key: value for key, value in entry.items() if key != "grid"}
-    grid: Mapping[str, Sequence[Any]] = entry.get("grid") or {}
-    return [{**fixed, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
+def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the values of some keys, the last key moving first."""
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 class Baseline(Entry):
@@ -146,25 +144,26 @@ class Trained(Baseline):
     @property
     def points(self) -> list[Baseline]:
         """The baselines that its grid stands for, the last key moving first; none without a grid."""
-        return list(map(self._point, points_of(as_json(self)))) if self.grid else []
+        return [self._point(values) for values in combinations(self.grid)] if self.grid else []
 
     def _point(self, values: Mapping[str, Any]) -> Baseline:
-        return type(self).model_validate_json(json.dumps(values), by_alias=True, by_name=False)
+        given = {**as_json(self), **values}
+        given.pop("grid")
+        return type(self).model_validate_json(json.dumps(given), by_alias=True, by_name=False)
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A grid over what is no setting of a training, or with a value that the key cannot have."""
         yield from super().check_environment(key, config)
-        entry = as_json(self)
         known = [name for name in fields_of(type(self)) if name not in UNTRIED]
         for name in self.grid or {}:
             if name not in known:
                 yield f"{key}.grid names {name!r}; it can name {', '.join(known)}."
                 return
-        for point in points_of(entry) if self.grid else ():
+        for point in combinations(self.grid) if self.grid else ():
             try:
                 self._point(point)
             except ValidationError as error:
-                values = ", ".join(f"{name}: {point[name]}" for name in self.grid or {})
+                values = ", ".join(f"{name}: {value}" for name, value in point.items())
                 yield f"{key}.grid: {values} cannot be trained ({error.errors()[0]['msg'].strip(' .')})."
                 return
 

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
-from cocite.config.id_spaces import DocumentIds
+from cocite.config.source import DocumentIds
 from cocite.config.tasks import Task
 
 SMALL = "small"
@@ -89,8 +89,13 @@ class Benchmark(Entry):
 
     @property
     def from_hub(self) -> Mapping[str, "Fetched"]:
-        """What is fetched of the Hugging Face hub, by folder; nothing if it is here."""
+        """What is fetched of the Hugging Face hub, by its folder: a name in metadata, test or data; else nothing."""
         return {}
+
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
+        """No held-out papers to make it of."""
+        if self.made_by is not None and config.queries.holdout == 0:
+            yield f"{key} needs held-out papers; queries.holdout is 0."
 
 
 class UserSuppliedBenchmark(Benchmark):
@@ -114,12 +119,15 @@ class UserSuppliedBenchmark(Benchmark):
         return "corpus" if self.is_generated else self.id_space
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """Tasks that the benchmark does not have."""
+        """Tasks that the benchmark does not have, or a folder that is not there."""
         known = [task.name for task in self.declared]
         for task in self.tasks or ():
             if task not in known:
                 tasks = ", ".join(known)
                 yield f"{key}.tasks names {task!r}, which is no task of the kind {self.kind} (they are {tasks})."
+        folder = getattr(self, "folder", None)
+        if folder is not None and not self.is_generated and not Path(folder).is_dir():
+            yield f"{key}.folder: the folder {folder} does not exist."
 
 
 class FolderBenchmark(UserSuppliedBenchmark):
@@ -127,12 +135,6 @@ class FolderBenchmark(UserSuppliedBenchmark):
 
     folder: GivenPath
     """Folder of the benchmark. Variables of the environment are filled in."""
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A folder that is not there."""
-        yield from super().check_environment(key, config)
-        if not Path(self.folder).is_dir():
-            yield f"{key}.folder: the folder {self.folder} does not exist."
 
 
 class Fetched(NamedTuple):
@@ -156,18 +158,6 @@ class HubBenchmark(UserSuppliedBenchmark):
         if (self.folder is None) == (self.hub is None):
             raise inconsistent(" needs exactly one of folder and hub.")
         return self
-
-    @property
-    def from_hub(self) -> Mapping[str, Fetched]:
-        """What is fetched of the Hugging Face hub, by the folder that it is fetched into: a name in metadata, test or
-        data. Nothing if it is here."""
-        raise NotImplementedError
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A folder that is not there."""
-        yield from super().check_environment(key, config)
-        if self.folder is not None and not Path(self.folder).is_dir():
-            yield f"{key}.folder: the folder {self.folder} does not exist."
 
 
 class TitleSearch(Entry):

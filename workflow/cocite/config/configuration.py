@@ -4,17 +4,15 @@
 that names the key. Each section is declared in a module of its own; here they come together.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.baselines import AnyBaseline, usual_baselines
 from cocite.config.benchmarks import AnyBenchmark
-from cocite.config.corpus import Corpus
-from cocite.config.embeddings import Embedding
+from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import (
     Entry,
@@ -31,14 +29,14 @@ from cocite.config.entries import (
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
-from cocite.config.id_spaces import OWNERS, Link, link_between
 from cocite.config.maps import Map, usual_maps
 from cocite.config.models import Model
+from cocite.config.plugins import one_of
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
-from cocite.config.source import MatchedSource
+from cocite.config.settings import validated
+from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.triplets import TripletSet
-from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 
@@ -46,6 +44,10 @@ OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
 
+if TYPE_CHECKING:
+    Corpus = Source
+else:
+    Corpus = one_of("cocite.corpus.sources", "source")
 Folder = Annotated[Text, AfterValidator(check_characters)]
 
 
@@ -139,13 +141,8 @@ class Configuration(Entry):
         for section in NAMED_FOLDERS:
             if OMISSIONS in getattr(self, section):
                 yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."
-
-        for name in self.walks:
-            if name in self.embeddings:
-                yield (
-                    f"walks.{name}: embeddings has an entry of that name, and a sampler could mean either; give it "
-                    "another."
-                )
+        for name in filter(self.embeddings.__contains__, self.walks):
+            yield f"walks.{name}: embeddings has an entry of that name, which a sampler could mean; give it another."
 
     def base_encoder(self, model: str) -> str:
         """The encoder that a model starts from, or that the model has which it goes on from; empty in a circle."""
@@ -159,31 +156,24 @@ class Configuration(Entry):
 
     def link_of(self, benchmark: str) -> Link:
         """How the documents of a benchmark are known to be papers of the corpus."""
-        entry = self.benchmarks[benchmark]
-        return link_between(
-            entry.document_ids,
-            self.corpus.whose_ids,
-            has_match=self.corpus.matched_with is not None,
-            has_hashes=entry.has_hashes,
-        )
-
-    def _incomparable(self, benchmark: str) -> str:
-        """Why the ids of a benchmark say nothing about papers of the corpus, and what would help."""
-        documents = self.benchmarks[benchmark].document_ids
-        lacks_match = documents == "s2" and isinstance(self.corpus, MatchedSource)
-        wanted = "name Semantic Scholar's papers in corpus.match" if lacks_match else "say whose they are by id_space"
-        return (
-            f"the ids of the benchmark {benchmark} are {OWNERS[documents]} and those of the corpus are "
-            f"{OWNERS[self.corpus.whose_ids]}, so that they cannot be compared; {wanted}, or exclude a list of ids."
-        )
+        entry, has_match = self.benchmarks[benchmark], self.corpus.matched_with is not None
+        return link_between(entry.document_ids, self.corpus.whose_ids, has_match=has_match, has_hashes=entry.has_hashes)
 
     def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
         declared = self.benchmarks
         if entry in declared:
+            documents = declared[entry].document_ids
             if declared[entry].made_by is not None:
                 yield f"{key}: the papers of the benchmark {entry} are held out already."
             elif self.link_of(entry) == "nothing":
-                yield f"{key}: {self._incomparable(entry)}"
+                needs_match = documents == "s2" and isinstance(self.corpus, MatchedSource)
+                wanted = (
+                    "name Semantic Scholar's papers in corpus.match"
+                    if needs_match
+                    else "say whose they are by id_space"
+                )
+                differ = f"{OWNERS[documents]} and those of the corpus are {OWNERS[self.corpus.whose_ids]}"
+                yield f"{key}: the ids of the benchmark {entry} are {differ}; {wanted}, or exclude a list of ids."
         elif entry.lower().endswith(".parquet"):
             yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."
         elif not Path(entry).is_file():
@@ -200,14 +190,13 @@ def configure(written: Mapping[str, Any]) -> Configuration:
 
 def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
     """The complete configuration as plain values. Raises `InputError` as `configure` does."""
-    values: dict[str, Any] = as_json(configure(written))
-    return values
+    return dict(as_json(configure(written)))
 
 
 def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The configuration as far as it is complete, and a sentence on each thing that is wrong with it."""
     try:
-        given: dict[str, Any] = as_written(written)
+        given = dict(as_written(written))
     except InputError as error:
         return {}, [str(error)]
     config, faults = _checked(given)
@@ -217,7 +206,7 @@ def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list
 def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]:
     """The configuration, None if a key is wrong by itself, and what is wrong: only then what does not fit together."""
     try:
-        config = Configuration.model_validate_json(json.dumps(given), by_alias=True, by_name=False)
+        config = validated(Configuration, given)
     except ValidationError as error:
         return None, explain(error, Configuration, given)
     if "maps" not in config.model_fields_set:
@@ -229,7 +218,8 @@ def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]
 def recorded_configuration(values: Mapping[str, Any]) -> Configuration:
     """The configuration that a run recorded. Raises `InputError` if it is none of this version."""
     try:
-        return Configuration.model_validate_json(json.dumps(values), by_alias=True, by_name=False)
+        config: Configuration = validated(Configuration, values)
+        return config
     except ValidationError as error:
         [fault, *_] = explain(error, Configuration, values)
         raise InputError(
@@ -289,10 +279,8 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
                     declared = [name for section in marked.sections for name in getattr(config, section)]
                     for each in [given] if isinstance(given, str) else given:
                         if each not in declared:
-                            yield (
-                                f"{key}.{name} names {each!r}, which {_denied(marked)} (declared: "
-                                f"{', '.join(declared) or 'none'})."
-                            )
+                            has = ", ".join(declared) or "none"
+                            yield f"{key}.{name} names {each!r}, which {marked.denied} (declared: {has})."
             if key and isinstance(given, Entry):  # the sections themselves are among the entries
                 yield from _undeclared(config, [(f"{key}.{name}", given)])
             elif isinstance(given, tuple) and given and isinstance(given[0], Entry):
@@ -300,11 +288,3 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
             elif key and isinstance(given, dict):
                 within = ((f"{key}.{name}.{at}", each) for at, each in given.items() if isinstance(each, Entry))
                 yield from _undeclared(config, within)
-
-
-def _denied(marked: Refers) -> str:
-    return (
-        f"neither {marked.section} nor {marked.or_in} declares"
-        if marked.or_in
-        else (f"{marked.section} does not declare")
-    )

@@ -99,10 +99,8 @@ def _item(annotation: Any) -> tuple[Any, str]:
 
 
 def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
-    """A row for each key of an entry, by variants; `<name>` stands for names of one's own.
-
-    The entry lies within the variant `tag` of another one, if that is given.
-    """
+    """A row for each key of an entry, by variants; `<name>` stands for names of one's own. The entry lies within the
+    variant `tag` of another one, if that is given."""
     kinds = list(variants(annotation))
     told_apart = discriminator(kinds)
     if told_apart:

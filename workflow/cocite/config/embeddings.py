@@ -1,16 +1,62 @@
-"""The section `embeddings`: graph embeddings, and the search for neighbours in them."""
+"""The sections `embeddings` and `walks`: graph embeddings, the search for neighbours in them, and random walks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.edges import HeldOutEdges
-from cocite.config.engine import Engine
+from cocite.config.engine import Engine, HeldOutEdges
 from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
 from cocite.config.plugins import one_of
 from cocite.config.settings import settings_of
-from cocite.config.walks import more_than_papers
+
+
+class Links(Entry):
+    """What walks go along."""
+
+    weighted: bool = False
+    """Whether a walk takes heavier edges more often, in proportion to their weights. Left out, every edge of a paper
+    is as likely as any other."""
+
+
+class WalkSettings(Entry):
+    """How papers are ranked by random walks."""
+
+    restart: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    """Chance that a walk returns to the query instead of taking a further step. A larger one stays nearer to it."""
+    score: Literal["symmetric", "walk"] = "symmetric"
+    """What ranks a paper. walk is the chance that a walk from the query stops there, which is high for papers with many
+    edges; symmetric multiplies it by √(degree of the query / degree of the paper), and so is the same either way."""
+    tolerance: Annotated[float, Field(ge=1e-12, le=1e-2)] = 1e-6
+    """Largest error of the chance that a walk stops at a paper, for each edge of the paper. A smaller one reaches more
+    papers and takes longer: a query looks at 1 / (restart · tolerance) edges at most."""
+    k: Count = 1000
+    """Neighbours of each query, fewer where walks reach fewer; k_negative of the triplets drawn from them may not
+    exceed it."""
+
+
+class Walks(Links, WalkSettings):
+    """Ranks papers by random walks with restart from each query, and stands for a graph embedding in a sampler."""
+
+    graph: Annotated[str, Refers("graphs")]
+    """Name of the graph. Walks go along an edge in either direction."""
+    among: Literal["edges", "texts"] = "edges"
+    """edges ranks all papers that have an edge; texts only those among them with text, so that no rank
+    falls to a paper that cannot become a sample. Walks go through the others in either case."""
+    shards: Count = 1
+    """Jobs that share the queries."""
+
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
+        """More neighbours than the release can have papers."""
+        yield from more_than_papers(f"{key}.k", self.k, config)
+
+
+def more_than_papers(key: str, k: int, config: Whole) -> Iterator[str]:
+    """A sentence where the release has too few papers for k neighbours of each query."""
+    largest = config.corpus.largest_index
+    if largest is not None and k >= largest - 1:
+        yield f"{key} ({k}) must be smaller than {largest - 1}: the release has at most {largest} papers."
+
 
 ENGINES = "cocite.embeddings.engines"
 Metric = Literal["cosine", "l2", "inner_product"]

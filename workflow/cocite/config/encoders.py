@@ -174,9 +174,7 @@ class EncoderSettings(Entry):
         if self.map is not None and self.build is not None:
             raise inconsistent(".map does not go with build: it belongs behind weights that exist.")
         if self.separator is not None and (self.sentence_wise or self.pooling == "sentences"):
-            raise inconsistent(
-                ".separator has no effect where the sentences of a document are told apart; leave it out."
-            )
+            raise inconsistent(".separator has no effect if the sentences of a document are told apart; leave it out.")
         if self.sentence_wise and self.pooling == "sentences":
             raise inconsistent(".sentence_wise does not go with pooling: sentences, which weighs them within one text.")
         return self
@@ -201,10 +199,8 @@ class EncoderSettings(Entry):
             if asked not in known:
                 yield f"{key}.map.{name} is none of probes.{self.map.probe}."
         if config.encoders[probe.encoder] != self.model_copy(update={"map": None}):
-            yield (
-                f"{key}.map: probes.{self.map.probe} maps vectors of the encoder {probe.encoder}, which has other "
-                "settings than this one has without its map."
-            )
+            of = f"probes.{self.map.probe} maps vectors of the encoder {probe.encoder}"
+            yield f"{key}.map: {of}, which has other settings than this one has without its map."
         for name in _mining_encoders(self.map.triplets, config):
             if config.encoders[name].map is not None:
                 yield (

@@ -1,16 +1,76 @@
 """What an engine of graph embeddings is to the configuration: an entry of its settings, one class a module.
 
 The engines are modules of `embeddings/engines`; how to add one is in docs/how-to/new-engine.md.
+
+Held-out edges are the same for every engine, so that engines can be compared. The weights of edges reach an engine as
+repetitions or as a weight of each edge: an engine names the keys of the import that go with it, `Engine.edges`.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Entry, Whole
+from cocite.config.entries import Count, Entry, Natural, NonNegative, Positive, ShortFor, Whole, inconsistent
+
+
+class HeldOutEdges(Entry):
+    """Which edges are kept from training."""
+
+    holdout: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    """Share of the edges kept from training to measure link prediction."""
+    holdout_of: Literal["pairs", "edges"] = "pairs"
+    """What is held out. pairs keeps both directions of a pair from training; edges splits mirrored edges one by one, as
+    published, so that the mirror of nearly every held-out edge is trained on (docs/graph-embeddings.md)."""
+
+
+class RepeatedEdges(Entry):
+    """How edges reach PyTorch-BigGraph, which knows no weights, and whose partitions are cut by the import."""
+
+    import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
+    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
+    its own importer, which holds every paper and edge as Python objects."""
+    partitions: Annotated[int, Field(ge=1, le=16)] = 1
+    """Parts that the papers are cut into, two of which are in memory at a time in training. A chunk of an epoch then
+    goes through all pairs of parts."""
+    weights: bool = False
+    """Train heavier edges more often. PyTorch-BigGraph knows no weights, so an edge is repeated once for each
+    weight_unit of its weight, a fraction by chance; at least once, at most max_repetitions times. Held-out edges are
+    measured once."""
+    weight_unit: Positive | None = None
+    """Weight that stands for one repetition; the smallest weight of the graph unless given."""
+    max_repetitions: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Repetitions of one edge at most."""
+
+
+class WeightedEdges(Entry):
+    """How edges reach an engine that trains each with its weight."""
+
+    weighted: bool = False
+    """Keep the weights of edges as weights of the loss, divided by the mean weight of the edges to train on."""
+    max_weight: Positive | None = None
+    """Largest weight of an edge, in multiples of the mean weight; heavier edges count as much. null for none."""
+
+    @model_validator(mode="after")
+    def _bounds_weights_that_it_keeps(self) -> "WeightedEdges":
+        if self.max_weight is not None and not self.weighted:
+            raise inconsistent(".max_weight has no effect without weighted: true.")
+        return self
+
+
+class EdgeSettings(HeldOutEdges, RepeatedEdges, WeightedEdges):
+    """What the import takes: the keys that go with any engine."""
+
+    @model_validator(mode="after")
+    def _weighs_once(self) -> "EdgeSettings":
+        if self.weighted and self.weights:
+            raise inconsistent(".weighted does not go with weights: true, which repeats edges by their weight.")
+        if self.weighted and self.import_ == "tsv":
+            raise inconsistent(".weighted does not go with import: tsv, whose files have no weights.")
+        return self
+
 
 BYTES_OF_NUMBER = 4
 
@@ -19,7 +79,7 @@ class Engine(Entry):
     """What trains a graph embedding; an engine has a field `engine`, the name of its module."""
 
     edges: ClassVar[type[Entry]] = Entry
-    """The keys of the import that go with this engine (see `config.edges`), beside those of the held-out edges."""
+    """The keys of the import that go with this engine (see the classes above), beside those of the held-out edges."""
 
     engine: str
     """What trains the graph embedding."""
@@ -72,3 +132,65 @@ class Engine(Entry):
         for path in self.files:
             if not path.is_file():
                 yield f"{key}: the file {path} does not exist."
+
+
+class RankingLoss(Entry):
+    """Keeps a margin between an edge and each of its negatives, as the literature does."""
+
+    kind: Literal["ranking"]
+    """How an edge is compared with its negatives."""
+    margin: NonNegative = 0.15
+    """How much higher than a negative an edge is to score."""
+
+
+class LogisticLoss(Entry):
+    """Tells each edge from each negative by itself."""
+
+    kind: Literal["logistic"]
+    """How an edge is compared with its negatives."""
+
+
+class SoftmaxLoss(Entry):
+    """Picks an edge out among its negatives."""
+
+    kind: Literal["softmax"]
+    """How an edge is compared with its negatives."""
+
+
+EdgeLoss = Annotated[RankingLoss | LogisticLoss | SoftmaxLoss, Field(discriminator="kind"), ShortFor("kind")]
+
+
+class EdgeTraining(Engine):
+    """Trains vectors so that edges score above their negatives (Lerer et al., 2019)."""
+
+    comparator: Literal["dot", "cos"] = "dot"
+    """Similarity that edges are scored with."""
+    epochs: Count = 20
+    """Passes over the edges."""
+    lr: Positive = 0.1
+    """Learning rate (row-wise Adagrad)."""
+    loss: EdgeLoss = RankingLoss(kind="ranking")
+    """Loss of an edge and its negatives: a name, or a name and its settings."""
+    max_norm: Positive | None = 1.0
+    """Largest norm of a vector; longer ones are scaled back. null for no bound."""
+    batch_size: Count = 1000
+    """Edges in a batch; a multiple of batch_negatives."""
+    batch_negatives: Natural = 50
+    """Negatives that are taken from the batch, for each edge and side."""
+    uniform_negatives: Natural = 50
+    """Negatives that are drawn from all papers, for each edge and side."""
+
+    @property
+    def remedy(self) -> str:
+        """A smaller learning rate."""
+        return f"lower lr, which is {self.lr:g}"
+
+    @model_validator(mode="after")
+    def _has_negatives(self) -> "EdgeTraining":
+        if self.batch_negatives + self.uniform_negatives == 0:
+            raise inconsistent(": batch_negatives and uniform_negatives are both 0; one must be more.")
+        if self.batch_negatives and self.batch_size % self.batch_negatives:
+            raise inconsistent(
+                f".batch_size ({self.batch_size}) must be a multiple of batch_negatives ({self.batch_negatives})."
+            )
+        return self

@@ -79,6 +79,11 @@ class Refers:
         """The sections that may declare the name."""
         return (self.section, self.or_in) if self.or_in else (self.section,)
 
+    @property
+    def denied(self) -> str:
+        """That none of them does."""
+        return f"neither {self.section} nor {self.or_in} declares" if self.or_in else f"{self.section} does not declare"
+
 
 def inconsistent(what: str) -> PydanticCustomError:
     """The error of keys that do not go together; `what` follows the key of the entry, as in `.lr must be …`."""
@@ -127,10 +132,8 @@ def check_characters(path: str) -> str:
 
 
 def default_of(key: str, value: str) -> BeforeValidator:
-    """Gives the key that tells the variants of an entry apart a value where it is left out.
-
-    The field of the variant that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`.
-    """
+    """Gives the key that tells the variants of an entry apart a value where it is left out. The field of the variant
+    that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`."""
     return BeforeValidator(lambda given: {key: value, **given} if isinstance(given, Mapping) else given)
 
 

@@ -19,15 +19,8 @@ from cocite.config.entries import MEANINGS, Entry, discriminator, fields_of, tag
 
 BOUNDS = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
 KINDS = {
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "string": "string",
-    "tuple": "array",
-    "list": "array",
-    "dict": "object",
-    "model": "object",
-    "model_attributes": "object",
+    **{"int": "integer", "float": "number", "bool": "boolean", "string": "string", "tuple": "array", "list": "array"},
+    **dict.fromkeys(("dict", "model", "model_attributes"), "object"),
 }
 """What a type is called in JSON, by the beginning of pydantic's name for its errors."""
 FOLLOWS = "default_factory_not_called"
@@ -43,11 +36,9 @@ EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
-    """A sentence on each thing that is wrong with what was given for this type, the most telling one first.
-
-    A wrong choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be
-    of several types, and is of none of them, one sentence names them all.
-    """
+    """A sentence on each thing that is wrong with what was given for this type, the most telling one first. A wrong
+    choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be of
+    several types, and is of none of them, one sentence names them all."""
     places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
     for details in error.errors(include_url=False):
         if details["type"] == FOLLOWS:
@@ -57,10 +48,8 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
     for keys in [keys for keys, (_, faults) in places.items() if faults[0]["type"] == "too_short"]:
         if any(len(other) > len(keys) and other[: len(keys)] == keys for other in places):
             del places[keys]  # pydantic counts only the items that are right
-    sentences = [
-        (_precedence(faults[0]), len(place.keys), _sentence(place, faults, what)) for place, faults in places.values()
-    ]
-    return list(dict.fromkeys(sentence for *_, sentence in sorted(sentences, key=lambda ranked: ranked[:2])))
+    found = sorted(places.values(), key=lambda each: (_precedence(each[1][0]), len(each[0].keys)))
+    return list(dict.fromkeys(_sentence(place, faults, what) for place, faults in found))
 
 
 def quoted(value: Any) -> str:
@@ -141,9 +130,8 @@ def _bare(annotation: Any) -> Any:
 
 
 def _precedence(details: ErrorDetails) -> int:
-    if details["type"] in ("union_tag_invalid", "union_tag_not_found", "literal_error") or details["loc"][-1:] == (
-        "[key]",
-    ):
+    choices = ("union_tag_invalid", "union_tag_not_found", "literal_error")
+    if details["type"] in choices or details["loc"][-1:] == ("[key]",):
         return WRONG_CHOICE
     return MISSING if details["type"] == "missing" else OTHER
 

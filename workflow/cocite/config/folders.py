@@ -17,10 +17,8 @@ OF_PATTERNS = "*?[]\\"
 
 
 def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
-    """The folders that a run with this configuration, resolved or not, writes to, by their keys.
-
-    Raises `InputError` where one is no path.
-    """
+    """The folders that a run with this configuration, resolved or not, writes to, by their keys. Raises `InputError`
+    where one is no path."""
     named = config.get("pathvars") or {}
     paths = {name: named.get(name, name) for name in FOLDERS} if isinstance(named, Mapping) else {}
     if not paths or not all(isinstance(path, str) and path for path in paths.values()):

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cocite.config.contexts import lack_of_contexts
 from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
+from cocite.config.source import lack_of_contexts
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
@@ -26,6 +26,12 @@ class PairCounting(Entry):
     measure of docs/graphs.md that corrects for how often each of the two occurs, or for the length of the lists that
     they stand in."""
 
+    @property
+    def largest(self) -> int | None:
+        """Members of the largest group that counts; None without a limit."""
+        limits = ("max_references", "max_papers", "max_citations")
+        return next((getattr(self, key) for key in limits if hasattr(self, key)), None)
+
 
 class CocitationCounting(PairCounting):
     """Joins papers that are cited together."""
@@ -34,11 +40,6 @@ class CocitationCounting(PairCounting):
     """What joins two papers."""
     max_references: Largest | None = None
     """A paper with more references makes no pair. Left out, there is no limit."""
-
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_references
 
 
 class SentenceCounting(PairCounting):
@@ -49,11 +50,6 @@ class SentenceCounting(PairCounting):
     max_papers: Largest | None = None
     """A sentence that cites more papers makes no pair. Left out, there is no limit."""
 
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_papers
-
 
 class CouplingCounting(PairCounting):
     """Joins papers that cite the same papers."""
@@ -62,11 +58,6 @@ class CouplingCounting(PairCounting):
     """What joins two papers."""
     max_citations: Largest | None = None
     """A paper with more citations makes no pair. Left out, there is no limit."""
-
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_citations
 
 
 class PairGraph(Entry):

@@ -85,10 +85,8 @@ class MapSettings(Entry):
         known = labels_of(config.benchmarks[self.benchmark])
         for name in self.labels or ():
             if name not in known:
-                yield (
-                    f"{key}.labels names {name!r}, which is no label of the benchmark {self.benchmark} (it has: "
-                    f"{', '.join(known)})."
-                )
+                of = f"the benchmark {self.benchmark} (it has: {', '.join(known)})"
+                yield f"{key}.labels names {name!r}, which is no label of {of}."
 
 
 def labels_of(benchmark: Benchmark) -> list[str]:

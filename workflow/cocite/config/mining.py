@@ -75,10 +75,8 @@ class SearchedDocuments(Entry):
 
 
 def sets_behind_model(name: str, config: Whole, *, with_groups: bool) -> list[str]:
-    """The sets that a model depends on: those that it and the models before it learn from, and those behind them.
-
-    With `with_groups`, also all sets of their groups, which are cut to the size of the smallest.
-    """
+    """The sets that a model depends on: those that it and the models before it learn from, and those behind them. With
+    `with_groups`, also all sets of their groups, which are cut to the size of the smallest."""
     sets, models = config.triplets, config.models
 
     def behind(entry: str) -> list[str]:
@@ -160,7 +158,10 @@ class Mining(SearchedDocuments, Sampler):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """An encoder, a model or graphs that are not declared."""
-        for at, given, section in self._named():
+        named = [("unlinked_in", name, "graphs") for name in self.unlinked_in]
+        if not isinstance(self.by, ByWords):
+            named.insert(0, ("by.name", self.by.name, f"{self.by.kind}s"))
+        for at, given, section in named:
             declared = getattr(config, section)
             if given not in declared:
                 has = ", ".join(declared) or "none"
@@ -176,21 +177,8 @@ class Mining(SearchedDocuments, Sampler):
             yield f"{key}.by.seed is {self.by.seed}, but models.{self.by.name}.seeds has {', '.join(map(str, seeds))}."
         name, model = key.removeprefix("triplets."), self.by.name
         if name in sets_behind_model(model, config, with_groups=False):
-            yield (
-                f"{key}.by: the model {model} depends on this set, which it learns from or which was mined before, so "
-                "it cannot mine the set; name a model that is trained before."
-            )
+            why = "which it learns from or which was mined before"
+            yield f"{key}.by: the model {model} depends on this set, {why}; name a model that is trained before."
         elif name in sets_behind_model(model, config, with_groups=True):
-            yield (
-                f"{key}.group ({self.group}) has a set that the model {model} learns from, and a model depends on all "
-                "sets of a group; give the mined set a group of its own."
-            )
-
-    def _named(self) -> Iterator[tuple[str, str, str]]:
-        """Names that entries of this one refer to: the key, the name and the section."""
-        match self.by:
-            case ByEncoder(name=name):
-                yield "by.name", name, "encoders"
-            case ByModel(name=name):
-                yield "by.name", name, "models"
-        yield from (("unlinked_in", name, "graphs") for name in self.unlinked_in)
+            why = f"has a set that the model {model} learns from, and a model depends on all sets of a group"
+            yield f"{key}.group ({self.group}) {why}; give the mined set a group of its own."

@@ -157,10 +157,7 @@ class TrainingSettings(Entry):
             if getattr(self, key) is not None and not in_encoder:
                 raise inconsistent(f".{key} has no effect where no objective is in the encoder's space.")
         if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
-            raise inconsistent(
-                f".evaluations ({self.evaluations}) has no effect beside validate_every ({self.validate_every}); leave "
-                "one of them out."
-            )
+            raise inconsistent(f".evaluations ({self.evaluations}) has no effect beside validate_every; leave one out.")
         if self.matryoshka is not None and self.projection is not None:
             raise inconsistent(".matryoshka has no effect on vectors behind a projection; leave one of them out.")
         return self
@@ -209,26 +206,22 @@ class TrainingSettings(Entry):
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """What is computed and added up.
-
-        Of one set, that is each loss with a weight above 0. Of several sets, it is each loss once, over the examples of
-        all objectives that have it.
-        """
+        """What is computed and added up. Of one set, that is each loss with a weight above 0. Of several sets, it is
+        each loss once, over the examples of all objectives that have it."""
         given = self.objectives or (Term.model_construct(loss=self.loss),)
         if not self.sets:
-            weighed = ((term, 1.0 if term.weight is None else term.weight) for term in given)
             return tuple(
                 Comparison(loss=term.loss, space=term.space, negatives=term.negatives, weight=weight)
-                for term, weight in weighed
-                if weight
+                for term in given
+                if (weight := 1.0 if term.weight is None else term.weight)
             )
         found = list[Comparison]()
         for number, (term, share) in enumerate(zip(given, self.shares, strict=True)):
             alike = [each for each in found if (each.loss, each.space, each.negatives) == term.comparing]
-            numbers = frozenset({number}.union(*(each.objectives or () for each in alike)))
             if share:
                 found = [each for each in found if each not in alike]
                 loss, space, negatives = term.comparing
+                numbers = frozenset({number}.union(*(each.objectives or () for each in alike)))
                 found.append(Comparison(loss=loss, space=space, negatives=negatives, objectives=numbers))
         return tuple(found)
 
@@ -286,9 +279,7 @@ class Model(TrainingSettings):
         if (self.encoder is None) == (self.from_ is None):
             raise inconsistent(" starts from one of the two: encoder, or from, another model.")
         if (self.triplets is None) != bool(self.sets):
-            raise inconsistent(
-                " learns from triplets, or from those that each of its objectives names, one of the two."
-            )
+            raise inconsistent(" learns from one of the two: triplets, or those that each of its objectives names.")
         return self
 
     @property
@@ -350,12 +341,8 @@ class Model(TrainingSettings):
         if key.removeprefix("models.") in config.baselines:
             yield f"{key}: that name is a baseline's; give the model another."
         encoder = config.encoders.get(self.encoder or "")
-        match self.trainable:
-            case Bottlenecks(name=name, reduction=reduction) if encoder is not None and name in (
-                encoder.adapters or {}
-            ):
-                if reduction != Bottlenecks.model_fields["reduction"].default:
-                    yield (
-                        f"{key}.trainable.reduction ({reduction}) has no effect: the encoder {self.encoder} has an "
-                        f"adapter {name}, which learns on as wide as it is."
-                    )
+        learns, adapters = self.trainable, (encoder and encoder.adapters) or {}
+        usual = Bottlenecks.model_fields["reduction"].default
+        if isinstance(learns, Bottlenecks) and learns.name in adapters and learns.reduction != usual:
+            has = f"the encoder {self.encoder} has an adapter {learns.name}, which learns on as wide as it is"
+            yield f"{key}.trainable.reduction ({learns.reduction}) has no effect: {has}."

@@ -28,12 +28,10 @@ def name_in_mteb(metric: str) -> str:
 
 
 def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -> bool:
-    """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes.
-
-    A sample of the queries or of the documents is another test. So is another split, one without the judgements of
+    """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes. A
+    sample of the queries or of the documents is another test. So is another split, one without the judgements of
     documents that are missing, and one where other queries find the document with their own id. `entry` holds the
-    settings of the benchmark. `searched` is None where it is not known.
-    """
+    settings of the benchmark. `searched` is None where it is not known."""
     return (
         getattr(entry, "split", SPLIT) == SPLIT
         and getattr(entry, "missing_documents", "keep") == "keep"
@@ -44,10 +42,8 @@ def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -
 
 
 def result_files(path: Path) -> list[Path]:
-    """The results of one model in a file, its folder, or a folder above it.
-
-    Raises `InputError` where there are none, or those of several models or revisions.
-    """
+    """The results of one model in a file, its folder, or a folder above it. Raises `InputError` where there are none,
+    or those of several models or revisions."""
     if path.is_file():
         return [path]
     if not path.is_dir():

@@ -57,11 +57,8 @@ def one_of(
     default: str | None = None,
     beside: Callable[[Any], tuple[type[Entry], ...]] | None = None,
 ) -> Any:
-    """The type of an entry that is one of the plugins, told apart by the key.
-
-    Where the key is left out it is the default, if there is one. `beside` gives, for a plugin, the entries whose keys
-    come with its own.
-    """
+    """The type of an entry that is one of the plugins, told apart by the key. Where the key is left out it is the
+    default, if there is one. `beside` gives, for a plugin, the entries whose keys come with its own."""
     kinds = list(plugins(package, key).values())
     if beside is not None:
         kinds = [type(kind.__name__, (kind, *beside(kind)), {"__doc__": kind.__doc__}) for kind in kinds]

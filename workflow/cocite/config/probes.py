@@ -7,12 +7,11 @@ and those of its grids: a grid stands for a set with every combination of some v
 import json
 import math
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, Strict, ValidationError, model_validator
 
-from cocite.config.baseline import Choices
+from cocite.config.baseline import Choices, combinations
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.entries import (
     Count,
@@ -48,11 +47,6 @@ class SetGrid(Entry):
     grid: Annotated[dict[Text, Choices], Field(min_length=1)]
     """Values to try for some of its keys, each key with a list. Every combination is a set, called after the grid with
     a number behind: bands-1, bands-2. They are one group: all are as large as the smallest."""
-
-    @property
-    def points(self) -> list[dict[str, Any]]:
-        """The values of each combination, the last key moving first."""
-        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
     @property
     def size(self) -> int:
@@ -126,10 +120,8 @@ class Probe(MapTraining):
         if not self.size:
             yield f"{key} has no sets; name some under triplets, or make some under grids."
         if self.size > self.most:
-            yield (
-                f"{key} has {self.size:,} pairs of a set and a training, and most is {self.most:,}; name fewer values, "
-                "or raise most."
-            )
+            has = f"{self.size:,} pairs of a set and a training"
+            yield f"{key} has {has}, and most is {self.most:,}; name fewer values, or raise most."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A benchmark by which nothing can be chosen, or sets that have no vectors."""
@@ -137,10 +129,7 @@ class Probe(MapTraining):
         if benchmark.made_by is not HoldoutSettings:
             yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
         elif benchmark.choosing is None:
-            yield (
-                f"{key}.benchmark names {self.benchmark!r}, in which no papers choose; give it choosing, the share of "
-                "its held-out papers that does."
-            )
+            yield f"{key}.benchmark names {self.benchmark!r}, in which no papers choose; give it choosing, their share."
         for name in filter(config.triplets.__contains__, self.sets):
             entry = config.triplets[name]
             for loss in self.losses:
@@ -181,7 +170,7 @@ def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[st
             known = ", ".join(each for each in base if each not in FIXED)
             return {}, f".grid names {key!r}; of {grid.of} it can name {known}."
     sets = {}
-    for number, point in enumerate(grid.points):
+    for number, point in enumerate(combinations(grid.grid)):
         try:
             sets[point_name(name, number)] = validated(TripletSet, {**base, **point, "group": name})
         except ValidationError as error:
@@ -190,14 +179,9 @@ def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[st
     return sets, ""
 
 
-def generated_sets(config: Whole) -> set[str]:
-    """The sets of triplets that grids of probes make."""
-    return {name for probe in config.probes.values() for name in probe.sets[len(probe.triplets) :]}
-
-
 def named_sets(config: Whole) -> dict[str, Sampler]:
     """The sets of triplets that a configuration names itself, without those that grids of probes make."""
-    generated = generated_sets(config)
+    generated = {name for probe in config.probes.values() for name in probe.sets[len(probe.triplets) :]}
     return {name: entry for name, entry in config.triplets.items() if name not in generated}
 
 

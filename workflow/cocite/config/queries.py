@@ -18,9 +18,7 @@ from cocite.config.entries import (
     inconsistent,
     unpinned,
 )
-from cocite.config.id_spaces import OWNERS
-
-Year = Annotated[int, Field(ge=0, le=9999)]
+from cocite.config.source import OWNERS, Year
 
 
 class QueryRule(Entry):
@@ -93,11 +91,8 @@ class PublishedQueries(QueryRule):
         """A folder that is not there, a dataset without its commit, or papers that its ids do not name."""
         yield from unpinned(key, "dataset", self.dataset, self.revision)
         if config.corpus.whose_ids != "s2" and config.corpus.matched_with is None:
-            yield (
-                f"{key}.from is triplets, whose ids are Semantic Scholar's, and those of the corpus are "
-                f"{OWNERS[config.corpus.whose_ids]}; name Semantic Scholar's papers in corpus.match, or draw queries "
-                "by the rule."
-            )
+            whose = f"whose ids are Semantic Scholar's, and those of the corpus are {OWNERS[config.corpus.whose_ids]}"
+            yield f"{key}.from is triplets, {whose}; name its papers in corpus.match, or draw queries by the rule."
 
 
 class QuerySettings(QueryRule):

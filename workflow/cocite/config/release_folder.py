@@ -33,10 +33,8 @@ MAGIC = b"\x1f\x8b"
 
 
 def find_shards(folder: Path) -> list[Path]:
-    """The shards in the folder of a dataset, by name; none where there is no such folder.
-
-    Raises `InputError` for anything else that lies there, unless it is known to hold no records.
-    """
+    """The shards in the folder of a dataset, by name; none where there is no such folder. Raises `InputError` for
+    anything else that lies there, unless it is known to hold no records."""
     if not folder.is_dir():
         return []
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -62,10 +60,8 @@ def unpacked(path: Path) -> BufferedIOBase:
 
 
 def stated_by(folder: Path) -> Mapping[str, Any]:
-    """What a release says of itself in `release.json`; nothing without that file.
-
-    Raises `InputError` where the file cannot be read as a JSON object.
-    """
+    """What a release says of itself in `release.json`; nothing without that file. Raises `InputError` where the file
+    cannot be read as a JSON object."""
     file = folder / "release.json"
     if not file.exists() and not file.is_symlink():
         return {}
@@ -102,7 +98,7 @@ def _check_shard(path: Path) -> None:
         raise InputError(f"{path} is a pipe or a device and no file; remove it.")
     if not path.name.lower().endswith((PACKED, *PLAIN)):
         raise InputError(
-            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, pack it with gzip, or move it elsewhere."
+            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, gzip it or move it elsewhere."
         )
     if not path.name.isprintable() or set(path.name) & set("{}"):
         raise InputError(f"{str(path)!r} has a brace in its name, or a character that cannot be printed; rename it.")

@@ -46,8 +46,8 @@ def names_in_spaces(model: str, entry: "Model") -> dict[str, str]:
 def with_weights(config: "Configuration") -> list[str]:
     """What the models are called that have a folder of weights: as trained, with further poolings, and averaged."""
     models = config.models.items()
-    further = (called for name, entry in models for called in repooled(name, entry))
-    return [*config.models, *further, *(called for name, entry in models for called in _averaged(name, entry))]
+    further = [called for names in (repooled, _averaged) for name, entry in models for called in names(name, entry)]
+    return [*config.models, *further]
 
 
 def repooled(model: str, entry: "Model") -> list[str]:
@@ -70,10 +70,8 @@ def training_seeds(config: "Configuration", name: str) -> Sequence[int]:
 
 
 def numbers_of_seeds(config: "Configuration") -> dict[str, int]:
-    """With how many seeds each of what is scored was trained or drawn, by name; 0 for what depends on no seed.
-
-    A mean of weights over all seeds counts as one, since no other one shows what other seeds would make of it.
-    """
+    """With how many seeds each of what is scored was trained or drawn, by name; 0 for what depends on no seed. A mean
+    of weights over all seeds counts as one, since no other one shows what other seeds would make of it."""
     baselines = {name: seeds_of(name, config.baselines) for name in config.baselines}
     return {
         **{name: len(training_seeds(config, name)) for name in scored_models(config)},
@@ -83,11 +81,8 @@ def numbers_of_seeds(config: "Configuration") -> dict[str, int]:
 
 
 def scored_in(config: "Configuration") -> str:
-    """What encoders compute in when they embed the documents of benchmarks.
-
-    By itself that is float32 on every machine, for models as for the encoders that they are compared with: bfloat16
-    moves the scores of small collections.
-    """
+    """What encoders compute in when they embed the documents of benchmarks. By itself that is float32 on every machine,
+    for models as for the encoders that they are compared with: bfloat16 moves the scores of small collections."""
     return "float32" if config.precision == "auto" else config.precision
 
 

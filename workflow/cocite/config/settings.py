@@ -25,12 +25,11 @@ _validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each j
 
 def settings_of(entry: Entry, kind: Any) -> dict[str, Any]:
     """What an entry of the configuration holds of the keys of a step's settings, within it as well, as plain values."""
-    kinds = list(variants(kind))
+    kinds, found = list(variants(kind)), {}
     if len(kinds) > 1:
         key = discriminator(kinds)
         kinds = [each for each in kinds if tag_of(each, key) == tag_of(type(entry), key)]
     [chosen] = kinds
-    found = {}
     for (key, field), name in zip(fields_of(chosen).items(), chosen.model_fields, strict=True):
         value = getattr(entry, name)
         if not is_left_out(value, field):
@@ -58,11 +57,9 @@ def parse_settings(kind: Any, text: str, option: str = ...) -> Any: ...
 
 
 def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
-    """Settings from JSON text, or from a file where `text` is @path.
-
-    `kind` is an entry, a union of some, or a mapping. Raises `InputError`, which names the option, for anything that is
-    not a JSON object, for keys that are unknown or missing, and for values that are not of the type of their field.
-    """
+    """Settings from JSON text, or from a file where `text` is @path. `kind` is an entry, a union of some, or a mapping.
+    Raises `InputError`, which names the option, for anything that is not a JSON object, for keys that are unknown or
+    missing, and for values that are not of the type of their field."""
     given = _read(text, option)
     try:
         return validated(kind, given)

@@ -1,6 +1,9 @@
 """What a source of a corpus is to the configuration: an entry of its settings, one class a module.
 
 The sources are modules of `corpus/sources`; how to add one is in docs/how-to/new-source.md.
+
+A number names a paper only among ids of the same origin: paper 5 of OpenAlex is not paper 5 of Semantic Scholar. What
+keeps documents of a benchmark out, or looks for them, calls `link_between` before it compares ids.
 """
 
 import re
@@ -8,16 +11,87 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.contexts import ContextSettings
-from cocite.config.entries import Entry, GivenPath, Whole, as_json
+from cocite.config.entries import Count, Entry, GivenPath, Names, Whole, as_json, inconsistent
 from cocite.config.explained import shown
-from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
 from cocite.core.errors import InputError
+
+IdSpace = Literal["s2", "openalex", "own"]
+"""Semantic Scholar's corpus ids, the numbers of OpenAlex's works, or ids that whoever made the corpus gave."""
+DocumentIds = Literal["s2", "openalex", "corpus", "own"]
+"""The same, or those of the corpus, whatever these are."""
+Link = Literal["ids", "hashes", "matches", "nothing"]
+"""How documents are known to be papers of the corpus: by their ids; by their ids and, if they have hashes for ids, by
+these, DOI or title; by the table matches, with hashes likewise; or not at all."""
+OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their own"}
+"""Whose ids they are, in words."""
+
+
+def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, has_hashes: bool = False) -> Link:
+    """How documents with some ids are known to be papers of a corpus with others. Ids that somebody gave are nobody
+    else's, so those of a benchmark and those of a corpus are not the same ones. `has_hashes` says that documents may
+    have Semantic Scholar's hashes in place of its corpus ids."""
+    if has_hashes and documents == corpus == "s2":
+        return "hashes"
+    if documents == "corpus" or documents == corpus != "own":
+        return "ids"
+    return "matches" if documents == "s2" and has_match else "nothing"
+
+
+Year = Annotated[int, Field(ge=0, le=9999)]
+
+
+class WorkFilters(Entry):
+    """Which works of OpenAlex are taken; the others are counted and left out while they are read."""
+
+    from_year: Year | None = None
+    """First year of publication. With it or to_year, works without a year are left out."""
+    to_year: Year | None = None
+    """Last year of publication."""
+    fields: Names = ()
+    """Fields as OpenAlex names them, such as Computer Science; a work has a topic of one of them. Empty, any will do,
+    and so will a work without a topic."""
+    languages: Names = ()
+    """Languages as codes, such as en. Empty, any will do, and so will a work without one."""
+    types: Names = ()
+    """Types of works as OpenAlex names them, such as article, review or preprint. Empty, any will do."""
+    retracted: bool = False
+    """Take works that are retracted as well."""
+    paratext: bool = False
+    """Take what is not scholarly by itself as well, such as covers and tables of contents."""
+
+    @model_validator(mode="after")
+    def _years_rise(self) -> "WorkFilters":
+        if self.from_year is not None and self.to_year is not None and self.from_year > self.to_year:
+            raise inconsistent(f".from_year ({self.from_year}) must not be after to_year ({self.to_year}).")
+        return self
+
+
+class ContextSettings(Entry):
+    """Which of the sentences that cite become contexts."""
+
+    min_words: Count = 5
+    """Words of a sentence at least, its citation markers not counted."""
+    max_words: Count = 100
+    """Words of a sentence at most, likewise."""
+
+    @model_validator(mode="after")
+    def _bounds_rise(self) -> "ContextSettings":
+        if self.min_words > self.max_words:
+            raise inconsistent(f".min_words ({self.min_words}) must not exceed max_words ({self.max_words}).")
+        return self
+
+
+def lack_of_contexts(key: str, what: str, config: Whole) -> Iterator[str]:
+    """A sentence where `what`, an entry that is made of contexts, has none because they are not ingested."""
+    if config.corpus.contexts is None:
+        needs = "needs the sentences that cite, which are not ingested"
+        yield f"{key}: {what} {needs}; set corpus.contexts ({{}} stands for its defaults)."
+
 
 LATEST = "latest"
 NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -156,20 +230,16 @@ class Source(Entry):
             if not self.knows_latest:
                 yield UNNAMED
         elif not _is_date(config.release):
-            yield (
-                f"release is {shown(config.release)}, which is no date of the calendar; releases of the source "
-                f"{self.source} have dates, such as 2026-01-06."
-            )
+            of = f"releases of the source {self.source} have dates, such as 2026-01-06"
+            yield f"release is {shown(config.release)}, which is no date of the calendar; {of}."
 
     def faults_of_paper_ids(self, key: str) -> Iterator[str]:
         """A folder of paper-ids without shards, or from which nothing leads to the papers."""
         if self.paper_ids is None:
             return
         if self.whose_ids != "s2" and self.matched_with is None:
-            yield (
-                f"{key} has no effect: hashes lead to Semantic Scholar's corpus ids, and the corpus has others; name "
-                "Semantic Scholar's papers in corpus.match as well, or leave it out."
-            )
+            why = "hashes lead to Semantic Scholar's corpus ids, and the corpus has others"
+            yield f"{key} has no effect: {why}; name its papers in corpus.match as well, or leave it out."
             return
         yield from _faults_of_shards(key, self.paper_ids, "paper-ids")
 
@@ -183,10 +253,8 @@ class Source(Entry):
             yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
         for dataset in DATASETS:
             if not any((base / "corpus" / "ingested" / dataset).glob("*.parquet")):
-                yield (
-                    f"{key}: the run in {base} did not keep its ingested rows (no corpus/ingested/{dataset}/*.parquet)"
-                    "; it must have corpus.keep_ingested: true."
-                )
+                missing = f"no corpus/ingested/{dataset}/*.parquet; it must have corpus.keep_ingested: true"
+                yield f"{key}: the run in {base} did not keep its ingested rows ({missing})."
         buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
         if buckets not in (0, self.buckets):
             yield f"{key}: {base} has {buckets} buckets, but corpus.buckets is {self.buckets}."
@@ -234,10 +302,8 @@ def faults_of_name(release: str) -> Iterator[str]:
     if release == LATEST:
         yield UNNAMED
     elif not re.fullmatch(NAME_OF_RELEASE, release):
-        yield (
-            f"release is {shown(release)}; the name of a release has letters from a to z (also capitals), digits, "
-            "dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters long."
-        )
+        allowed = "letters from a to z or A to Z, digits, dots, hyphens and underscores, the first a letter or digit"
+        yield f"release is {shown(release)}; a name of a release has up to 100 {allowed}."
 
 
 def _faults_of_shards(key: str, folder: str, dataset: str) -> Iterator[str]:

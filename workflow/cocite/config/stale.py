@@ -1,7 +1,7 @@
 """Whether a configuration has what a file of the results is of: entries that were renamed leave files behind."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +16,23 @@ STARTED_WITH = "configuration.yaml"
 """The resolved configuration of the run that was started last in a folder of results; it can be run as it stands."""
 PROVENANCE = "provenance.json"
 """What a run writes down for its report; it holds the configuration, too, and older folders have nothing else."""
-SECTIONS = {
-    "graph": ("graphs",),
-    "embedding": ("embeddings", "walks"),
-    "triplets": ("triplets",),
-    "benchmark": ("benchmarks",),
-    "map": ("maps",),
-    "probe": ("probes",),
-}
-"""Where the configuration has what a path tells, in one of these sections."""
 OF_DOCUMENTS = "_documents"
 """How the names of the corpus's steps end that are about a benchmark's documents; the benchmark stands before it."""
 STEPS = {
-    "graph": (("graphs",), r"-[a-z]+-\d+"),
-    "embeddings": (("embeddings",), ""),
-    "neighbours": (("embeddings", "walks"), r"_\d+"),
-    "triplets": (("triplets",), ""),
-    "evaluation": (("benchmarks",), ""),
+    "graph": ("graph", r"-[a-z]+-\d+"),
+    "embeddings": ("embedding", ""),
+    "neighbours": ("embedding", r"_\d+"),
+    "triplets": ("triplets", ""),
+    "evaluation": ("benchmark", ""),
 }
-"""Where it has what the steps of a stage are of, and what follows its name in theirs."""
+"""What the steps of a stage are of, and what follows its name in theirs."""
+NAMES = ("graph", "embedding", "triplets", "benchmark", "map", "probe", "suite", "group")
+"""What a path tells that has a name in the configuration."""
 
 
 def configuration_of(results: Path) -> Configuration | None:
-    """The configuration of the last run in this folder; none before there was one.
-
-    Raises `InputError` if the file that should hold it cannot be read.
-    """
+    """The configuration of the last run in this folder; none before there was one. Raises `InputError` if the file that
+    should hold it cannot be read."""
     values = recorded_values(results)
     return None if values is None else recorded_configuration(values)
 
@@ -54,21 +45,32 @@ def recorded_values(results: Path) -> Mapping[str, Any] | None:
                 configuration = read(path)
             except InputError as error:
                 raise InputError(f"{error} Delete it, and the next run writes it again.") from None
-            if configuration:
+            if isinstance(configuration, dict) and configuration:
                 return configuration
             raise InputError(f"{path} holds no configuration; delete it, and the next run writes it again.")
     return None
+
+
+def names_of(what: str, benchmark: str, config: Configuration) -> Collection[str]:
+    """What the entries of a kind are called that a path can tell: graphs, embeddings, …, the suites of a benchmark."""
+    match what:
+        case "embedding":
+            return [*config.embeddings, *config.walks]
+        case "suite":
+            return config.benchmarks[benchmark].suites
+        case "group":
+            return sorted({entry.group for entry in config.triplets.values()})
+        case _:
+            names: Mapping[str, Any] = getattr(config, what if what == "triplets" else f"{what}s")
+            return names
 
 
 def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
     """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
     if "step" in wildcards:
         return _is_step(wildcards["stage"], wildcards["step"], config)
-    if any(wildcards[name] not in _names(sections, config) for name, sections in SECTIONS.items() if name in wildcards):
-        return False
-    if "suite" in wildcards and wildcards["suite"] not in config.benchmarks[wildcards["benchmark"]].suites:
-        return False
-    if "group" in wildcards and wildcards["group"] not in [entry.group for entry in config.triplets.values()]:
+    benchmark = wildcards.get("benchmark")
+    if any(wildcards[what] not in names_of(what, benchmark or "", config) for what in NAMES if what in wildcards):
         return False
     scored = wildcards.get("model") or wildcards.get("baseline")
     if scored is None:
@@ -76,9 +78,8 @@ def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
     if "seed" not in wildcards:
         return scored in reported_on(config, wildcards["benchmark"])
     if "map" in wildcards:
-        asked = mapped_runs(config, config.maps[wildcards["map"]].models)
-        return (wildcards["model"], int(wildcards["seed"])) in asked
-    return f"{scored}-{wildcards['seed']}" in runs_of(config, wildcards.get("benchmark"))
+        return (scored, int(wildcards["seed"])) in mapped_runs(config, config.maps[wildcards["map"]].models)
+    return f"{scored}-{wildcards['seed']}" in runs_of(config, benchmark)
 
 
 def configured_in(config: Configuration | None) -> Callable[[Mapping[str, str]], bool]:
@@ -86,10 +87,9 @@ def configured_in(config: Configuration | None) -> Callable[[Mapping[str, str]],
     return lambda wildcards: config is None or is_configured(wildcards, config)
 
 
-def _of_provenance(path: Path) -> Mapping[str, Any] | None:
+def _of_provenance(path: Path) -> Any:
     held = read_json(path)
-    configuration = held.get("configuration") if isinstance(held, dict) else None
-    return configuration if isinstance(configuration, dict) else None
+    return held.get("configuration") if isinstance(held, dict) else None
 
 
 def _is_step(stage: str, step: str, config: Configuration) -> bool:
@@ -102,10 +102,5 @@ def _is_step(stage: str, step: str, config: Configuration) -> bool:
     if stage == "evaluation" and "_" in step:
         benchmark, _, baseline = step.partition("_")
         return benchmark in config.benchmarks and baseline in reported_on(config, benchmark)
-    sections, number = STEPS[stage]
-    return any(re.fullmatch(re.escape(name) + number, step) for name in _names(sections, config))
-
-
-def _names(sections: Sequence[str], config: Configuration) -> list[str]:
-    """The names of all entries of some sections."""
-    return [name for section in sections for name in getattr(config, section)]
+    what, number = STEPS[stage]
+    return any(re.fullmatch(re.escape(name) + number, step) for name in names_of(what, "", config))

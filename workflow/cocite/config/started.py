@@ -1,10 +1,12 @@
-"""What a run writes down when it starts: how it was called, and all its jobs with their files."""
+"""What a run writes down when it starts: its call, and all its jobs with their files; and how to make files again."""
 
 import json
 import os
+import shlex
 import socket
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,9 +86,7 @@ def write_start(workflow: Any, log: list[str], results: Path) -> None:
 
 def read_start(results: Path) -> Start | None:
     """The run that was started last in a folder of results; none where there was none, or it was one in another folder.
-
-    Raises `InputError` where the record is broken.
-    """
+    Raises `InputError` where the record is broken."""
     if not (results / FILE).is_file():
         return None
     start = record_of(results)
@@ -94,10 +94,8 @@ def read_start(results: Path) -> Start | None:
 
 
 def record_of(results: Path) -> Start:
-    """The run that is recorded in a folder of results, also where that is a copy of another folder.
-
-    Raises `InputError` where the record is missing or broken.
-    """
+    """The run that is recorded in a folder of results, also where that is a copy of another folder. Raises `InputError`
+    where the record is missing or broken."""
     path = results / FILE
     stated = read_json(path)
     try:
@@ -146,3 +144,41 @@ def _start_of(process: int) -> str | None:
     except OSError:
         return None
     return None if stated[0] in "ZX" else stated[19]
+
+
+DEFAULT_CONFIGURATION = "config.yaml"
+
+
+def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:
+    """The call of Snakemake that makes these targets, which are shell text and relative to `results`. It names the
+    configuration that is given, or else that of the run which was started last in this folder. Raises `InputError`
+    where that run was in another folder, of which this one is a copy."""
+    start = read_start(results)
+    if configfile is None and start is not None:
+        folder = Path(start.directory)
+        command = _command(Path(start.results), targets, start.configfiles, folder, Path(start.snakefile))
+        return command if folder == Path.cwd() else f"cd {shlex.quote(start.directory)} && {command}"
+    if configfile is None and is_copy(results):
+        raise InputError(
+            f"{results} is a copy, and the run that it was copied from makes its files elsewhere; name a configuration "
+            f"with `pathvars: {{results: {results}}}` by --configfile."
+        )
+    return _command(results, targets, [str(configfile)] if configfile else [], Path.cwd())
+
+
+def program(name: str, folder: Path) -> str:
+    """How a program of this installation is called from a folder."""
+    path = Path(sys.executable).parent / name
+    return shlex.quote(str(path.relative_to(folder) if path.is_relative_to(folder) else path))
+
+
+def _command(
+    results: Path, targets: Sequence[str], configfiles: Sequence[str], folder: Path, snakefile: Path | None = None
+) -> str:
+    words = [program("snakemake", folder), "--cores 2"]
+    words += [f"{shlex.quote(str(results))}/{target}" for target in targets]
+    if any(folder / file != folder / DEFAULT_CONFIGURATION for file in configfiles):
+        words += ["--configfile", shlex.join(configfiles), "--replace-workflow-config"]
+    if snakefile is not None and snakefile != folder / "Snakefile":
+        words += ["--snakefile", shlex.quote(str(snakefile))]
+    return " ".join(words)

@@ -55,12 +55,7 @@ class _Loader(yaml.SafeLoader):
             )
         try:
             return super().construct_object(node, deep)
-        except (
-            ValueError,
-            LookupError,
-            AttributeError,
-            OverflowError,
-        ) as error:  # what looks like a date or a number, and is none
+        except (ValueError, LookupError, AttributeError, OverflowError) as error:  # it looks like a date, and is none
             line, value = node.start_mark.line + 1, shown(str(node.value))
             raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
 
@@ -75,10 +70,9 @@ def written_configuration(path: Path) -> dict[str, Any]:
         written: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
     except RecursionError:
         raise InputError(f"{path}: {TOO_DEEP}") from None
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; --configfile names a configuration of a run.") from None
+    except (FileNotFoundError, IsADirectoryError):
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"{path} {what}; --configfile names a configuration of a run.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}; a configuration is text in UTF-8.") from None
     except yaml.reader.ReaderError as error:
@@ -119,17 +113,14 @@ def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
 def _as_json(value: Any, key: str) -> Any:
     match value:
         case Mapping():
-            named = (
-                (_name(_as_json(name, key) if isinstance(name, int) else name, key), each)
-                for name, each in value.items()
-            )
+            names = (_name(_as_json(name, key) if isinstance(name, int) else name, key) for name in value)
+            named = zip(names, value.values(), strict=True)
             return {_text(name, joined(key, name)): _as_json(each, joined(key, name)) for name, each in named}
         case list():
             return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
         case float() if not math.isfinite(value):
-            raise InputError(
-                f"Configuration key {key} is {value}; it must be a number that is finite, or a text in quotes."
-            )
+            must = "it must be a number that is finite, or a text in quotes"
+            raise InputError(f"Configuration key {key} is {value}; {must}.")
         case int() if abs(value) > LARGEST_NUMBER:
             written = quoted(value) if value.bit_length() < 200 else "a number of more than 60 digits"
             raise InputError(f"Configuration key {key} is {written}; a whole number must be below 2⁶³.")
@@ -158,7 +149,6 @@ def _name(name: Any, key: str) -> str:
     """The name of an entry. Raises `InputError` for a word that YAML does not take for one."""
     if name is None or isinstance(name, bool):
         said = "reads null, ~ and an empty name as no value" if name is None else WORDS_OF_TRUTH.removeprefix("YAML ")
-        raise InputError(
-            f"Configuration key {key or 'at the top'} has an entry {name!r} (YAML {said}: write it in quotes)."
-        )
+        key = key or "at the top"
+        raise InputError(f"Configuration key {key} has an entry {name!r} (YAML {said}: write it in quotes).")
     return str(name)

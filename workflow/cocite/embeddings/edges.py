@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.randomness import priorities

@@ -33,7 +33,7 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError

@@ -32,7 +32,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from cocite.config.edge_training import EdgeLoss, LogisticLoss, RankingLoss
+from cocite.config.engine import EdgeLoss, LogisticLoss, RankingLoss
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows

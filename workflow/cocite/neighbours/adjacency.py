@@ -23,8 +23,8 @@ import typer
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.config.embeddings import Links
 from cocite.config.settings import GivenAsJson
-from cocite.config.walks import Links
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size

@@ -34,9 +34,9 @@ import typer
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.config.embeddings import WalkSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
-from cocite.config.walks import WalkSettings
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar

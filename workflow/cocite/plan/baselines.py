@@ -9,17 +9,15 @@ from typing import Any
 
 from cocite.config.baseline import Baseline
 from cocite.config.baselines import (
-    POINT,
+    baseline_of,
     baselines_on,
     baselines_with_vectors,
     seed_under,
     seeds_of,
-    that_rank_alone,
     trained_entries,
 )
-from cocite.config.entries import as_json
 from cocite.config.folders import files_in
-from cocite.plan.files import StagePlan, expand
+from cocite.plan.files import StagePlan, as_text, expand
 from cocite.plan.resources import size_mb
 
 
@@ -46,26 +44,15 @@ class BaselinePlan(StagePlan):
         """The baselines that have vectors."""
         return baselines_with_vectors(self.config)
 
-    @cached_property
-    def that_rank_alone(self) -> list[str]:
-        """The baselines that rank documents and do nothing else."""
-        return that_rank_alone(self.config)
-
-    def that_embed(self) -> list[str]:
-        """All that embed the validation queries."""
-        return [*self.with_vectors, *self.trained]
-
     def settings(self, wildcards: Any) -> str:
         """A baseline as JSON for `--settings`, without its seeds."""
-        entry = as_json(self.entries[wildcards.baseline])
-        return json.dumps({key: value for key, value in entry.items() if key != "seeds"}, sort_keys=True)
+        return as_text(self.entries[wildcards.baseline], "seeds")
 
     def points(self, path: str) -> Callable[[Any], list[str]]:
         """A file of each point of a grid."""
 
         def files(wildcards: Any) -> list[str]:
-            numbers = range(len(self.config.baselines[wildcards.baseline].points))
-            names = [f"{wildcards.baseline}{POINT}{number}" for number in numbers]
+            names = [name for name in self.trained if baseline_of(name) == wildcards.baseline]
             return expand(path, baseline=names, seed=wildcards.seed)
 
         return files
@@ -85,9 +72,8 @@ class BaselinePlan(StagePlan):
         """The files of a source, if the baseline's training (`trained_on`) or embedding (`embeds_with`) reads it."""
 
         def files(wildcards: Any) -> Any:
-            asked = getattr(self.entries[wildcards.baseline], step)
-            is_asked = source in asked or (source == "texts" and "examples" in asked)
-            return self._source(source, wildcards) if is_asked else []
+            is_read = ("examples" if source == "texts" else source) in getattr(self.entries[wildcards.baseline], step)
+            return self._source(source, wildcards) if is_read else []
 
         return files
 
@@ -106,8 +92,8 @@ class BaselinePlan(StagePlan):
                 table = f"embeddings/{wildcards.benchmark}" if of_benchmark else "validation"
                 return f"{self._vectors_under(wildcards)}/{table}.parquet"
             case "document_papers":
-                found = self.plan.corpus.papers_of_documents([wildcards.benchmark]) if of_benchmark else []
-                return found[0] if found else []
+                benchmarks = [wildcards.benchmark] if of_benchmark else []
+                return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])
             case "edges":
                 return self.plan.graph.edges(entry.graph)
             case "examples":
@@ -142,17 +128,10 @@ class BaselinePlan(StagePlan):
         return "<results>/baselines/{baseline}/seed-{seed}/model" if is_trained else []
 
     def grid(self, wildcards: Any) -> str | list[str]:
-        """What the points of a baseline's grid reached; nothing if it has none.
-
-        A model that was trained before there was a grid is made again only if this is asked for beside it.
-        """
-        return (
-            "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if wildcards.baseline in self.with_grids else []
-        )
-
-    def cores(self, wildcards: Any) -> int:
-        """The cores that a training uses."""
-        return self.entries[wildcards.baseline].training_cores
+        """What the points of a baseline's grid reached; nothing if it has none. A model that was trained before there
+        was a grid is made again only if this is asked for beside it."""
+        has_grid = wildcards.baseline in self.with_grids
+        return "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if has_grid else []
 
     def by_inputs(self, asked_of: str) -> Callable[[Any, Any, int], int]:
         """What a job asks for, by the size of its inputs: a method of the baseline says how much."""
@@ -161,12 +140,3 @@ class BaselinePlan(StagePlan):
             return ceil(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt
 
         return asked
-
-    def by_words(self, wildcards: Any) -> list[str]:
-        """The option that says how a baseline ranks by words, as JSON."""
-        entry = as_json(self.entries[wildcards.baseline])
-        return ["--words", json.dumps({key: value for key, value in entry.items() if key != "kind"}, sort_keys=True)]
-
-    def reported_path(self, wildcards: Any) -> str:
-        """The file or folder of reported scores."""
-        return self.entries[wildcards.baseline].files[0]

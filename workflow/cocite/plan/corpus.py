@@ -1,7 +1,7 @@
 """Shards, parts and buckets of a release, the files that name queries, and which documents are papers of the corpus."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -10,11 +10,9 @@ from typing import Any
 from snakemake.io import temp
 
 from cocite.config.benchmark import HoldoutSettings
-from cocite.config.entries import as_json
-from cocite.config.id_spaces import Link
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
-from cocite.config.source import Source
-from cocite.plan.files import StagePlan, expand
+from cocite.config.source import Link, Source
+from cocite.plan.files import StagePlan, as_text, expand
 from cocite.plan.resources import A_DAY, size_mb
 
 NUMBERED = "<results>/corpus/numbered/{list}.txt"
@@ -31,14 +29,14 @@ class CorpusPlan(StagePlan):
         return self.config.corpus
 
     @cached_property
-    def base(self) -> str:
-        """The results that diffs lead on from; empty without diffs."""
-        return self.reused_base if self.source.updates_by_diffs else ""
-
-    @property
     def reused_base(self) -> str:
         """The results whose rows are reused, by diffs or by shards; empty if the release is read whole."""
         return getattr(self.source, "base", None) or ""
+
+    @cached_property
+    def base(self) -> str:
+        """The results that diffs lead on from; empty without diffs."""
+        return self.reused_base if self.source.updates_by_diffs else ""
 
     @cached_property
     def datasets(self) -> list[str]:
@@ -50,6 +48,7 @@ class CorpusPlan(StagePlan):
         """Shards of each dataset that are read where they are; none if they are downloaded."""
         return {dataset: list(map(str, self.source.shards_in_place(dataset))) for dataset in self.source.holds}
 
+    @cached_property
     def all_given(self) -> list[str]:
         """All of these."""
         return [shard for shards in self.given.values() for shard in shards]
@@ -110,10 +109,6 @@ class CorpusPlan(StagePlan):
         lists = enumerate(self.config.exclude)
         return {**queries, **{f"exclude-{n}": path for n, path in lists if path not in self.config.benchmarks}}
 
-    def named_papers(self, wildcards: Any) -> str:
-        """The file of names that a job numbers."""
-        return self.named[wildcards.list]
-
     def papers(self) -> list[str]:
         """The papers of the corpus."""
         return self.buckets("<results>/corpus/papers/{bucket}.parquet")
@@ -140,10 +135,6 @@ class CorpusPlan(StagePlan):
         shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
         size = sum(shard.get("needed", shard["bytes"]) for shard in shards) / 1e6 / self.number_of_parts(wildcards)
         return min(A_DAY, ceil(120 + size / 30)) * attempt
-
-    def part_of_base(self, wildcards: Any) -> int:
-        """Which part of the shards in the base a job takes, from 0."""
-        return int(wildcards.part) - len(self.parts[WORKS])
 
     def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to copy a part of what the base has ingested, three seconds per MB."""
@@ -196,34 +187,24 @@ class CorpusPlan(StagePlan):
         """The folder of the published triplets."""
         return input[0] if isinstance(self.triplets, str) else getattr(self.config.queries, "dataset", "")
 
-    def origin_of_triplets(self, key: str) -> str:
-        """The dataset of published triplets, or its revision; empty if the rule draws queries."""
-        return getattr(self.config.queries, key, None) or ""
-
     def asked_queries(self) -> Any:
         """The file that names the queries: ids, or the table of published ones; nothing if the rule draws them."""
-        return {
-            "rule": [],
-            "file": NUMBERED.format(list="queries") if "queries" in self.named else self._path_of_queries,
-            "triplets": "<results>/corpus/published_queries.parquet",
-        }[self.config.queries.from_]
-
-    @property
-    def _path_of_queries(self) -> str:
-        return getattr(self.config.queries, "path", "")
+        match self.config.queries.from_:
+            case "file":
+                return NUMBERED.format(list="queries") if "queries" in self.named else self.config.queries.path
+            case "triplets":
+                return "<results>/corpus/published_queries.parquet"
+        return []
 
     def query_settings(self) -> str:
         """How queries are chosen, as JSON, with the path of the file that names them but not its origin."""
         # Not a function of the input: Snakemake does not notice a change in a parameter that is one.
-        given = as_json(self.config.queries)
-        chosen = {key: value for key, value in given.items() if key not in ("dataset", "revision", "path")}
-        if asked := self.asked_queries():
-            chosen["path"] = asked.replace("<results>", self.plan.results)
-        entries: list[Any] = list(self.config.benchmarks.values())
-        references = [each.positives for each in entries if each.made_by is HoldoutSettings]
+        asked, entries = self.asked_queries(), self.config.benchmarks.values()
+        further = {"path": asked.replace("<results>", self.plan.results)} if asked else {}
+        references = [getattr(each, "positives", 0) for each in entries if each.made_by is HoldoutSettings]
         if references:
-            chosen["holdout_references"] = max(references)
-        return json.dumps(chosen, sort_keys=True)
+            further["holdout_references"] = max(references)
+        return as_text(self.config.queries, "dataset", "revision", "path", **further)
 
     def excluded_papers(self) -> list[str]:
         """The files that name the papers to exclude: lists of ids, and documents of benchmarks with their papers."""
@@ -241,9 +222,9 @@ class CorpusPlan(StagePlan):
         """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or not at all."""
         return {name: self.config.link_of(name) for name in self.config.benchmarks}
 
-    def papers_to_match_with(self) -> list[str]:
-        """The files of Semantic Scholar's papers that those of the corpus are matched with; none if nothing is."""
-        return list(map(str, find_shards(self.source.matched_with))) if self.source.matched_with else []
+    def shards_in(self, folder: str | Path | None) -> list[str]:
+        """The files of a dataset of Semantic Scholar's in a folder that the corpus names; none without one."""
+        return list(map(str, find_shards(Path(folder)))) if folder else []
 
     def matches_for_documents(self, wildcards: Any) -> str | list[str]:
         """The matches that lead from a benchmark's documents to papers; nothing if none do."""
@@ -257,14 +238,6 @@ class CorpusPlan(StagePlan):
         """The papers that a benchmark's documents are looked for among; none if nothing leads from one to the other."""
         return self.papers() if self.known_by[wildcards.benchmark] != "nothing" else []
 
-    def option_of_papers(self, wildcards: Any, input: Any) -> list[str]:
-        """The option for the folder of these papers; nothing without them."""
-        return ["--papers", str(Path(input.papers[0]).parent)] if input.papers else []
-
-    def hashes_for_documents(self) -> list[str]:
-        """The files that map hashes to papers; none if the configuration names none."""
-        return list(map(str, find_shards(Path(self.source.paper_ids)))) if self.source.paper_ids else []
-
     def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
         """The papers that documents of some benchmarks are, of those whose ids alone do not say it."""
         others = [name for name in benchmarks if self.known_by[name] != "ids"]
@@ -277,12 +250,10 @@ class CorpusPlan(StagePlan):
 
     def id_spaces(self) -> str:
         """Whose ids the papers of the corpus have, and the documents of each benchmark, as JSON."""
-        source, entries = self.source, self.config.benchmarks
-        rows = [{"owner": "corpus", "kind": source.source, "id_space": source.whose_ids, "known_by": None}]
-        rows += [
-            {"owner": name, "kind": entry.kind, "id_space": entry.document_ids, "known_by": self.known_by[name]}
-            for name, entry in entries.items()
-        ]
+        whose: list[tuple[str, str, str, str | None]] = [("corpus", self.source.source, self.source.whose_ids, None)]
+        entries = self.config.benchmarks.items()
+        whose += [(name, entry.kind, entry.document_ids, self.known_by[name]) for name, entry in entries]
+        rows = [dict(zip(("owner", "kind", "id_space", "known_by"), each, strict=True)) for each in whose]
         return json.dumps(rows, sort_keys=True)
 
     def tables_of_papers(self) -> list[str]:
@@ -311,7 +282,7 @@ class CorpusPlan(StagePlan):
     def table_settings(self, wildcards: Any) -> str:
         """How the table of a dataset is read, as JSON."""
         source: Any = self.source
-        return json.dumps(as_json(source.table_of(wildcards.dataset)), sort_keys=True)
+        return as_text(source.table_of(wildcards.dataset))
 
     def listed_names(self, wildcards: Any) -> str | list[str]:
         """The names in the file that a job reads, if ids are texts; abstracts are in the files of the papers."""
@@ -320,8 +291,7 @@ class CorpusPlan(StagePlan):
 
     def all_listed_names(self) -> list[str]:
         """The names in all files."""
-        parts: Sequence[tuple[str, int]] = [(name, part) for name in self.with_names for part in self.parts[name]]
-        return [LISTED_NAMES.format(dataset=dataset, part=part) for dataset, part in parts]
+        return [file for name in self.with_names for file in expand(LISTED_NAMES, dataset=name, part=self.parts[name])]
 
     def names_of_ids(self) -> str | list[str]:
         """The table of names, if ids are texts."""
@@ -333,33 +303,17 @@ class CorpusPlan(StagePlan):
 
     def described_release(self) -> str | list[str]:
         """The release that a generated benchmark is about: the demo's, or the shards of a given one."""
-        return self.all_given() or "<results>/demo/release"
+        return self.all_given or "<results>/demo/release"
 
     def folder_of_release(self, wildcards: Any, input: Any) -> str:
         """The folder of that release."""
-        is_given = self.source.source == "directory"
-        folder: str = getattr(self.source, "path", "") if is_given else input.release
+        folder: str = getattr(self.source, "path", "") if self.source.source == "directory" else input.release
         return folder
-
-    def context_settings(self) -> str:
-        """Which sentences that cite are taken, as JSON."""
-        contexts = self.source.contexts
-        return json.dumps({} if contexts is None else as_json(contexts), sort_keys=True)
 
     def filters(self, wildcards: Any) -> str:
         """Which works are taken, as JSON."""
-        return json.dumps(as_json(getattr(self.source, "filters", {})), sort_keys=True)
-
-    @property
-    def folder_of_matches(self) -> str:
-        """The folder of the papers that those of the corpus are matched with; empty without it."""
-        return str(self.source.matched_with or "")
-
-    @property
-    def largest_outside(self) -> float:
-        """The share of cited ids that may be no paper."""
-        return getattr(self.source, "outside", 1)
+        return as_text(getattr(self.source, "filters", {}))
 
     def listing_settings(self, wildcards: Any) -> str:
         """The keys of the corpus that say which shards there are, as JSON."""
-        return json.dumps(self.source.listing_settings(), sort_keys=True)
+        return as_text(self.source.listing_settings())

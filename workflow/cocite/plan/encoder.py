@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.folders import files_in
-from cocite.config.origins import settings_of_origin
-from cocite.config.runs import UNTRAINED, adapters_of, model_of, scored_in, training_seeds, untrained, with_weights
+from cocite.config.runs import UNTRAINED, adapters_of, model_of, training_seeds, untrained, with_weights
 from cocite.plan.files import StagePlan, expand
 from cocite.plan.resources import Request, size_mb, within_a_day
 from cocite.plan.triplets import validation_of
@@ -31,31 +30,15 @@ class EncoderPlan(StagePlan):
         """All that have a folder of weights."""
         return [*with_weights(self.config), *self.untrained]
 
-    def built(self) -> list[str]:
-        """The encoders that are built from the corpus."""
-        return [name for name, entry in self.config.encoders.items() if entry.build is not None]
-
-    def fetched(self, *, with_map: bool) -> list[str]:
-        """The encoders that come from elsewhere, with a map behind them or without one."""
-        entries = self.config.encoders.items()
-        return [name for name, entry in entries if entry.build is None and (entry.map is not None) == with_map]
-
-    def trained(self, path: str) -> list[str]:
-        """A file for each model and each of its seeds."""
-        models = self.config.models.items()
-        return [file for name, entry in models for file in expand(path, model=name, seed=entry.seeds)]
+    def trained(self, path: str, *names: str) -> list[str]:
+        """A file for each of some models, or of all, and each of its seeds."""
+        models = self.config.models
+        return [file for name in names or models for file in expand(path, model=name, seed=models[name].seeds)]
 
     def with_cards(self) -> list[str]:
         """The encoders that have a card with their scores: each training, with its further poolings, and averages."""
         names = with_weights(self.config)
-        return [file for name in names for file in self._models(name, training_seeds(self.config, name))]
-
-    def of_all_seeds(self, wildcards: Any) -> list[str]:
-        """The encoders that a model became, one for each of its seeds."""
-        return self._models(wildcards.model, self.config.models[wildcards.model].seeds)
-
-    def _models(self, name: str, seeds: Sequence[int]) -> list[str]:
-        return expand(MODEL, model=name, seed=seeds)
+        return [file for name in names for file in expand(MODEL, model=name, seed=training_seeds(self.config, name))]
 
     def start_of(self, wildcards: Any) -> str:
         """The folder that a training starts from: the encoder, or the model that it goes on from, of the same seed."""
@@ -63,20 +46,11 @@ class EncoderPlan(StagePlan):
         model, seed = (f"{UNTRAINED}{entry.encoder}", 0) if entry.from_ is None else (entry.from_, wildcards.seed)
         return MODEL.format(model=model, seed=seed)
 
-    def origin_of(self, wildcards: Any) -> str:
-        """The settings of the earlier steps for a model's card, as JSON; a change in them trains the model again."""
-        return json.dumps(settings_of_origin(wildcards.model, self.plan.resolved), sort_keys=True)
-
     def given(self, wildcards: Any) -> list[str]:
         """The files of an encoder that the user brings; those from the hub or a package are fetched."""
         entry = self.config.encoders[wildcards.encoder]
         models = [entry.model, *(adapter.model for adapter in (entry.adapters or {}).values())]
         return [file for model in models if model and Path(model).is_dir() for file in files_in(model)]
-
-    def maps_of_probe(self, wildcards: Any) -> str:
-        """The maps of the probe that has learned what is put behind an encoder."""
-        learned: Any = self.config.encoders[wildcards.encoder].map
-        return f"<results>/encoder/probe_{learned.probe}/{learned.triplets}/maps.safetensors"
 
     def building_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
@@ -131,29 +105,15 @@ class EncoderPlan(StagePlan):
         return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
 
     def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time to embed documents: by the size of their texts and that of the encoder.
-
-        On two threads an encoder of MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to
-        take a hundredth of that time.
-        """
+        """Time to embed documents: by the size of their texts and that of the encoder. On two threads an encoder of
+        MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to take a hundredth of that
+        time."""
         passes = size_mb(input.documents) * size_mb(input.model)
         return within_a_day(20 + passes * (0.001 if self.plan.with_gpu else 0.1), attempt)
 
-    def scored_in(self) -> str:
-        """What encoders compute in when they embed the documents of benchmarks."""
-        return scored_in(self.config)
-
-    def threads(self, wildcards: Any) -> int:
-        """The threads of a training."""
-        return self.config.models[wildcards.model].threads
-
-    def processes(self, wildcards: Any) -> int:
-        """The processes of a training."""
-        return self.config.models[wildcards.model].processes
-
     def gpus(self, wildcards: Any) -> int:
         """The GPUs of a training: one for each process."""
-        return self.processes(wildcards) if self.plan.with_gpu else 0
+        return self.config.models[wildcards.model].processes if self.plan.with_gpu else 0
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones).
@@ -187,10 +147,8 @@ class EncoderPlan(StagePlan):
         return json.dumps({Path(table).parent.name: str(table) for table in tables})
 
     def sets_to_learn_from(self, wildcards: Any) -> list[str]:
-        """For each objective of a model: its examples and their tokens, and those of its validation set.
-
-        An objective shares the validation set with all sets of its group.
-        """
+        """For each objective of a model: its examples and their tokens, and those of its validation set. An objective
+        shares the validation set with all sets of its group."""
         encoder = self.config.base_encoder(wildcards.model)
         names = self.config.models[wildcards.model].learns_from
         pairs = [(name, validation_of(self.config.triplets[name].group)) for name in names]
@@ -203,22 +161,27 @@ class EncoderPlan(StagePlan):
             )
         ]
 
+    def maps_of_probe(self, wildcards: Any) -> str:
+        """The maps of the probe that has learned what is put behind an encoder."""
+        learned: Any = self.config.encoders[wildcards.encoder].map
+        return f"<results>/encoder/probe_{learned.probe}/{learned.triplets}/maps.safetensors"
+
     def vectors_to_map(self, wildcards: Any) -> list[str]:
         """The vectors of all papers by the encoder of a probe, before fine-tuning."""
         encoder = self.config.probes[wildcards.probe].encoder
         path = "<results>/encoder/untrained_{encoder}/seed-0/papers/{bucket}.parquet"
         return self.buckets(path, encoder=encoder)
 
+    def option_to_normalise(self, wildcards: Any) -> str:
+        """The option by which mapped vectors are scaled to length 1, if those of the probe's encoder are."""
+        encoder = self.config.encoders[self.config.probes[wildcards.probe].encoder]
+        return "--normalise" if encoder.normalise else ""
+
     def mapping_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to train the maps of a set: by its size, the trainings of each and their epochs."""
         probe = self.config.probes[wildcards.probe]
         trainings = len(probe.losses) * len(probe.batch_sizes) * len(probe.seeds)
         return ceil(10 + trainings * probe.epochs * size_mb(input.examples)) * attempt
-
-    def option_to_normalise(self, wildcards: Any) -> str:
-        """The option by which mapped vectors are scaled to length 1, if those of the probe's encoder are."""
-        encoder = self.config.encoders[self.config.probes[wildcards.probe].encoder]
-        return "--normalise" if encoder.normalise else ""
 
 
 def as_adapters(names: Iterable[str]) -> list[str]:

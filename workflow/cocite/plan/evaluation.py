@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -44,13 +44,8 @@ class EvaluationPlan(StagePlan):
     @cached_property
     def own(self) -> list[str]:
         """The benchmarks about the corpus itself, which are small and embedded in one job."""
-        generated = [name for name, entry in self.config.benchmarks.items() if entry.is_generated]
-        return [name for name in self.config.benchmarks if name in [*self.holdouts, *generated]]
-
-    @cached_property
-    def published(self) -> list[str]:
-        """The benchmarks that others made; each is embedded in a job of its own."""
-        return [name for name in self.config.benchmarks if name not in self.own]
+        entries = self.config.benchmarks.items()
+        return [name for name, entry in entries if entry.made_by is not None or entry.is_generated]
 
     @cached_property
     def scored(self) -> list[str]:
@@ -60,7 +55,7 @@ class EvaluationPlan(StagePlan):
     @cached_property
     def suite_names(self) -> list[str]:
         """The names of the suites of all benchmarks."""
-        return list(dict.fromkeys(suite for name in self.config.benchmarks for suite in self.suites(name)))
+        return list(dict.fromkeys(suite for entry in self.config.benchmarks.values() for suite in entry.suites))
 
     @cached_property
     def by_aspect(self) -> list[str]:
@@ -69,46 +64,21 @@ class EvaluationPlan(StagePlan):
             return []
         return [name for name, entry in self.config.benchmarks.items() if entry.tells_spaces_apart]
 
-    @cached_property
-    def sides(self) -> Sequence[Mapping[tuple[str, str], str]]:
-        """The tasks that ask with short queries, and those that rank documents for a document."""
-        return sides_of(self.config)
-
     def prepared(self, *texts: str) -> list[str]:
         """The tables that a benchmark is scored from, with the named tables of texts."""
         return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=[*texts, *SCORED_FROM])
 
-    def suites(self, benchmark: str) -> dict[str, list[Task]]:
-        """The tasks of a benchmark in suites, each scored in one job."""
-        return self.config.benchmarks[benchmark].suites
-
     def _suite(self, wildcards: Any) -> list[Task]:
         """The tasks of a benchmark that are scored in one job."""
-        return self.suites(wildcards.benchmark)[wildcards.suite]
+        return self.config.benchmarks[wildcards.benchmark].suites[wildcards.suite]
 
     def tasks_of_suite(self, wildcards: Any) -> str:
         """Their names, with commas between them."""
         return ",".join(task.name for task in self._suite(wildcards))
 
-    def all_tasks(self, wildcards: Any) -> str:
-        """The names of all tasks of a benchmark, with commas between them."""
-        return ",".join(task.name for task in self.config.benchmarks[wildcards.benchmark].scored_tasks)
-
     def listed_tasks(self, wildcards: Any) -> str:
         """The names of the tasks that a benchmark's entry lists; empty for all."""
         return ",".join(getattr(self.config.benchmarks[wildcards.benchmark], "tasks", None) or ())
-
-    def kind(self, wildcards: Any) -> str:
-        """The kind of a benchmark."""
-        return self.config.benchmarks[wildcards.benchmark].kind
-
-    def largest_missing(self, wildcards: Any) -> float:
-        """The share of a task's documents that may be without a vector."""
-        return self.config.benchmarks[wildcards.benchmark].largest_missing
-
-    def resamples(self, wildcards: Any) -> int:
-        """The bootstrap samples of the comparisons on a benchmark."""
-        return self.config.benchmarks[wildcards.benchmark].resamples
 
     def seeds(self, wildcards: Any) -> list[int]:
         """The evaluation seeds of a suite: rankings have no random choice, and are scored once."""
@@ -119,22 +89,10 @@ class EvaluationPlan(StagePlan):
         """How supervised tasks are fitted: compat, correct, both or sklearn; benchmarks of rankings name none."""
         return getattr(self.config.benchmarks[wildcards.benchmark], "mode", "correct")
 
-    def metrics(self, wildcards: Any) -> str:
-        """The metrics that a benchmark's entry asks for, with commas between them; empty for the declared ones."""
-        return ",".join(self.config.benchmarks[wildcards.benchmark].asked_metrics)
-
     def suites_as_json(self, wildcards: Any) -> str:
         """The names of the tasks of each suite of a benchmark, as JSON."""
-        suites = self.suites(wildcards.benchmark)
+        suites = self.config.benchmarks[wildcards.benchmark].suites
         return json.dumps({suite: [task.name for task in tasks] for suite, tasks in suites.items()})
-
-    def runs(self, wildcards: Any) -> str:
-        """All runs on a benchmark, with commas between them."""
-        return ",".join(runs_of(self.config, wildcards.benchmark))
-
-    def runs_that_rank_alone(self) -> str:
-        """The runs that have scores on rankings alone, with commas between them."""
-        return ",".join(runs_that_rank_alone(self.config))
 
     def _sizes(self, wildcards: Any, input: Any, table: str) -> dict[Task, float]:
         """For each task of a suite, the size of its share of a table, MB, by its documents."""
@@ -168,30 +126,25 @@ class EvaluationPlan(StagePlan):
 
     def comparing_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to compare models: by the size of their outcomes times the resamples."""
-        return ceil(20 + size_mb(input) * self.resamples(wildcards) / 1000) * attempt
+        return ceil(20 + size_mb(input) * self.config.benchmarks[wildcards.benchmark].resamples / 1000) * attempt
 
-    def of_runs(self, table: str, benchmark: str) -> list[str]:
-        """A table of every model and baseline on every suite of a benchmark: scores, outcomes or failures."""
-        runs = runs_of(self.config, benchmark)
-        scored = scored_runs(self.suites(benchmark), runs, runs_that_rank_alone(self.config))
-        return [f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet" for suite, run in scored]
+    def of_runs(self, table: str, *benchmarks: str) -> list[str]:
+        """A table of every model and baseline on every suite of some benchmarks: scores, outcomes or failures."""
+        rank_alone = runs_that_rank_alone(self.config)
+        return [
+            f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
+            for benchmark in benchmarks
+            for suite, run in scored_runs(
+                self.config.benchmarks[benchmark].suites, runs_of(self.config, benchmark), rank_alone
+            )
+        ]
 
-    def tables(self, table: str) -> Callable[[Any], list[str]]:
-        """That table of every run on the benchmark of a job."""
-        return lambda wildcards: self.of_runs(table, wildcards.benchmark)
-
-    def all_of_runs(self, table: str) -> list[str]:
-        """That table of every run on every benchmark."""
-        return [file for benchmark in self.config.benchmarks for file in self.of_runs(table, benchmark)]
-
-    def scores_by_aspect(self) -> list[str]:
-        """The scores on the benchmarks that tell the spaces of a model apart."""
-        return [file for benchmark in self.by_aspect for file in self.of_runs("scores", benchmark)]
-
-    def scores_on_both_sides(self) -> list[str]:
-        """The scores on the benchmarks that ask with short queries or with documents."""
-        benchmarks = dict.fromkeys(benchmark for side in self.sides for benchmark, _ in side)
-        return [file for benchmark in benchmarks for file in self.of_runs("scores", benchmark)]
+    @cached_property
+    def trade(self) -> list[str]:
+        """The scores on benchmarks that ask with short queries or with documents, if there are both."""
+        sides = sides_of(self.config)
+        benchmarks = dict.fromkeys(benchmark for side in sides for benchmark, _ in side)
+        return self.of_runs("scores", *benchmarks) if all(sides) else []
 
     def summaries(self) -> list[str]:
         """The averages of every benchmark, and the comparisons of all models on it."""
@@ -204,9 +157,8 @@ class EvaluationPlan(StagePlan):
 
     def all_reported(self) -> list[str]:
         """The scores that others reported, on every benchmark that has tasks of mteb."""
-        path = "<results>/evaluation/{benchmark}/reported/{baseline}.parquet"
         return [
-            path.format(benchmark=benchmark, baseline=name)
+            f"<results>/evaluation/{benchmark}/reported/{name}.parquet"
             for benchmark in self.config.benchmarks
             for name in reported_on(self.config, benchmark)
         ]
@@ -223,10 +175,6 @@ class EvaluationPlan(StagePlan):
         if entry.is_generated:
             return "<results>/demo/benchmark"
         return [file for read in entry.reads for file in files_in(Path(entry.folder, read))]
-
-    def reading_memory(self, wildcards: Any) -> float:
-        """Memory that a published benchmark takes for each MB of its files, MB."""
-        return self.config.benchmarks[wildcards.benchmark].memory_of_byte
 
     def folder(self, wildcards: Any, input: Any) -> Any:
         """The folder of a published benchmark; a fetched one has the halves metadata and test, or lies in data."""
@@ -259,7 +207,7 @@ class EvaluationPlan(StagePlan):
 
     def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to look up the further fields of documents, MB: a benchmark in files of its own is held."""
-        held = self.reading_memory(wildcards) * size_mb(input.sources) if input.sources else 0
+        held = self.config.benchmarks[wildcards.benchmark].memory_of_byte * size_mb(input.sources)
         return ceil(1000 + held) * attempt
 
     def with_fields(self) -> list[str]:
@@ -286,7 +234,3 @@ class EvaluationPlan(StagePlan):
         probe = self.config.probes[wildcards.probe]
         sets = {name: as_json(self.config.triplets[name]) for name in probe.sets}
         return json.dumps({"probe": as_json(probe), "triplets": sets}, sort_keys=True)
-
-    def ranked_probes(self) -> list[str]:
-        """The scores of each probe."""
-        return expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=self.config.probes)

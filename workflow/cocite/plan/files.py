@@ -1,10 +1,13 @@
-"""Files of jobs: many from one pattern, those that a user brings, and the folders of sharded tables."""
+"""Files of jobs and their options: many from one pattern, those that a user brings, and folders of sharded tables."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snakemake.io import expand as expanded
+
+from cocite.config.entries import as_json
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
@@ -27,6 +30,12 @@ def expand(path: str, **wildcards: Any) -> list[str]:
     return files
 
 
+def as_text(entry: Any, *without: str, **further: Any) -> str:
+    """An entry as JSON for an option, without some of its keys and with further ones."""
+    kept = {key: value for key, value in as_json(entry).items() if key not in without}
+    return json.dumps(kept | further, sort_keys=True)
+
+
 def folders_of(inputs: str) -> Callable[[Any, Any], list[Path]]:
     """The folders of some files, each once: one folder for all files of a sharded table."""
 
@@ -41,17 +50,19 @@ def folders_of_buckets(inputs: str) -> Callable[[Any, Any], list[str]]:
     """The tables among some files: the folder of each sharded one, the file of any other."""
 
     def tables(wildcards: Any, input: Any) -> list[str]:
-        paths = [Path(path) for path in input[inputs]]
+        paths = map(Path, input[inputs])
         return sorted({str(path.parent if path.stem.isdigit() else path) for path in paths})
 
     return tables
 
 
-def option(name: str) -> Callable[[Any, Any], list[str]]:
-    """An option with the path of the input of its name, or nothing if the job has no such input."""
+def option(name: str, *, of_folder: bool = False) -> Callable[[Any, Any], list[str]]:
+    """An option with the path of the input of its name, or the folder of its files; nothing if a job has none."""
 
     def words(wildcards: Any, input: Any) -> list[str]:
         path = input[name.removeprefix("--")]
-        return [name, str(path)] if path else []
+        if not path:
+            return []
+        return [name, str(Path(path[0]).parent if of_folder else path)]
 
     return words

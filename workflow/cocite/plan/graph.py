@@ -1,16 +1,13 @@
 """What the edges of a graph are made of, which of them an embedding is trained on, and what that costs."""
 
-import json
 from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cocite.config.embeddings import edge_settings
-from cocite.config.engine import Engine
 from cocite.config.graphs import PAIRS
 from cocite.plan.files import StagePlan
-from cocite.plan.resources import megabytes, minutes, size_mb, within_a_day
+from cocite.plan.resources import Request, size_mb, within_a_day
 
 EDGES = "<results>/graph/{graph}/edges/{bucket}.parquet"
 PADDED_MB = 158
@@ -24,10 +21,6 @@ class GraphPlan(StagePlan):
     def pairs(self) -> dict[str, str]:
         """The table of pairs of each graph that is made of pairs."""
         return {name: PAIRS[entry.signal] for name, entry in self.config.graphs.items() if entry.signal in PAIRS}
-
-    def pairs_as_json(self) -> str:
-        """The same as JSON."""
-        return json.dumps(self.pairs, sort_keys=True)
 
     def tables_of_pairs(self) -> list[str]:
         """The pairs of all graphs that are made of them."""
@@ -55,28 +48,9 @@ class GraphPlan(StagePlan):
         """A bucket of the pairs that become edges."""
         return f"<results>/graph/{wildcards.graph}/{self.pairs[wildcards.graph]}/{wildcards.bucket}.parquet"
 
-    def table_of_pairs(self, wildcards: Any) -> str:
-        """The table of these pairs."""
-        return self.pairs[wildcards.graph]
-
-    def min_count(self, wildcards: Any) -> int:
-        """The smallest count of a pair that becomes an edge."""
-        graph: Any = self.config.graphs[wildcards.graph]
-        count: int = graph.min_count
-        return count
-
     def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
         """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
         return [] if self._is_directed(wildcards.graph) else "<results>/graph/citations_by_cited/{bucket}.parquet"
-
-    def edges_to_combine(self, wildcards: Any) -> list[str]:
-        """The edges of the graphs that a combination adds."""
-        graph: Any = self.config.graphs[wildcards.graph]
-        return self.edges(list(graph.of))
-
-    def edges_of_embedding(self, wildcards: Any) -> list[str]:
-        """The edges of the graph that an embedding is trained on."""
-        return self.edges(self.config.embeddings[wildcards.embedding].graph)
 
     def direction_of_edges(self, wildcards: Any) -> str:
         """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""
@@ -85,35 +59,18 @@ class GraphPlan(StagePlan):
     def _is_directed(self, graph: str) -> bool:
         return bool(getattr(self.config.graphs[graph], "directed", False))
 
-    def settings_of_import(self, wildcards: Any) -> str:
-        """The settings of an import, as JSON: the keys that go with the engine and no others."""
-        return json.dumps(edge_settings(self.config.embeddings[wildcards.embedding]), sort_keys=True)
+    def by_import(self, published: Request, usual: Request) -> Request:
+        """What an import asks for: by PyTorch-BigGraph's importer, which holds all as Python objects, or by ours."""
 
-    def import_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of an import, MB; PyTorch-BigGraph's own importer holds every paper and edge as Python objects."""
-        needed = megabytes(1500, edges=35) if self._is_published(wildcards.embedding) else megabytes(500, edges=4)
-        return needed(wildcards, input, attempt)
+        def asked(wildcards: Any, input: Any, attempt: int) -> int:
+            needed = published if self._is_published(wildcards.embedding) else usual
+            return needed(wildcards, input, attempt)
 
-    def import_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time of an import."""
-        needed = minutes(30, edges=2) if self._is_published(wildcards.embedding) else minutes(10, edges=0.02)
-        return needed(wildcards, input, attempt)
-
-    def engine(self, wildcards: Any) -> Engine:
-        """The engine of a graph embedding, with its settings."""
-        return self.config.embeddings[wildcards.embedding]
-
-    def engine_files(self, wildcards: Any) -> list[str]:
-        """The files that a user brings for the engine."""
-        return list(map(str, self.engine(wildcards).files))
-
-    def cores(self, wildcards: Any) -> int:
-        """The cores that a training uses."""
-        return self.engine(wildcards).cores
+        return asked
 
     def devices(self, wildcards: Any) -> int:
         """The GPUs that a training uses."""
-        return self.engine(wildcards).devices if self.plan.with_gpu else 0
+        return self.config.embeddings[wildcards.embedding].devices if self.plan.with_gpu else 0
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a training, MB, as its engine says by the papers and edges that it holds at one time."""
@@ -124,7 +81,8 @@ class GraphPlan(StagePlan):
 
     def training_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time of a training, as its engine says."""
-        return within_a_day(self.engine(wildcards).training_minutes(self._imported_mb(wildcards, input)), attempt)
+        entry = self.config.embeddings[wildcards.embedding]
+        return within_a_day(entry.training_minutes(self._imported_mb(wildcards, input)), attempt)
 
     def _imported_mb(self, wildcards: Any, input: Any) -> float:
         """Size of the edges that a training reads, MB."""

@@ -1,15 +1,13 @@
 """What is searched for neighbours, in which index or along which links, and what that costs."""
 
-import json
 from functools import cached_property
 from math import ceil
 from typing import Any
 
-from cocite.config.embeddings import Hnsw, Ivf, Neighbours
+from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.config.walks import Walks
-from cocite.plan.files import StagePlan, expand
+from cocite.plan.files import StagePlan, as_text, expand
 from cocite.plan.resources import PRODUCTS, megabytes, size_mb, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
@@ -45,14 +43,6 @@ class NeighbourPlan(StagePlan):
         """The neighbours of all embeddings and walks."""
         return [file for name in self.rankings for file in self.of(name)]
 
-    def of_embedding(self, wildcards: Any) -> list[str]:
-        """The neighbours of the embedding of a job."""
-        return self.of(wildcards.embedding)
-
-    def number_of_shards(self, wildcards: Any) -> int:
-        """How many jobs share the queries."""
-        return self.rankings[wildcards.embedding].shards
-
     def searched_papers(self, wildcards: Any) -> list[str]:
         """The papers with a text, or a set of triplets, if the search is limited to these."""
         ranking = self.rankings[wildcards.embedding]
@@ -63,10 +53,7 @@ class NeighbourPlan(StagePlan):
     def search_settings(self, kind: Any) -> Any:
         """What the search in an embedding holds of the settings of a step, as JSON."""
 
-        def as_text(wildcards: Any) -> str:
-            return json.dumps(settings_of(self._search(wildcards), kind), sort_keys=True)
-
-        return as_text
+        return lambda wildcards: as_text(settings_of(self._search(wildcards), kind))
 
     def index(self, wildcards: Any) -> str | list[str]:
         """The approximate index that is searched; nothing if the search is exact."""
@@ -89,29 +76,15 @@ class NeighbourPlan(StagePlan):
 
     def search_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of a search: that of comparing each query of the shard with each vector, an upper bound for an index."""
-        queries = size_mb(input.queries) / QUERY_MB / self.number_of_shards(wildcards)
+        queries = size_mb(input.queries) / QUERY_MB / self.rankings[wildcards.embedding].shards
         products = queries * size_mb(input.vectors) * 1e6 / 4
         return within_a_day(20 + 4 * products / PRODUCTS / 60 / threads, attempt)
-
-    def sample(self, wildcards: Any) -> int:
-        """The queries on which the recall of an approximate index is measured."""
-        index: Any = self._search(wildcards).index
-        sample: int = index.sample
-        return sample
-
-    def measured_searches(self) -> list[str]:
-        """The measured recall of the approximate searches."""
-        return expand("<results>/neighbours/{embedding}/search_quality.parquet", embedding=self.approximate)
 
     def _search(self, wildcards: Any) -> Neighbours:
         return self.config.embeddings[wildcards.embedding].neighbours
 
     def _vector_mb(self, wildcards: Any) -> float:
         return self.config.embeddings[wildcards.embedding].dimension * 4 / 1e6
-
-    def edges_of_walks(self, wildcards: Any) -> list[str]:
-        """The edges that walks go along."""
-        return self.plan.graph.edges(self.config.walks[wildcards.embedding].graph)
 
     def adjacency_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to lay links out, MB: of edges of 4 bytes on the disk, more than all links at once; more memory goes
@@ -131,10 +104,6 @@ class NeighbourPlan(StagePlan):
         links = min(1 / (entry.restart * entry.tolerance), 100 * size_mb(input.adjacency) * 1e6 / 4)
         queries = size_mb(input.queries) / QUERY_MB / entry.shards
         return within_a_day(20 + queries * links / LINKS / 60 / threads, attempt)
-
-    def mined_texts(self, wildcards: Any) -> list[str]:
-        """The texts that are no papers of the set whose negatives are mined."""
-        return self.plan.triplets.texts_of([self.plan.triplets.mining(wildcards).of])
 
     def mined_vectors(self, wildcards: Any) -> list[str]:
         """The vectors that negatives are mined by: those of the papers and of the set's own texts; none for BM25."""

@@ -59,11 +59,13 @@ class Plan:
         entries = getattr(self.config, section).items()
         return either(name for name, entry in entries if all(getattr(entry, k) == v for k, v in having.items()))
 
-    def settings(self, section: str, wildcard: str, kind: Any) -> Callable[[Any], str]:
-        """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`.
+    def value(self, section: str, wildcard: str, field: str) -> Callable[[Any], Any]:
+        """A field, or what follows from the fields, of the entry that a wildcard names."""
+        return lambda wildcards: getattr(getattr(self.config, section)[wildcards[wildcard]], field)
 
-        A step is given the keys that it uses and no others: an edit of another key does not make its result again.
-        """
+    def settings(self, section: str, wildcard: str, kind: Any) -> Callable[[Any], str]:
+        """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`. A step is
+        given the keys that it uses and no others: an edit of another key does not make its result again."""
 
         def as_text(wildcards: Any) -> str:
             entry = getattr(self.config, section)[wildcards[wildcard]]

@@ -38,22 +38,19 @@ Configuration = Mapping[str, Any]
 
 
 def check_folder(config: Configuration) -> None:
-    """Look at the folder that a run with this configuration writes to, before there are any jobs.
-
-    Raises `InputError` where it holds another corpus, and says where edits would go unnoticed.
-    """
+    """Look at the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError`
+    where it holds another corpus, and says where edits would go unnoticed."""
     results = results_folder(config)
     refuse_another_corpus(config, results)
-    notice = missing_records(config, results)
-    if notice:
+    if notice := missing_records(config, results):
         report(notice)
 
 
 def refuse_another_corpus(config: Configuration, results: Path) -> None:
     """Raise `InputError` where `results` holds what was made from another corpus than that of `config`."""
     recorded = recorded_values(results)
-    overwritten = os.environ.get(OVERWRITE)
-    if recorded is None or not _holds_corpus(results) or (overwritten and Path(overwritten) == results):
+    has_corpus = any(path.is_file() for path in (results / "corpus").rglob("*"))
+    if recorded is None or not has_corpus or Path(os.environ.get(OVERWRITE) or os.devnull) == results:
         return
     then, now = _corpus(recorded, results), _corpus(config, results)
     differences = [
@@ -70,11 +67,8 @@ def refuse_another_corpus(config: Configuration, results: Path) -> None:
 
 
 def record(config: Configuration, results: Path) -> None:
-    """Write the configuration of a run into its folder.
-
-    Where Snakemake lacks records, it does not remake what edits concern; such keys keep the values that files were
-    made with.
-    """
+    """Write the configuration of a run into its folder. Where Snakemake lacks records, it does not remake what edits
+    concern; such keys keep the values that files were made with."""
     earlier = recorded_values(results)
     made_with = _kept(earlier, config) if earlier is not None and files_without_record(results) else config
     # Not JSON: YAML reads its numbers such as 2e-05 as text.
@@ -84,22 +78,19 @@ def record(config: Configuration, results: Path) -> None:
 
 def missing_records(config: Configuration, results: Path) -> str | None:
     """What to tell a user whose results came without Snakemake's records of how they were made; none where all is well.
-
-    Snakemake takes a file without a record for one that is as it should be, whatever was edited since.
-    """
+    Snakemake takes a file without a record for one that is as it should be, whatever was edited since."""
     files = files_without_record(results)
     if not files:
         return None
     recorded = recorded_values(results)
     edits = [] if recorded is None else list(edited(recorded, config))
-    shown = "; ".join(edits[:SHOWN]) + (f"; and {len(edits) - SHOWN} more" if len(edits) > SHOWN else "")
-    stale = (
-        "Their configuration is not recorded either."
-        if recorded is None
-        else f"They were made with other settings, and stay as they are: {shown}."
-        if edits
-        else "They were made with the settings of this configuration."
-    )
+    more = f"; and {len(edits) - SHOWN} more" if len(edits) > SHOWN else ""
+    if recorded is None:
+        stale = "Their configuration is not recorded either."
+    elif edits:
+        stale = f"They were made with other settings, and stay as they are: {'; '.join(edits[:SHOWN])}{more}."
+    else:
+        stale = "They were made with the settings of this configuration."
     return (
         f"Snakemake has no record of how {files[0]} was made, nor of {len(files) - 1} other{'s' * (len(files) != 2)}: "
         f"edits of the configuration will not remake what is in {results}. {stale} "
@@ -126,20 +117,11 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
         yield f"{key} was {was} and is {given}"
 
 
-def _holds_corpus(results: Path) -> bool:
-    return any(path.is_file() for path in (results / "corpus").rglob("*"))
-
-
 def _corpus(config: Configuration, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    stated = {
-        "seed": config.get("seed"),
-        "release": _pinned(results) if release == "latest" else release,
-        "corpus.source": corpus.get("source"),
-    }
-    if "path" in corpus:
-        stated["corpus.path"] = corpus.get("path")
+    stated = {"seed": config.get("seed"), "release": _pinned(results) if release == "latest" else release}
+    stated |= {f"corpus.{key}": corpus.get(key) for key in ("source", "path") if key == "source" or key in corpus}
     if corpus.get("source") == "demo" and "demo" in corpus:
         stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
     return stated

@@ -9,10 +9,9 @@ from typing import Any
 
 from snakemake.io import report
 
-from cocite.config.entries import as_json
 from cocite.config.map import MapSettings, labels_of
 from cocite.config.runs import mapped_runs
-from cocite.plan.files import StagePlan, expand
+from cocite.plan.files import StagePlan, as_text, expand
 from cocite.plan.resources import size_mb
 
 MAPPED_TABLES = ("documents", "judgements", "labels")
@@ -20,10 +19,6 @@ MAPPED_TABLES = ("documents", "judgements", "labels")
 
 class ReportPlan(StagePlan):
     """The page, its figures and maps."""
-
-    def configuration(self, wildcards: Any) -> str:
-        """The whole configuration as JSON; in a text, Snakemake would take words in braces for wildcards."""
-        return json.dumps(self.plan.resolved)
 
     def figures(self) -> list[Any]:
         """The figures of the page, which Snakemake's own report shows as well."""
@@ -34,7 +29,7 @@ class ReportPlan(StagePlan):
             "link_prediction": "link prediction",
             "band_quality": "neighbours by rank",
             "triplets": "triplets",
-            **({"trade": "short queries against documents"} if all(evaluation.sides) else {}),
+            **({"trade": "short queries against documents"} if evaluation.trade else {}),
             **({"probes": "sets and losses of the probes"} if self.config.probes else {}),
             **({"spaces": "spaces by aspects"} if evaluation.by_aspect else {}),
             **({"aspects": "intents and aspects"} if triplets.graphs_of_aspects else {}),
@@ -50,10 +45,6 @@ class ReportPlan(StagePlan):
             for name, label in labels.items()
         ]
 
-    def scores_of_trade(self) -> list[str]:
-        """The scores that the figure of short queries against documents shows, if there are both."""
-        return self.plan.evaluation.scores_on_both_sides() if all(self.plan.evaluation.sides) else []
-
     def intents(self) -> list[str]:
         """The counts of intents in the graphs that sets are sampled from by aspect."""
         return expand("<results>/graph/{graph}/intent_counts.parquet", graph=self.plan.triplets.graphs_of_aspects)
@@ -62,10 +53,6 @@ class ReportPlan(StagePlan):
         """The tables of the benchmark whose documents are on a map."""
         path = "<results>/evaluation/{benchmark}/{table}.parquet"
         return expand(path, benchmark=self._map(wildcards).benchmark, table=MAPPED_TABLES)
-
-    def folder_of_tables(self, wildcards: Any, input: Any) -> Path:
-        """Their folder."""
-        return Path(input.tables[0]).parent
 
     def corpus_of_map(self, wildcards: Any) -> list[str]:
         """The papers of the corpus, if the documents of a map are some of them."""
@@ -78,8 +65,7 @@ class ReportPlan(StagePlan):
 
     def option_of_queries(self, wildcards: Any) -> str:
         """The option that leaves out documents which are no queries, if a map shows queries alone."""
-        entry = self._map(wildcards)
-        return "--only-queries" if entry.shows_queries(self.config) else ""
+        return "--only-queries" if self._map(wildcards).shows_queries(self.config) else ""
 
     def labelled_tasks(self, wildcards: Any) -> str:
         """The tasks of its benchmark whose labels are classes, with commas between them."""
@@ -87,8 +73,7 @@ class ReportPlan(StagePlan):
 
     def settings_of_map(self, wildcards: Any) -> str:
         """What a map is laid out by, as JSON; another model on it changes nothing for the others."""
-        entry = as_json(self._map(wildcards))
-        return json.dumps({key: value for key, value in entry.items() if key != "models"}, sort_keys=True)
+        return as_text(self._map(wildcards), "models")
 
     def mapped_vectors(self, wildcards: Any) -> str:
         """The vectors of a map's papers by a model, an encoder before fine-tuning, or a baseline."""

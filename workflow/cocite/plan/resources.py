@@ -30,10 +30,8 @@ def size_mb(paths: str | Path | Iterable[str | Path]) -> float:
 
 
 def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
-    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt.
-
-    A factor may be a function of the wildcards.
-    """
+    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt. A
+    factor may be a function of the wildcards."""
 
     def asked(wildcards: Any, input: Any, attempt: int) -> int:
         factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}

@@ -1,7 +1,11 @@
 """A run from the Snakefile's view: it begins with a configuration that holds, starts, and ends."""
 
 import os
+import shutil
 import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.core.gpus import gpus
 from cocite.core.locked import lock_results, writes_results
-from cocite.plan.leftovers import check_times, remove_unneeded
+from cocite.core.progress import report
 from cocite.plan.plan import Plan
 from cocite.plan.recorded import check_folder, record
 from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
@@ -30,10 +34,8 @@ def check_files(workflow: Any) -> None:
 
 
 def begin(workflow: Any, config: dict[str, Any]) -> Plan:
-    """The plan of a run. The main process makes and locks the folders that it writes to.
-
-    Raises `WorkflowError`, one sentence, for a configuration or a folder that cannot be used.
-    """
+    """The plan of a run. The main process makes and locks the folders that it writes to. Raises `WorkflowError`, one
+    sentence, for a configuration or a folder that cannot be used."""
     # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
     os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
     on_cluster = workflow.resource_settings.nodes is not None
@@ -87,3 +89,49 @@ def outputs_of(workflow: Any) -> list[str]:
 def has_page(workflow: Any) -> bool:
     """Whether the run was to make the report."""
     return any(job.rule.name == "write_page" for job in workflow.dag.jobs)
+
+
+LONGEST_WAIT = 60.0
+"""Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""
+MARK = ".snakemake_timestamp"
+"""The file in a folder that a rule made, whose time Snakemake takes for that of the folder."""
+
+
+def remove_unneeded(workflow: Any) -> None:
+    """Remove the temporary files and folders whose last reader is done. Snakemake removes them when that job has ended.
+    A run that is killed in between leaves them, and the next one does not look for them."""
+    if workflow.storage_settings.notemp:
+        return
+    for path in list(_unneeded(workflow.dag)):
+        report(f"Removing {path}, which a killed run left.")
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _unneeded(dag: Any) -> Iterator[Path]:
+    for job in dag.jobs:
+        for file in job.temp_output:
+            # A target other than `all` may lack jobs that read a file: without any reader, it stays.
+            readers = [reader for reader, files in dag.depending[job].items() if file in files]
+            is_read = bool(readers) and not any(map(dag.needrun, [job, *readers]))
+            if is_read and Path(file).exists() and not dag.is_needed_tempfile(job, file):
+                yield Path(file)
+
+
+def check_times(workflow: Any) -> None:
+    """Wait until no input of a job is from the future; raise `InputError` where that would take long. Snakemake fails a
+    job whose output is older than an input, and removes that output, though it is whole."""
+    dag = workflow.dag
+    inputs = {Path(file) for job in dag.jobs if dag.needrun(job) for file in job.input}
+    timed = {path: path / MARK if (path / MARK).exists() else path for path in inputs if path.exists()}
+    times = {path: mark.stat().st_mtime for path, mark in timed.items()}
+    newest = max(times, key=lambda path: times[path], default=None)
+    if newest is None or (ahead := times[newest] - time.time()) <= 0:
+        return
+    if ahead > LONGEST_WAIT:
+        then, now = (f"{datetime.fromtimestamp(at).astimezone():%F %T%z}" for at in (times[newest], time.time()))
+        raise InputError(
+            f"{newest} is of {then}, and the clock of this machine says {now}: a step that reads it would end with an "
+            "error and lose what it made. Set the clock, or give the files that are from the future the present time: "
+            f"find {newest.parent} -newermt now -exec touch {{}} +"
+        )
+    time.sleep(ahead)

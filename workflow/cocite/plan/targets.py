@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cocite.config.baselines import seeds_of
 from cocite.config.release_folder import WORKS
 from cocite.config.runs import model_of, training_seeds
+from cocite.config.stale import NAMES, names_of
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,22 +37,8 @@ FLAGS = (
 Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
 CHECKED = (
-    "graph",
-    "embedding",
-    "triplets",
-    "encoder",
-    "benchmark",
-    "map",
-    "probe",
-    "dataset",
-    "pairs",
-    "group",
-    "model",
-    "baseline",
-    "suite",
-    "seed",
-    "part",
-    "bucket",
+    *("graph", "embedding", "triplets", "encoder", "benchmark", "map", "probe", "dataset", "pairs", "group"),
+    *("model", "baseline", "suite", "seed", "part", "bucket"),
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
 NUMBERED = {"bucket", "part"}
@@ -147,27 +134,23 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
     """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
     config = plan.config
     match name:
-        case "embedding":
-            return plan.neighbours.rankings, "embeddings or walks" if config.walks else "embeddings"
-        case "graph" | "encoder" | "benchmark" | "map" | "probe":
-            return getattr(config, f"{name}s"), f"{name}s"
-        case "triplets":
-            return config.triplets, "triplets"
+        case "suite":
+            return names_of(name, wildcards["benchmark"], config), f"benchmarks.{wildcards['benchmark']}"
+        case _ if name in (*NAMES, "encoder"):
+            sections = {"triplets": "triplets", "group": "triplets"}
+            sections |= {"embedding": "embeddings or walks"} if config.walks else {}
+            return names_of(name, "", config), sections.get(name, f"{name}s")
         case "dataset":
             return plan.corpus.parts, "a release"
         case "pairs":
             table = plan.graph.pairs.get(wildcards["graph"])
             return [table] if table else [], f"graphs.{wildcards['graph']}.signal"
-        case "group":
-            return plan.triplets.groups, "triplets"
         case "model" if "map" in wildcards:
             return dict(plan.report.runs_on_map(wildcards["map"])), f"maps.{wildcards['map']}.models"
         case "model":
             return plan.evaluation.scored, "models"
         case "baseline":
             return plan.baselines.entries, "baselines"
-        case "suite":
-            return plan.evaluation.suites(wildcards["benchmark"]), f"benchmarks.{wildcards['benchmark']}"
         case "seed" if "map" in wildcards:
             return [dict(plan.report.runs_on_map(wildcards["map"]))[wildcards["model"]]], f"the map {wildcards['map']}"
         case "seed" if "baseline" in wildcards:

@@ -1,16 +1,16 @@
 """Sets of triplets, what they are sampled from, and the groups that they are compared in."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cocite.config.entries import as_json
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.triplets import graphs_of_aspects, oracles, sets_by_aspect
+from cocite.config.stale import names_of
+from cocite.config.triplets import graphs_of_aspects, oracles
 from cocite.plan.files import StagePlan, expand
 from cocite.plan.resources import Request, size_mb
 
@@ -22,24 +22,9 @@ class TripletPlan(StagePlan):
     """Sets of triplets and of examples."""
 
     @cached_property
-    def groups(self) -> list[str]:
-        """The groups of sets that are compared with one another."""
-        return sorted({entry.group for entry in self.config.triplets.values()})
-
-    @cached_property
     def examples(self) -> list[str]:
         """The names of what is learned from and validated on: the sets, and a validation set for each group."""
-        return [*self.config.triplets, *map(validation_of, self.groups)]
-
-    @cached_property
-    def named(self) -> list[str]:
-        """The sets that the configuration names itself, without those that grids of probes make."""
-        return list(named_sets(self.config))
-
-    @cached_property
-    def by_aspect(self) -> list[str]:
-        """The sets whose examples are sampled by aspect."""
-        return sets_by_aspect(self.config)
+        return [*self.config.triplets, *map(validation_of, names_of("group", "", self.config))]
 
     @cached_property
     def graphs_of_aspects(self) -> list[str]:
@@ -55,17 +40,10 @@ class TripletPlan(StagePlan):
         """The triplets or the examples of a set, as its sampler gives them."""
         return f"<results>/triplets/{name}/{self.table(name)}.parquet"
 
-    def sampled_of(self, wildcards: Any) -> str:
-        """The same of the set of a job."""
-        return self.sampled(wildcards.triplets)
-
     def table(self, name: str) -> str:
         """The table that a set is sampled into: examples if it, or one that it is made of, gives examples."""
-        return (
-            EXAMPLES
-            if any(each.gives == EXAMPLES for each in self.config.set_with_parts(name).values())
-            else "triplets"
-        )
+        parts = self.config.set_with_parts(name).values()
+        return EXAMPLES if any(each.gives == EXAMPLES for each in parts) else "triplets"
 
     def sets_in(self, table: str) -> list[str]:
         """The sets that are sampled into a table."""
@@ -85,18 +63,17 @@ class TripletPlan(StagePlan):
         bringing = dict.fromkeys(each for name in names for each in self.sets_with_texts(name))
         return expand("<results>/triplets/{triplets}/texts.parquet", triplets=bringing)
 
-    def in_group(self, group: str) -> list[str]:
-        """The names of all sets of a group."""
+    def _in_group(self, group: str) -> list[str]:
         return [name for name, entry in self.config.triplets.items() if entry.group == group]
 
     def group_to_train(self, wildcards: Any) -> list[str]:
         """All sets of the group of a set, which are cut to the size of the smallest, and the texts of the set."""
-        group = self.config.triplets[wildcards.triplets].group
-        return [*map(self.sampled, self.in_group(group)), *self.texts_of([wildcards.triplets])]
+        group = self._in_group(self.config.triplets[wildcards.triplets].group)
+        return [*map(self.sampled, group), *self.texts_of([wildcards.triplets])]
 
     def group_to_validate(self, wildcards: Any) -> list[str]:
         """All sets of a group, and their texts."""
-        names = self.in_group(wildcards.group)
+        names = self._in_group(wildcards.group)
         return [*map(self.sampled, names), *self.texts_of(names)]
 
     def by_sets(self, least: float, sets: float, others: float = 0) -> Request:
@@ -113,27 +90,12 @@ class TripletPlan(StagePlan):
         return expand("<results>/triplets/{examples}/{name}", examples=self.examples, name=name)
 
     def checked(self, *tables: str) -> list[str]:
-        """Tables of the checks of the named sets."""
-        return expand("<results>/triplets/{triplets}/{table}.parquet", triplets=self.named, table=tables)
+        """Tables of the checks of the sets that the configuration names itself, without those of grids of probes."""
+        return expand("<results>/triplets/{triplets}/{table}.parquet", triplets=named_sets(self.config), table=tables)
 
     def sources(self, wildcards: Any) -> list[str]:
         """What a set of triplets is sampled from: the tables that its entry names, or files that the user brings."""
         return self.config.triplets[wildcards.triplets].sources(wildcards.triplets, self.plan)
-
-    def settings(self, wildcards: Any) -> str:
-        """A set of triplets as JSON for `--settings`, without its group, which the sampler does not use."""
-        entry = as_json(self.config.triplets[wildcards.triplets])
-        return json.dumps({key: value for key, value in entry.items() if key != "group"}, sort_keys=True)
-
-    @cached_property
-    def fetched(self) -> list[str]:
-        """The sets of brought pairs of which a part comes from the hub."""
-        return [name for name, entry in self.config.triplets.items() if getattr(entry, "fetched", None)]
-
-    def parts_to_fetch(self, wildcards: Any) -> str:
-        """The parts of a set of brought pairs that come from the hub, as JSON for `--parts`."""
-        entry: Any = self.config.triplets[wildcards.triplets]
-        return json.dumps(entry.fetched, sort_keys=True)
 
     def ranks_in_use(self, wildcards: Any) -> str:
         """The last ranks that sets of triplets take from an embedding's neighbours, as JSON for `--settings`."""
@@ -146,29 +108,15 @@ class TripletPlan(StagePlan):
         entry: Any = self.config.triplets[wildcards.triplets]
         return self.plan.neighbours.of(entry.embedding) if entry.sampler == "neighbours" else []
 
-    def option_of_neighbours(self, wildcards: Any, input: Any) -> list[str]:
-        """The option for the folder of the neighbours; nothing without them."""
-        return ["--neighbours", str(Path(input.neighbours[0]).parent)] if input.neighbours else []
-
     def mining(self, wildcards: Any) -> Mining:
         """The set of a job, whose negatives are mined."""
         entry: Any = self.config.triplets[wildcards.triplets]
         mined: Mining = entry
         return mined
 
-    def set_to_mine(self, wildcards: Any) -> str:
-        """The examples of the set that is given mined negatives."""
-        return self.sampled(self.mining(wildcards).of)
-
-    def mined_positives(self, wildcards: Any) -> str | list[str]:
-        """The scores of the positives of a set whose negatives are mined; nothing for other sets."""
-        is_mined = isinstance(self.config.triplets[wildcards.triplets], Mining)
-        return "<results>/neighbours/mined_{triplets}/positives.parquet" if is_mined else []
-
-    def relations_of_mined(self, wildcards: Any) -> str | list[str]:
-        """What shows false negatives among mined ones; nothing for other sets."""
-        is_mined = isinstance(self.config.triplets[wildcards.triplets], Mining)
-        return "<results>/triplets/sampled_relations.parquet" if is_mined else []
+    def of_mined(self, path: str) -> Callable[[Any], str | list[str]]:
+        """A file of a set whose negatives are mined; nothing for other sets."""
+        return lambda wildcards: path if isinstance(self.config.triplets[wildcards.triplets], Mining) else []
 
     def option_of_mined(self, wildcards: Any, input: Any) -> list[str]:
         """The options for these two."""

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cocite.config.configuration import Configuration
-from cocite.config.terms import Provenance, generated_benchmarks
+from cocite.config.origins import Provenance, generated_benchmarks
 from cocite.report.labels import PUBLISHED
 from cocite.report.map_papers import read_labels
 from cocite.report.results import configuration_in, read, read_mapped

@@ -13,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cocite.config.configuration import Configuration
+from cocite.config.origins import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.config.runs import mapped_runs, with_vectors
-from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import oracle_models
 from cocite.core.atomic import write_text
 from cocite.report.canvas import read_figure

@@ -17,7 +17,7 @@ import typer
 from duckdb import DuckDBPyRelation
 
 from cocite import __version__
-from cocite.config.terms import packages_of
+from cocite.config.origins import packages_of
 from cocite.core.atomic import read_json, write_text
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Output, Results, Threads

@@ -15,11 +15,10 @@ import polars as pl
 import typer
 
 from cocite.config.configuration import results_folder
-from cocite.config.origins import CARD_SCORES
+from cocite.config.origins import CARD_SCORES, generated_benchmarks
 from cocite.config.probes import named_sets
 from cocite.config.runs import model_of, training_seeds, with_weights
 from cocite.config.started import read_start
-from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import graphs_of_aspects, oracle_models
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import atomic_path, read_json

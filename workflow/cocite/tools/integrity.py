@@ -153,7 +153,7 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
 
 def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
     """Print the command that makes files again, as Snakemake ignores a missing file that no unfinished job needs."""
-    from cocite.config.remaking import remaking_command
+    from cocite.config.started import remaking_command
 
     targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
     try:

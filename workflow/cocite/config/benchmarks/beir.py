@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.benchmark import UserSuppliedBenchmark
 from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
-from cocite.config.id_spaces import DocumentIds
+from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
@@ -56,10 +56,8 @@ def task_named(name: str) -> Task | None:
 
 
 def datasets_in(folder: Path) -> dict[str, Path]:
-    """The datasets in a folder by name, or the one that it is itself, in the order of their names.
-
-    Raises a sentence where two have the same name.
-    """
+    """The datasets in a folder by name, or the one that it is itself, in the order of their names. Raises a sentence
+    where two have the same name."""
     if _is_dataset(folder):
         return {_name_of(folder.resolve()): folder}
     found = sorted(path for path in folder.iterdir() if path.is_dir() and _is_dataset(path))

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from cocite.config.benchmark import FolderBenchmark
-from cocite.config.id_spaces import DocumentIds
+from cocite.config.source import DocumentIds
 from cocite.config.tasks import Task
 
 

@@ -1,10 +1,9 @@
 """The benchmark `holdout`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
-from cocite.config.entries import Whole
 from cocite.config.tasks import Task
 
 TITLE_SEARCH = Task(
@@ -31,8 +30,3 @@ class Holdout(Benchmark, HoldoutSettings):
     def scored_tasks(self) -> Sequence[Task]:
         """Its tasks; the search only if it has settings."""
         return [task for task in self.declared if task is not TITLE_SEARCH or self.search is not None]
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """No held-out papers."""
-        if config.queries.holdout == 0:
-            yield f"{key} needs held-out papers; queries.holdout is 0."

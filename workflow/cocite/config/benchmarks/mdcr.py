@@ -6,25 +6,9 @@ from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
 
 FIELDS = (
-    "Art",
-    "Biology",
-    "Business",
-    "Chemistry",
-    "Computer Science",
-    "Economics",
-    "Engineering",
-    "Environmental Science",
-    "Geography",
-    "Geology",
-    "History",
-    "Materials Science",
-    "Mathematics",
-    "Medicine",
-    "Philosophy",
-    "Physics",
-    "Political Science",
-    "Psychology",
-    "Sociology",
+    *("Art", "Biology", "Business", "Chemistry", "Computer Science", "Economics", "Engineering"),
+    *("Environmental Science", "Geography", "Geology", "History", "Materials Science", "Mathematics", "Medicine"),
+    *("Philosophy", "Physics", "Political Science", "Psychology", "Sociology"),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from cocite.config.benchmark import Fetched, HubBenchmark, UserSuppliedBenchmark
+from cocite.config.benchmark import Fetched, HubBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
@@ -149,12 +149,7 @@ class SciRepEval(HubBenchmark):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
-        if self.folder != GENERATED:
-            yield from super().check_environment(key, config)
-            return
-        yield from UserSuppliedBenchmark.check_environment(self, key, config)
-        if config.corpus.source not in ("demo", "directory"):
-            yield (
-                f"{key}.folder is demo, but a benchmark can only be generated about a release in a folder or a "
-                f"generated one, not one of the source {config.corpus.source}."
-            )
+        yield from super().check_environment(key, config)
+        if self.is_generated and config.corpus.source not in ("demo", "directory"):
+            source = config.corpus.source
+            yield f"{key}.folder is demo, which is generated about the sources demo and directory only, not {source}."

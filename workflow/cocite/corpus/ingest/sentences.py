@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.contexts import ContextSettings
 from cocite.config.settings import GivenAsJson
+from cocite.config.source import ContextSettings
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.files import verified_files, write_omissions, write_table

@@ -11,7 +11,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.corpus.release.copies import Copy

@@ -14,12 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from cocite.config.configuration import read_configuration, results_folder
-from cocite.config.corpus import Corpus
+from cocite.config.configuration import Corpus, read_configuration, results_folder
 from cocite.config.release_folder import is_packed
-from cocite.config.remaking import program
 from cocite.config.settings import GivenAsJson, entry_of
 from cocite.config.source import LATEST, Source
+from cocite.config.started import program
 from cocite.core.errors import existing_folder
 from cocite.core.options import Output, Results, State
 from cocite.core.tables.places import path_of

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cocite.config.entries import GivenPath, Whole
-from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
-from cocite.config.source import LATEST, MatchedSource, faults_of_name
+from cocite.config.source import LATEST, IdSpace, MatchedSource, faults_of_name
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:

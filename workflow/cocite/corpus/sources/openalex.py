@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import GivenPath, Url, Whole, as_json
-from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.config.source import FetchedSource, MatchedSource, Source
-from cocite.config.works import WorkFilters
+from cocite.config.source import FetchedSource, IdSpace, MatchedSource, Source, WorkFilters
 
 if TYPE_CHECKING:
     from cocite.corpus.release.copies import Copy

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Whole
-from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS
-from cocite.config.source import MatchedSource, faults_of_name
+from cocite.config.source import IdSpace, MatchedSource, faults_of_name
 from cocite.config.table_files import CitationTable, PaperTable
 
 if TYPE_CHECKING:

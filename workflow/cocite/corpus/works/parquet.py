@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.progress import ahead
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG

@@ -17,7 +17,7 @@ import typer
 
 from cocite.config.release_folder import WORKS
 from cocite.config.settings import GivenAsJson
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.options import Buckets, MemoryMb, Threads
 from cocite.core.progress import progress
 from cocite.core.tables.files import Write, table_writer, write_table

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.config.works import WorkFilters
+from cocite.config.source import WorkFilters
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS, KEPT, Tally

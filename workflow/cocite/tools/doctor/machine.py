@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 import requests
 
-from cocite.config.configuration import resolve_or_explain, results_folder
-from cocite.config.corpus import Corpus
+from cocite.config.configuration import Corpus, resolve_or_explain, results_folder
 from cocite.config.folders import folders_of, nearest, obstacle
 from cocite.config.settings import entry_of
 from cocite.config.source import Source

@@ -16,9 +16,9 @@ from pathlib import Path
 import duckdb
 from pyarrow.parquet import read_schema
 
-from cocite.config.remaking import remaking_command
 from cocite.config.runs import model_of
 from cocite.config.stale import configuration_of, configured_in
+from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES

@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 
 from cocite.config.configuration import results_folder
-from cocite.config.remaking import program
 from cocite.config.stale import configuration_of, configured_in
+from cocite.config.started import program
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.core.progress import report

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from cocite.config.configuration import recorded_configuration
+from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import model_of
 from cocite.config.stale import configuration_of
-from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
 from cocite.core.atomic import atomic_path, write_text
 from cocite.core.errors import InputError

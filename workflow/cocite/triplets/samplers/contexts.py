@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import model_validator
 
-from cocite.config.contexts import lack_of_contexts
 from cocite.config.entries import Count, Natural, Whole, inconsistent
 from cocite.config.sampler import Sampler
+from cocite.config.source import lack_of_contexts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -27,7 +27,7 @@ class Column:
     encoding: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Table:
     """One table.
 
@@ -37,10 +37,10 @@ class Table:
     """
 
     name: str
+    path: str
     description: str
     key: tuple[str, ...]
     columns: dict[str, Column]
-    path: str
     ordered: bool = True
     read_once: bool = False
 
@@ -53,6 +53,11 @@ def required(type: pa.DataType, meaning: str) -> Column:
 def optional(type: pa.DataType, meaning: str) -> Column:
     """A column that may be null."""
     return Column(type=type, meaning=meaning, nullable=True)
+
+
+def extra(type: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
+    """A column that is there only where the configuration asks for it."""
+    return Column(type=type, meaning=meaning, nullable=nullable, optional=True)
 
 
 def corpus_id(meaning: str, encoding: str = "") -> Column:

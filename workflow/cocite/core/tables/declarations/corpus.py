@@ -12,6 +12,7 @@ from cocite.core.tables.declarations.columns import (
     Table,
     corpus_id,
     corpus_ids,
+    extra,
     optional,
     required,
 )
@@ -33,36 +34,27 @@ _PAPER_COLUMNS = {
 }
 
 _AUTHORS = {
-    AUTHORS: Column(
-        type=pa.list_(TEXT),
-        meaning="names of the authors, in the release's order, empty where unknown; only with `corpus.authors`",
-        optional=True,
+    AUTHORS: extra(
+        pa.list_(TEXT), "names of the authors, in the release's order, empty where unknown; only with `corpus.authors`"
     )
 }
 _MAG = {
-    MAG: Column(
-        type=ID,
-        meaning="id in the Microsoft Academic Graph; null where there is none; only of works of OpenAlex, with "
-        "`corpus.match`",
+    MAG: extra(
+        ID,
+        "id in the Microsoft Academic Graph; null where there is none; only of works of OpenAlex, with `corpus.match`",
         nullable=True,
-        optional=True,
     )
 }
 _SHARD = {
-    SHARD: Column(
-        type=SHARD_NAME,
-        meaning="file of the copy that the row is from, which begins with the day; only of works of OpenAlex",
-        optional=True,
+    SHARD: extra(
+        SHARD_NAME, "file of the copy that the row is from, which begins with the day; only of works of OpenAlex"
     )
 }
 _LEFT_OUT = {
-    "left_out": Column(
-        type=pa.bool_(),
-        meaning=(
-            "true where `corpus.filters` leave the paper out, so that the row stands for no more than that earlier "
-            "files no longer count for it; only of works of OpenAlex"
-        ),
-        optional=True,
+    "left_out": extra(
+        pa.bool_(),
+        "true where `corpus.filters` leave the paper out, so that the row stands for no more than that earlier "
+        "files no longer count for it; only of works of OpenAlex",
     )
 }
 _BUCKET = required(pa.uint16(), "id of the paper (the citing one) modulo the number of buckets")
@@ -74,9 +66,9 @@ CITATION_ENDS = {
 
 TABLES = [
     Table(
-        name="ingested_papers",
-        path="corpus/ingested/papers/{part}.parquet",
-        description="Temporary: the papers of a shard, sorted by bucket, before they are merged.",
+        "ingested_papers",
+        "corpus/ingested/papers/{part}.parquet",
+        "Temporary: the papers of a shard, sorted by bucket, before they are merged.",
         key=("corpusid",),
         ordered=False,
         columns={
@@ -90,9 +82,9 @@ TABLES = [
         },
     ),
     Table(
-        name="ingested_abstracts",
-        path="corpus/ingested/abstracts/{part}.parquet",
-        description="Temporary: the abstracts of a shard, sorted by bucket, before they are merged.",
+        "ingested_abstracts",
+        "corpus/ingested/abstracts/{part}.parquet",
+        "Temporary: the abstracts of a shard, sorted by bucket, before they are merged.",
         key=("corpusid",),
         ordered=False,
         columns={
@@ -103,9 +95,9 @@ TABLES = [
         },
     ),
     Table(
-        name="ingested_citations",
-        path="corpus/ingested/citations/{part}.parquet",
-        description="Temporary: the citations of a shard, with all copies, sorted by bucket, before they are merged.",
+        "ingested_citations",
+        "corpus/ingested/citations/{part}.parquet",
+        "Temporary: the citations of a shard, with all copies, sorted by bucket, before they are merged.",
         key=("citing", "cited"),
         ordered=False,
         columns={
@@ -121,12 +113,10 @@ TABLES = [
         },
     ),
     Table(
-        name="ingested_contexts",
-        path="corpus/ingested/citations/contexts/{part}.parquet",
-        description=(
-            "Temporary: the sentences in which the citations of a shard stand, where the configuration asks for them, "
-            "sorted by bucket, before they are merged."
-        ),
+        "ingested_contexts",
+        "corpus/ingested/citations/contexts/{part}.parquet",
+        "Temporary: the sentences in which the citations of a shard stand, where the configuration asks for them, "
+        "sorted by bucket, before they are merged.",
         key=("citing", "cited"),
         ordered=False,
         read_once=True,
@@ -141,19 +131,17 @@ TABLES = [
         },
     ),
     Table(
-        name="listed_names",
-        path="corpus/ingested/{dataset}/names/{part}.parquet",
-        description="Temporary: the distinct ids in a file of the source table, where ids are texts.",
+        "listed_names",
+        "corpus/ingested/{dataset}/names/{part}.parquet",
+        "Temporary: the distinct ids in a file of the source table, where ids are texts.",
         key=("name",),
         columns={"name": required(TEXT, "id of a paper as the file has it, without its prefix")},
     ),
     Table(
-        name="names",
-        path="corpus/names.parquet",
-        description=(
-            "The ids of papers where the source table has texts, and the numbers that stand for them everywhere else: "
-            "their ranks among all names of the corpus, so that both columns rise."
-        ),
+        "names",
+        "corpus/names.parquet",
+        "The ids of papers where the source table has texts, and the numbers that stand for them everywhere else: "
+        "their ranks among all names of the corpus, so that both columns rise.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -161,9 +149,9 @@ TABLES = [
         },
     ),
     Table(
-        name="cited_ids",
-        path="corpus/cited_ids.parquet",
-        description="How many of the cited ids in each file of a source table are papers.",
+        "cited_ids",
+        "corpus/cited_ids.parquet",
+        "How many of the cited ids in each file of a source table are papers.",
         key=("shard",),
         columns={
             "shard": required(TEXT, "the file"),
@@ -175,9 +163,9 @@ TABLES = [
         },
     ),
     Table(
-        name="ingest_report",
-        path="corpus/ingest_report/{dataset}/{part}.parquet",
-        description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
+        "ingest_report",
+        "corpus/ingest_report/{dataset}/{part}.parquet",
+        "What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
         key=("dataset", "shard", "outcome"),
         columns={
             "dataset": required(
@@ -193,9 +181,9 @@ TABLES = [
         },
     ),
     Table(
-        name="papers",
-        path="corpus/papers/{bucket}.parquet",
-        description="The papers of the release with their abstracts; sharded by corpusid modulo the number of buckets.",
+        "papers",
+        "corpus/papers/{bucket}.parquet",
+        "The papers of the release with their abstracts; sharded by corpusid modulo the number of buckets.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
@@ -210,12 +198,10 @@ TABLES = [
         },
     ),
     Table(
-        name="citations",
-        path="corpus/citations/{bucket}.parquet",
-        description=(
-            "Distinct citations of the release; sharded by citing modulo the number of buckets. Either end may be a "
-            "paper without a record in `papers`."
-        ),
+        "citations",
+        "corpus/citations/{bucket}.parquet",
+        "Distinct citations of the release; sharded by citing modulo the number of buckets. Either end may be a "
+        "paper without a record in `papers`.",
         key=("citing", "cited"),
         columns={
             **CITATION_ENDS,
@@ -224,12 +210,10 @@ TABLES = [
         },
     ),
     Table(
-        name="contexts",
-        path="corpus/contexts/{bucket}.parquet",
-        description=(
-            "Distinct sentences that cite, of each citing paper, without their citation markers; only where "
-            "`corpus.contexts` asks for them. Sharded by citing modulo the number of buckets."
-        ),
+        "contexts",
+        "corpus/contexts/{bucket}.parquet",
+        "Distinct sentences that cite, of each citing paper, without their citation markers; only where "
+        "`corpus.contexts` asks for them. Sharded by citing modulo the number of buckets.",
         key=("citing", "context"),
         columns={
             "citing": corpus_id("corpus id of the paper that the sentence is of"),
@@ -239,12 +223,10 @@ TABLES = [
         },
     ),
     Table(
-        name="matches",
-        path="corpus/matches.parquet",
-        description=(
-            "Papers of the corpus that are papers of Semantic Scholar's by their MAG id or DOI, each matched with one; "
-            "only with `corpus.match`."
-        ),
+        "matches",
+        "corpus/matches.parquet",
+        "Papers of the corpus that are papers of Semantic Scholar's by their MAG id or DOI, each matched with one; "
+        "only with `corpus.match`.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -253,13 +235,11 @@ TABLES = [
         },
     ),
     Table(
-        name="document_papers",
-        path="corpus/document_papers/{benchmark}.parquet",
-        description=(
-            "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
-            "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers. Corpus ids "
-            "of documents stand here as well where papers has no record of them, since they may be cited."
-        ),
+        "document_papers",
+        "corpus/document_papers/{benchmark}.parquet",
+        "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
+        "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers. Corpus ids "
+        "of documents stand here as well where papers has no record of them, since they may be cited.",
         key=("document", "corpusid"),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -273,19 +253,17 @@ TABLES = [
         },
     ),
     Table(
-        name="published_queries",
-        path="corpus/published_queries.parquet",
-        description="The queries of published training triplets, for queries from triplets.",
+        "published_queries",
+        "corpus/published_queries.parquet",
+        "The queries of published training triplets, for queries from triplets.",
         key=("corpusid",),
         columns={"corpusid": corpus_id("corpus id")},
     ),
     Table(
-        name="queries",
-        path="corpus/queries.parquet",
-        description=(
-            "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
-            "vocabulary: drawn to be held out, or excluded by the configuration."
-        ),
+        "queries",
+        "corpus/queries.parquet",
+        "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
+        "vocabulary: drawn to be held out, or excluded by the configuration.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -293,9 +271,9 @@ TABLES = [
         },
     ),
     Table(
-        name="leaks",
-        path="corpus/leaks.parquet",
-        description="Where the papers that are kept out were looked for: every column of corpus ids downstream.",
+        "leaks",
+        "corpus/leaks.parquet",
+        "Where the papers that are kept out were looked for: every column of corpus ids downstream.",
         key=("path", "column_name"),
         columns={
             "path": required(TEXT, "file of a table, or folder of its buckets, in the results folder"),
@@ -307,19 +285,18 @@ TABLES = [
                 COUNT,
                 "how many of them, and of the sentences that name one, are in the column; the step stops where one is",
             ),
-            "answers_of": Column(
-                type=TEXT,
-                meaning="benchmarks whose answers the table holds as texts of its own, by the sampler oracle; null for "
+            "answers_of": extra(
+                TEXT,
+                "benchmarks whose answers the table holds as texts of its own, by the sampler oracle; null for "
                 "all other tables, and no column without an oracle",
                 nullable=True,
-                optional=True,
             ),
         },
     ),
     Table(
-        name="omissions",
-        path="{stage}/omissions/{step}.parquet",
-        description="What a step met and left out, counted by reason.",
+        "omissions",
+        "{stage}/omissions/{step}.parquet",
+        "What a step met and left out, counted by reason.",
         key=("reason",),
         columns={
             "reason": required(TEXT, "what was left out, and why"),

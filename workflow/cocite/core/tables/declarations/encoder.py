@@ -6,9 +6,9 @@ from cocite.core.tables.declarations.columns import COUNT, ID, TEXT, VECTOR, Tab
 
 TABLES = [
     Table(
-        name="training_curves",
-        path="encoder/{model}/seed-{seed}/training_curves.parquet",
-        description="What was measured while an encoder was trained.",
+        "training_curves",
+        "encoder/{model}/seed-{seed}/training_curves.parquet",
+        "What was measured while an encoder was trained.",
         key=("step", "metric"),
         columns={
             "step": required(COUNT, "optimiser steps done"),
@@ -21,12 +21,10 @@ TABLES = [
         },
     ),
     Table(
-        name="document_embeddings",
-        path="encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
-        description=(
-            "One vector for each document of a benchmark; of an encoder with adapters, one by each adapter that the "
-            "benchmark's formats use."
-        ),
+        "document_embeddings",
+        "encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+        "One vector for each document of a benchmark; of an encoder with adapters, one by each adapter that the "
+        "benchmark's formats use.",
         key=("adapter", "document"),
         columns={
             "adapter": required(TEXT, "the adapter that was switched on; empty where none was"),
@@ -35,12 +33,10 @@ TABLES = [
         },
     ),
     Table(
-        name="paper_embeddings",
-        path="encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
-        description=(
-            "One vector for each paper of the corpus that has a title or an abstract, held-out papers included, for "
-            "`cocite search` and for mined negatives; made when it is asked for. Sharded like `papers`."
-        ),
+        "paper_embeddings",
+        "encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
+        "One vector for each paper of the corpus that has a title or an abstract, held-out papers included, for "
+        "`cocite search` and for mined negatives; made when it is asked for. Sharded like `papers`.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -48,9 +44,9 @@ TABLES = [
         },
     ),
     Table(
-        name="text_embeddings",
-        path="encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
-        description="One vector for each text of a set of examples that is no paper, for mined negatives.",
+        "text_embeddings",
+        "encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
+        "One vector for each text of a set of examples that is no paper, for mined negatives.",
         key=("text",),
         columns={
             "text": required(ID, "negative id of the text"),
@@ -58,12 +54,10 @@ TABLES = [
         },
     ),
     Table(
-        name="baseline_embeddings",
-        path="baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
-        description=(
-            "The vectors of a benchmark's documents by a baseline, with the columns of `document_embeddings`; a "
-            "document that the baseline has no vector for is left out."
-        ),
+        "baseline_embeddings",
+        "baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
+        "The vectors of a benchmark's documents by a baseline, with the columns of `document_embeddings`; a "
+        "document that the baseline has no vector for is left out.",
         key=("adapter", "document"),
         columns={
             "adapter": required(TEXT, "always empty: baselines have no adapters"),
@@ -72,12 +66,10 @@ TABLES = [
         },
     ),
     Table(
-        name="baseline_paper_embeddings",
-        path="baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
-        description=(
-            "The vectors of the papers of the corpus by a baseline that another one stands on, with the columns of "
-            "`paper_embeddings`. Sharded like `papers`."
-        ),
+        "baseline_paper_embeddings",
+        "baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
+        "The vectors of the papers of the corpus by a baseline that another one stands on, with the columns of "
+        "`paper_embeddings`. Sharded like `papers`.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -85,9 +77,9 @@ TABLES = [
         },
     ),
     Table(
-        name="baseline_grid",
-        path="baselines/{baseline}/seed-{seed}/grid.parquet",
-        description="What the points of a baseline's grid reach on the validation queries; the best is scored.",
+        "baseline_grid",
+        "baselines/{baseline}/seed-{seed}/grid.parquet",
+        "What the points of a baseline's grid reach on the validation queries; the best is scored.",
         key=("point",),
         columns={
             "point": required(COUNT, "number of the point, in the order of the grid"),

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations.columns import COUNT, TEXT, Column, Table, optional, required
+from cocite.core.tables.declarations.columns import COUNT, TEXT, Column, Table, extra, optional, required
 
 _SCORED = {
     "model": required(TEXT, "name of the model or baseline"),
@@ -30,9 +30,9 @@ def _of_searches(meaning: str) -> Column:
 
 TABLES = [
     Table(
-        name="documents",
-        path="evaluation/{benchmark}/documents.parquet",
-        description="The distinct documents of a benchmark, each to be embedded once a model.",
+        "documents",
+        "evaluation/{benchmark}/documents.parquet",
+        "The distinct documents of a benchmark, each to be embedded once a model.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -42,20 +42,16 @@ TABLES = [
                 pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
             ),
             "field": optional(TEXT, "field of study, where the benchmark knows one"),
-            "is_query": Column(
-                type=pa.bool_(),
-                meaning="whether it is a short query of a search, not a paper; where the benchmark has such queries",
-                optional=True,
+            "is_query": extra(
+                pa.bool_(), "whether it is a short query of a search, not a paper; where the benchmark has such queries"
             ),
         },
     ),
     Table(
-        name="document_fields",
-        path="evaluation/{benchmark}/document_fields.parquet",
-        description=(
-            "Venue, authors and year of the documents of a benchmark that have any of them, for encoders that read "
-            "such; only where the configuration has one."
-        ),
+        "document_fields",
+        "evaluation/{benchmark}/document_fields.parquet",
+        "Venue, authors and year of the documents of a benchmark that have any of them, for encoders that read "
+        "such; only where the configuration has one.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -65,9 +61,9 @@ TABLES = [
         },
     ),
     Table(
-        name="judgements",
-        path="evaluation/{benchmark}/judgements.parquet",
-        description="The ranking tasks of a benchmark: which candidate is how relevant to which query.",
+        "judgements",
+        "evaluation/{benchmark}/judgements.parquet",
+        "The ranking tasks of a benchmark: which candidate is how relevant to which query.",
         key=("task", "query", "candidate"),
         columns={
             **_JUDGED,
@@ -78,22 +74,18 @@ TABLES = [
         },
     ),
     Table(
-        name="selection",
-        path="evaluation/{benchmark}/selection.parquet",
-        description=(
-            "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
-            "queries of no task in `judgements`. Empty where none choose."
-        ),
+        "selection",
+        "evaluation/{benchmark}/selection.parquet",
+        "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
+        "queries of no task in `judgements`. Empty where none choose.",
         key=("task", "query", "candidate"),
         columns=_JUDGED,
     ),
     Table(
-        name="clicks",
-        path="evaluation/{benchmark}/clicks.parquet",
-        description=(
-            "The papers that were shown with each query of a task whose ranker learns from clicks (SciDocs' "
-            "recommendation); empty if there are none."
-        ),
+        "clicks",
+        "evaluation/{benchmark}/clicks.parquet",
+        "The papers that were shown with each query of a task whose ranker learns from clicks (SciDocs' "
+        "recommendation); empty if there are none.",
         key=("task", "split", "name", "place"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -112,11 +104,9 @@ TABLES = [
         },
     ),
     Table(
-        name="collections",
-        path="evaluation/{benchmark}/collections.parquet",
-        description=(
-            "The documents that queries are searched in, of tasks that give no candidates; empty where there are none."
-        ),
+        "collections",
+        "evaluation/{benchmark}/collections.parquet",
+        "The documents that queries are searched in, of tasks that give no candidates; empty where there are none.",
         key=("task", "document"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -130,9 +120,9 @@ TABLES = [
         },
     ),
     Table(
-        name="labels",
-        path="evaluation/{benchmark}/labels.parquet",
-        description="The classification and regression tasks of a benchmark.",
+        "labels",
+        "evaluation/{benchmark}/labels.parquet",
+        "The classification and regression tasks of a benchmark.",
         key=("task", "split", "document"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -144,9 +134,9 @@ TABLES = [
         },
     ),
     Table(
-        name="reviewers",
-        path="evaluation/{benchmark}/reviewers.parquet",
-        description="The papers of the reviewers who stand as candidates in the judgements of reviewer matching.",
+        "reviewers",
+        "evaluation/{benchmark}/reviewers.parquet",
+        "The papers of the reviewers who stand as candidates in the judgements of reviewer matching.",
         key=("reviewer", "document"),
         columns={
             "reviewer": required(TEXT, "the benchmark's id of the reviewer"),
@@ -154,11 +144,9 @@ TABLES = [
         },
     ),
     Table(
-        name="signatures",
-        path="evaluation/{benchmark}/signatures.parquet",
-        description=(
-            "The author disambiguation tasks of a benchmark: names of authors on papers; empty where there are none."
-        ),
+        "signatures",
+        "evaluation/{benchmark}/signatures.parquet",
+        "The author disambiguation tasks of a benchmark: names of authors on papers; empty where there are none.",
         key=("task", "signature"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -170,12 +158,10 @@ TABLES = [
         },
     ),
     Table(
-        name="scores",
-        path="evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
-        description=(
-            "What a model reached on a task; beside the models stand encoders before fine-tuning, untrained_<encoder>, "
-            "and baselines."
-        ),
+        "scores",
+        "evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
+        "What a model reached on a task; beside the models stand encoders before fine-tuning, untrained_<encoder>, "
+        "and baselines.",
         key=tuple(_SCORED),
         columns={
             **_SCORED,
@@ -204,12 +190,10 @@ TABLES = [
         },
     ),
     Table(
-        name="outcomes",
-        path="evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
-        description=(
-            "What each query or test document contributed to a score, so that models can be compared on the same ones. "
-            "Of classifications, the predictions of the training on everything, without few-shot stages."
-        ),
+        "outcomes",
+        "evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
+        "What each query or test document contributed to a score, so that models can be compared on the same ones. "
+        "Of classifications, the predictions of the training on everything, without few-shot stages.",
         key=(*_SCORED, "item"),
         columns={
             **_SCORED,
@@ -221,9 +205,9 @@ TABLES = [
         },
     ),
     Table(
-        name="failures",
-        path="evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
-        description="Tasks that a model or baseline has no score on, because the data make one impossible.",
+        "failures",
+        "evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
+        "Tasks that a model or baseline has no score on, because the data make one impossible.",
         key=("model", "seed", "benchmark", "task"),
         columns={
             **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
@@ -231,9 +215,9 @@ TABLES = [
         },
     ),
     Table(
-        name="probe_outcomes",
-        path="evaluation/probe_{probe}/outcomes/{triplets}.parquet",
-        description="What each held-out query contributed to the scores of the linear maps of a set in a probe.",
+        "probe_outcomes",
+        "evaluation/probe_{probe}/outcomes/{triplets}.parquet",
+        "What each held-out query contributed to the scores of the linear maps of a set in a probe.",
         key=("loss", "batch_size", "seed", "part", "task", "query"),
         columns={
             "loss": required(TEXT, "the loss, with its settings; untrained for the vectors as they are"),
@@ -246,12 +230,10 @@ TABLES = [
         },
     ),
     Table(
-        name="probe_scores",
-        path="evaluation/probe_{probe}/scores.parquet",
-        description=(
-            "What linear maps of ready vectors reach that were trained on the sets of a probe. Selection queries rank "
-            "them; test queries, which the choice does not see, say how good they are."
-        ),
+        "probe_scores",
+        "evaluation/probe_{probe}/scores.parquet",
+        "What linear maps of ready vectors reach that were trained on the sets of a probe. Selection queries rank "
+        "them; test queries, which the choice does not see, say how good they are.",
         key=("triplets", "loss", "batch_size", "part", "task"),
         columns={
             "triplets": required(
@@ -273,12 +255,10 @@ TABLES = [
         },
     ),
     Table(
-        name="averages",
-        path="evaluation/{benchmark}/averages.parquet",
-        description=(
-            "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
-            "and evaluation seeds."
-        ),
+        "averages",
+        "evaluation/{benchmark}/averages.parquet",
+        "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
+        "and evaluation seeds.",
         key=("benchmark", "model", "mode", "over", "average"),
         columns={
             **{name: _SCORED[name] for name in ("benchmark", "model", "mode")},
@@ -296,12 +276,10 @@ TABLES = [
         },
     ),
     Table(
-        name="comparisons",
-        path="evaluation/{benchmark}/comparisons.parquet",
-        description=(
-            "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
-            "values averaged over its training and evaluation seeds first."
-        ),
+        "comparisons",
+        "evaluation/{benchmark}/comparisons.parquet",
+        "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
+        "values averaged over its training and evaluation seeds first.",
         key=("benchmark", "task", "metric", "mode", "model", "other"),
         columns={
             **{name: _SCORED[name] for name in ("benchmark", "task", "metric", "mode")},
@@ -327,12 +305,10 @@ TABLES = [
         },
     ),
     Table(
-        name="reported_scores",
-        path="evaluation/{benchmark}/reported/{baseline}.parquet",
-        description=(
-            "Scores that others reported in files of the library mteb, on tasks that the benchmark has as well. The "
-            "run measured none of them; they are in no other table."
-        ),
+        "reported_scores",
+        "evaluation/{benchmark}/reported/{baseline}.parquet",
+        "Scores that others reported in files of the library mteb, on tasks that the benchmark has as well. The "
+        "run measured none of them; they are in no other table.",
         key=("baseline", "benchmark", "task", "metric"),
         columns={
             "baseline": required(TEXT, "name of the baseline that names the files"),
@@ -346,13 +322,11 @@ TABLES = [
         },
     ),
     Table(
-        name="task_comparisons",
-        path="evaluation/task_comparisons.parquet",
-        description=(
-            "Which of two models is better over the tasks of a benchmark, and of all benchmarks: Wilcoxon's "
-            "signed-rank test, with the difference on the first metric of each task as one pair. Two models with fewer "
-            "than two tasks in common have no row."
-        ),
+        "task_comparisons",
+        "evaluation/task_comparisons.parquet",
+        "Which of two models is better over the tasks of a benchmark, and of all benchmarks: Wilcoxon's "
+        "signed-rank test, with the difference on the first metric of each task as one pair. Two models with fewer "
+        "than two tasks in common have no row.",
         key=("over", "mode", "model", "other"),
         columns={
             "over": required(TEXT, "name of the benchmark whose tasks are the pairs, or `all benchmarks`"),

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations.columns import COUNT, TEXT, VECTOR, Column, Table, corpus_id, required
+from cocite.core.tables.declarations.columns import COUNT, TEXT, VECTOR, Column, Table, corpus_id, extra, required
 from cocite.core.tables.declarations.corpus import CITATION_ENDS
 
 
@@ -12,53 +12,45 @@ def _pair_columns(count: str) -> dict[str, Column]:
         "paper": corpus_id("corpus id, the smaller of the two"),
         "other": corpus_id("corpus id, the larger of the two"),
         "count": required(COUNT, count),
-        "strength": Column(
-            type=pa.float64(),
-            meaning="the measure that graphs.<name>.strength asks for; not there for count",
-            optional=True,
-        ),
+        "strength": extra(pa.float64(), "the measure that graphs.<name>.strength asks for; not there for count"),
     }
 
 
 TABLES = [
     Table(
-        name="split_citations",
-        path="graph/split_citations/{part}/{bucket}.parquet",
-        description="Temporary: the citations of one bucket of citing papers, by bucket of the cited paper.",
+        "split_citations",
+        "graph/split_citations/{part}/{bucket}.parquet",
+        "Temporary: the citations of one bucket of citing papers, by bucket of the cited paper.",
         key=("cited", "citing"),
         columns=CITATION_ENDS,
     ),
     Table(
-        name="citations_by_cited",
-        path="graph/citations_by_cited/{bucket}.parquet",
-        description=(
-            "Temporary: the citations that are not by or of papers that are kept out, sharded by cited modulo the "
-            "number of buckets."
-        ),
+        "citations_by_cited",
+        "graph/citations_by_cited/{bucket}.parquet",
+        "Temporary: the citations that are not by or of papers that are kept out, sharded by cited modulo the "
+        "number of buckets.",
         key=("cited", "citing"),
         columns=CITATION_ENDS,
     ),
     Table(
-        name="cocitations",
-        path="graph/{graph}/cocitations/{bucket}.parquet",
-        description="Pairs of papers that are cited together, each pair once (paper < other); sharded by paper.",
+        "cocitations",
+        "graph/{graph}/cocitations/{bucket}.parquet",
+        "Pairs of papers that are cited together, each pair once (paper < other); sharded by paper.",
         key=("paper", "other"),
         columns=_pair_columns("distinct papers that cite both; with signal: sentence-cocitation, distinct sentences"),
     ),
     Table(
-        name="couplings",
-        path="graph/{graph}/couplings/{bucket}.parquet",
-        description="Pairs of papers that cite the same papers, each pair once (paper < other); sharded by paper.",
+        "couplings",
+        "graph/{graph}/couplings/{bucket}.parquet",
+        "Pairs of papers that cite the same papers, each pair once (paper < other); sharded by paper.",
         key=("paper", "other"),
         columns=_pair_columns("distinct papers that both cite"),
     ),
     Table(
-        name="edges",
-        path="graph/{graph}/edges/{bucket}.parquet",
-        description=(
-            "The edges that a graph embedding is trained on; papers that are kept out have none. In an undirected "
-            "graph each pair stands once, source < target. Sharded by source."
-        ),
+        "edges",
+        "graph/{graph}/edges/{bucket}.parquet",
+        "The edges that a graph embedding is trained on; papers that are kept out have none. In an undirected "
+        "graph each pair stands once, source < target. Sharded by source.",
         key=("source", "target"),
         columns={
             "source": corpus_id("corpus id; the citing paper in a directed citation graph"),
@@ -68,17 +60,15 @@ TABLES = [
                 "the strength of a pair, its count unless another measure is asked for; 1 for a citation; in a "
                 "combination, the weighted sum",
             ),
-            "intents": Column(
-                type=pa.list_(TEXT),
-                meaning="intents of the citation, in a directed citation graph; not there in others",
-                optional=True,
+            "intents": extra(
+                pa.list_(TEXT), "intents of the citation, in a directed citation graph; not there in others"
             ),
         },
     ),
     Table(
-        name="intent_counts",
-        path="graph/{graph}/intent_counts.parquet",
-        description="How many citations of a directed citation graph have which intent.",
+        "intent_counts",
+        "graph/{graph}/intent_counts.parquet",
+        "How many citations of a directed citation graph have which intent.",
         key=("intent",),
         columns={
             "intent": required(TEXT, "background, methodology or result alone; several of them; or none"),
@@ -87,12 +77,10 @@ TABLES = [
         ordered=False,
     ),
     Table(
-        name="graph_scores",
-        path="embeddings/{embedding}/graph_scores.parquet",
-        description=(
-            "Link prediction of a graph embedding on the edges that its training never saw, each ranked among 1,000 "
-            "papers of other held-out edges and 1,000 of all; these are the same for all embeddings of a graph."
-        ),
+        "graph_scores",
+        "embeddings/{embedding}/graph_scores.parquet",
+        "Link prediction of a graph embedding on the edges that its training never saw, each ranked among 1,000 "
+        "papers of other held-out edges and 1,000 of all; these are the same for all embeddings of a graph.",
         key=("epoch", "metric", "filtered"),
         columns={
             "epoch": required(pa.int32(), "epochs trained, from 1"),
@@ -106,9 +94,9 @@ TABLES = [
         },
     ),
     Table(
-        name="graph_embeddings",
-        path="embeddings/{embedding}/graph_embeddings.parquet",
-        description="One vector for each paper that has an edge.",
+        "graph_embeddings",
+        "embeddings/{embedding}/graph_embeddings.parquet",
+        "One vector for each paper that has an edge.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -116,12 +104,10 @@ TABLES = [
         },
     ),
     Table(
-        name="neighbours",
-        path="neighbours/{embedding}/neighbours/{bucket}.parquet",
-        description=(
-            "The k nearest neighbours of each query in a graph embedding, or by walks on a graph; the query itself is "
-            "never among them. Sharded by query modulo the number of shards."
-        ),
+        "neighbours",
+        "neighbours/{embedding}/neighbours/{bucket}.parquet",
+        "The k nearest neighbours of each query in a graph embedding, or by walks on a graph; the query itself is "
+        "never among them. Sharded by query modulo the number of shards.",
         key=("query", "rank"),
         columns={
             "query": corpus_id("corpus id of the query", "RLE_DICTIONARY"),
@@ -139,12 +125,10 @@ TABLES = [
         },
     ),
     Table(
-        name="search_quality",
-        path="neighbours/{embedding}/search_quality.parquet",
-        description=(
-            "How many of the true neighbours an approximate index leads to, measured on some queries; there is none "
-            "where the search is exact."
-        ),
+        "search_quality",
+        "neighbours/{embedding}/search_quality.parquet",
+        "How many of the true neighbours an approximate index leads to, measured on some queries; there is none "
+        "where the search is exact.",
         key=("k",),
         columns={
             "metric": required(TEXT, "cosine, l2 or inner_product"),
@@ -157,12 +141,10 @@ TABLES = [
         },
     ),
     Table(
-        name="mined_candidates",
-        path="neighbours/mined_{triplets}/candidates.parquet",
-        description=(
-            "The documents that rank highest for each query of a set whose negatives are mined. Neither the query nor "
-            "one of its positives is among them."
-        ),
+        "mined_candidates",
+        "neighbours/mined_{triplets}/candidates.parquet",
+        "The documents that rank highest for each query of a set whose negatives are mined. Neither the query nor "
+        "one of its positives is among them.",
         key=("query", "rank"),
         columns={
             "query": corpus_id("id of the query", "RLE_DICTIONARY"),
@@ -183,9 +165,9 @@ TABLES = [
         },
     ),
     Table(
-        name="mined_positives",
-        path="neighbours/mined_{triplets}/positives.parquet",
-        description="The scores of the positives of each query of a set whose negatives are mined.",
+        "mined_positives",
+        "neighbours/mined_{triplets}/positives.parquet",
+        "The scores of the positives of each query of a set whose negatives are mined.",
         key=("query", "positive"),
         columns={
             "query": corpus_id("id of the query"),

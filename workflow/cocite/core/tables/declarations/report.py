@@ -6,12 +6,10 @@ from cocite.core.tables.declarations.columns import COUNT, TEXT, Table, optional
 
 TABLES = [
     Table(
-        name="id_spaces",
-        path="report/id_spaces.parquet",
-        description=(
-            "Whose ids the papers of the corpus have, and the documents of each benchmark, which are known to be "
-            "papers of the corpus by their ids only where both are of one origin."
-        ),
+        "id_spaces",
+        "report/id_spaces.parquet",
+        "Whose ids the papers of the corpus have, and the documents of each benchmark, which are known to be "
+        "papers of the corpus by their ids only where both are of one origin.",
         key=("owner",),
         ordered=False,
         columns={
@@ -30,9 +28,9 @@ TABLES = [
         },
     ),
     Table(
-        name="corpus_statistics",
-        path="report/corpus_statistics.parquet",
-        description="How large the corpus is that everything else is made from.",
+        "corpus_statistics",
+        "report/corpus_statistics.parquet",
+        "How large the corpus is that everything else is made from.",
         key=("measure",),
         columns={
             "measure": required(TEXT, "what is counted"),
@@ -41,9 +39,9 @@ TABLES = [
         ordered=False,
     ),
     Table(
-        name="pair_counts",
-        path="report/pair_counts.parquet",
-        description="How many pairs of papers are cited together, or cite the same papers, how often.",
+        "pair_counts",
+        "report/pair_counts.parquet",
+        "How many pairs of papers are cited together, or cite the same papers, how often.",
         key=("graph", "count"),
         columns={
             "graph": required(TEXT, "name of the graph whose edges the pairs become"),
@@ -52,9 +50,9 @@ TABLES = [
         },
     ),
     Table(
-        name="map_papers",
-        path="report/maps/{map}/papers.parquet",
-        description="The papers of a map, the same for every model.",
+        "map_papers",
+        "report/maps/{map}/papers.parquet",
+        "The papers of a map, the same for every model.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -63,9 +61,9 @@ TABLES = [
         },
     ),
     Table(
-        name="map_labels",
-        path="report/maps/{map}/labels.parquet",
-        description="What the papers of a map are coloured by, and its clusters are judged by.",
+        "map_labels",
+        "report/maps/{map}/labels.parquet",
+        "What the papers of a map are coloured by, and its clusters are judged by.",
         key=("label", "document"),
         columns={
             "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
@@ -74,9 +72,9 @@ TABLES = [
         },
     ),
     Table(
-        name="map_points",
-        path="report/maps/{map}/points/{model}-{seed}.parquet",
-        description="Where a model places the papers of a map, and the clusters that DBSCAN finds there.",
+        "map_points",
+        "report/maps/{map}/points/{model}-{seed}.parquet",
+        "Where a model places the papers of a map, and the clusters that DBSCAN finds there.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -86,12 +84,10 @@ TABLES = [
         },
     ),
     Table(
-        name="map_scores",
-        path="report/maps/{map}/scores/{model}-{seed}.parquet",
-        description=(
-            "How well the clusters on a map agree with each label, over the papers that have it. Papers in no cluster "
-            "count as a cluster of their own."
-        ),
+        "map_scores",
+        "report/maps/{map}/scores/{model}-{seed}.parquet",
+        "How well the clusters on a map agree with each label, over the papers that have it. Papers in no cluster "
+        "count as a cluster of their own.",
         key=("label",),
         columns={
             "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
@@ -110,9 +106,9 @@ TABLES = [
         },
     ),
     Table(
-        name="costs",
-        path="report/costs.parquet",
-        description="What the finished jobs of each rule took, each in its last run, and Snakemake beside them.",
+        "costs",
+        "report/costs.parquet",
+        "What the finished jobs of each rule took, each in its last run, and Snakemake beside them.",
         key=("rule",),
         columns={
             "rule": required(

@@ -6,10 +6,10 @@ from cocite.core.tables.declarations.columns import (
     COUNT,
     ID,
     TEXT,
-    Column,
     Table,
     corpus_id,
     corpus_ids,
+    extra,
     optional,
     required,
 )
@@ -20,50 +20,38 @@ _EXAMPLE_COLUMNS = {
     "negatives": corpus_ids("corpus ids of the papers that shall be far; empty where none were brought"),
 }
 _OF_SAMPLED_EXAMPLES = {
-    "negative_kinds": Column(
-        type=pa.list_(TEXT),
-        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; easy; or mined; "
+    "negative_kinds": extra(
+        pa.list_(TEXT),
+        "of each negative: linked, by another aspect; two-away, a reference of a reference; easy; or mined; "
         "null for what came as a triplet",
         nullable=True,
-        optional=True,
     ),
-    "aspect": Column(
-        type=TEXT,
-        meaning="background, methodology, result or miscellaneous: what links the query with the positives; not there "
+    "aspect": extra(
+        TEXT,
+        "background, methodology, result or miscellaneous: what links the query with the positives; not there "
         "where no sampler tells aspects apart",
         nullable=True,
-        optional=True,
     ),
-    "shortest_span": Column(
-        type=pa.int32(),
-        meaning="tokens at least of the spans that a training draws of the papers, again for each epoch; null or not "
+    "shortest_span": extra(
+        pa.int32(),
+        "tokens at least of the spans that a training draws of the papers, again for each epoch; null or not "
         "there where their whole texts are learned from",
         nullable=True,
-        optional=True,
     ),
-    "longest_span": Column(
-        type=pa.int32(),
-        meaning="tokens of these spans at most; null for those of the text",
-        nullable=True,
-        optional=True,
-    ),
+    "longest_span": extra(pa.int32(), "tokens of these spans at most; null for those of the text", nullable=True),
 }
 _DOCUMENT_COLUMNS = {
     "corpusid": corpus_id("corpus id, or the negative id of a text that is no paper"),
     "title": optional(TEXT, "title"),
     "abstract": optional(TEXT, "abstract"),
-    "is_query": Column(
-        type=pa.bool_(),
-        meaning="whether it is a short query; not there where no set of the examples brings texts",
-        optional=True,
-    ),
+    "is_query": extra(pa.bool_(), "whether it is a short query; not there where no set of the examples brings texts"),
 }
 
 TABLES = [
     Table(
-        name="triplets",
-        path="triplets/{triplets}/triplets.parquet",
-        description="Query, positive and negative as the sampler chose them, before they are cut to equal sizes.",
+        "triplets",
+        "triplets/{triplets}/triplets.parquet",
+        "Query, positive and negative as the sampler chose them, before they are cut to equal sizes.",
         key=("query", "positive", "negative"),
         columns={
             "query": corpus_id("corpus id of the query"),
@@ -80,11 +68,9 @@ TABLES = [
         },
     ),
     Table(
-        name="sampled_examples",
-        path="triplets/{triplets}/sampled_examples.parquet",
-        description=(
-            "Query, positives and negatives as a sampler of examples chose them, before they are cut to equal sizes."
-        ),
+        "sampled_examples",
+        "triplets/{triplets}/sampled_examples.parquet",
+        "Query, positives and negatives as a sampler of examples chose them, before they are cut to equal sizes.",
         key=("query", "number"),
         columns={
             "query": _EXAMPLE_COLUMNS["query"],
@@ -95,27 +81,23 @@ TABLES = [
             "split": required(TEXT, "train or validation: that of the query"),
             **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
             **_OF_SAMPLED_EXAMPLES,
-            "negative_ranks": Column(
-                type=pa.list_(pa.int32()),
-                meaning="of each negative that was mined, its rank for the query; null for the others",
+            "negative_ranks": extra(
+                pa.list_(pa.int32()),
+                "of each negative that was mined, its rank for the query; null for the others",
                 nullable=True,
-                optional=True,
             ),
-            "negative_scores": Column(
-                type=pa.list_(pa.float64()),
-                meaning="of each negative that was mined, its score for the query; null for the others",
+            "negative_scores": extra(
+                pa.list_(pa.float64()),
+                "of each negative that was mined, its score for the query; null for the others",
                 nullable=True,
-                optional=True,
             ),
         },
     ),
     Table(
-        name="sampled_texts",
-        path="triplets/{triplets}/texts.parquet",
-        description=(
-            "The texts of sampled examples that are no papers of the corpus: short queries, and documents that were "
-            "brought. Not there for sets of papers alone."
-        ),
+        "sampled_texts",
+        "triplets/{triplets}/texts.parquet",
+        "The texts of sampled examples that are no papers of the corpus: short queries, and documents that were "
+        "brought. Not there for sets of papers alone.",
         key=("text",),
         columns={
             "text": required(ID, "negative id, which follows from the text; examples name the text by it"),
@@ -125,12 +107,10 @@ TABLES = [
         },
     ),
     Table(
-        name="sampled_relations",
-        path="triplets/sampled_relations.parquet",
-        description=(
-            "How a sample of the queries is related to other papers by the citations of the corpus, without the papers "
-            "that are kept out: the truth that neighbours are held against."
-        ),
+        "sampled_relations",
+        "triplets/sampled_relations.parquet",
+        "How a sample of the queries is related to other papers by the citations of the corpus, without the papers "
+        "that are kept out: the truth that neighbours are held against.",
         key=("query", "paper"),
         columns={
             "query": corpus_id("corpus id of the query"),
@@ -140,9 +120,9 @@ TABLES = [
         },
     ),
     Table(
-        name="band_quality",
-        path="triplets/band_quality/{embedding}.parquet",
-        description="How many of the neighbours of a sample of the queries are truly related to them, by rank.",
+        "band_quality",
+        "triplets/band_quality/{embedding}.parquet",
+        "How many of the neighbours of a sample of the queries are truly related to them, by rank.",
         key=("last_rank",),
         columns={
             "last_rank": required(pa.int32(), "last rank of the band, of which there are five"),
@@ -154,9 +134,9 @@ TABLES = [
         },
     ),
     Table(
-        name="triplet_checks",
-        path="triplets/{triplets}/checks.parquet",
-        description="What should not be in a set of triplets, or be known of it, and how much of it there is.",
+        "triplet_checks",
+        "triplets/{triplets}/checks.parquet",
+        "What should not be in a set of triplets, or be known of it, and how much of it there is.",
         key=("check", "part"),
         columns={
             "check": required(
@@ -181,9 +161,9 @@ TABLES = [
         },
     ),
     Table(
-        name="triplets_per_query",
-        path="triplets/{triplets}/per_query.parquet",
-        description="How many queries have how many triplets or examples of a set, before sets are cut to equal sizes.",
+        "triplets_per_query",
+        "triplets/{triplets}/per_query.parquet",
+        "How many queries have how many triplets or examples of a set, before sets are cut to equal sizes.",
         key=("split", "count"),
         columns={
             "split": required(TEXT, "train or validation"),
@@ -192,13 +172,11 @@ TABLES = [
         },
     ),
     Table(
-        name="collisions",
-        path="triplets/{triplets}/collisions.parquet",
-        description=(
-            "Pairs that would be positive and negative at once if the hard negatives of a set came from other ranks of "
-            "the neighbours. All neighbours of those ranks count, so a set that finds some of them without a text has "
-            "fewer. No rows for a set that is not drawn from neighbours."
-        ),
+        "collisions",
+        "triplets/{triplets}/collisions.parquet",
+        "Pairs that would be positive and negative at once if the hard negatives of a set came from other ranks of "
+        "the neighbours. All neighbours of those ranks count, so a set that finds some of them without a text has "
+        "fewer. No rows for a set that is not drawn from neighbours.",
         key=("k_negative",),
         columns={
             "k_negative": required(pa.int32(), "last rank of the hard negatives, as many as a query of the set has"),
@@ -207,38 +185,34 @@ TABLES = [
         },
     ),
     Table(
-        name="training_examples",
-        path="triplets/{triplets}/examples.parquet",
-        description=(
-            "The training triplets, or examples, cut to the size of the smallest set of the group. Shuffled by query, "
-            "so that those of a query follow each other."
-        ),
+        "training_examples",
+        "triplets/{triplets}/examples.parquet",
+        "The training triplets, or examples, cut to the size of the smallest set of the group. Shuffled by query, "
+        "so that those of a query follow each other.",
         key=("query", "positives", "negatives"),
         ordered=False,
         columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
     ),
     Table(
-        name="training_documents",
-        path="triplets/{triplets}/documents/{bucket}.parquet",
-        description="The texts of all papers of the training examples, and what else these name, each once.",
+        "training_documents",
+        "triplets/{triplets}/documents/{bucket}.parquet",
+        "The texts of all papers of the training examples, and what else these name, each once.",
         key=("corpusid",),
         columns=_DOCUMENT_COLUMNS,
     ),
     Table(
-        name="validation_examples",
-        path="triplets/validation_{group}/examples.parquet",
-        description=(
-            "The validation triplets and examples of all sets of a group, each once: the validation set of all their "
-            "models. Shuffled like the training examples."
-        ),
+        "validation_examples",
+        "triplets/validation_{group}/examples.parquet",
+        "The validation triplets and examples of all sets of a group, each once: the validation set of all their "
+        "models. Shuffled like the training examples.",
         key=("query", "positives", "negatives"),
         ordered=False,
         columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
     ),
     Table(
-        name="validation_documents",
-        path="triplets/validation_{group}/documents/{bucket}.parquet",
-        description="The texts of all papers of the validation examples, and what else these name, each once.",
+        "validation_documents",
+        "triplets/validation_{group}/documents/{bucket}.parquet",
+        "The texts of all papers of the validation examples, and what else these name, each once.",
         key=("corpusid",),
         columns=_DOCUMENT_COLUMNS,
     ),

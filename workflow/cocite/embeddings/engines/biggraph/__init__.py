@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cocite.config.edge_training import EdgeTraining
-from cocite.config.edges import RepeatedEdges
+from cocite.config.engine import EdgeTraining, RepeatedEdges
 from cocite.config.entries import Count, Entry
 
 if TYPE_CHECKING:

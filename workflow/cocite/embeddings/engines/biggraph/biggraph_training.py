@@ -40,7 +40,7 @@ from torchbiggraph.stats import Stats
 from torchbiggraph.train import Trainer, train_and_report_stats
 from torchbiggraph.util import DummyOptimizer
 
-from cocite.config.edge_training import RankingLoss
+from cocite.config.engine import RankingLoss
 from cocite.config.entries import as_json
 from cocite.core.atomic import add_mark, checked_path, remove_checked, remove_marks
 from cocite.core.checkpoints import fingerprint_of, open_state

@@ -20,7 +20,7 @@ from torchbiggraph.converters.import_from_tsv import convert_input_data
 from torchbiggraph.edgelist import EdgeList
 from torchbiggraph.graph_storages import EDGE_STORAGES
 
-from cocite.config.edges import EdgeSettings
+from cocite.config.engine import EdgeSettings
 from cocite.core.atomic import atomic_path
 from cocite.core.database import connect
 from cocite.core.progress import report

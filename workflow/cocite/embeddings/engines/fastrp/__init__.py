@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, Strict, model_validator
 
-from cocite.config.edges import WeightedEdges
-from cocite.config.engine import BYTES_OF_NUMBER, Engine
+from cocite.config.engine import BYTES_OF_NUMBER, Engine, WeightedEdges
 from cocite.config.entries import Count, Entry, NonNegative, inconsistent
 
 if TYPE_CHECKING:

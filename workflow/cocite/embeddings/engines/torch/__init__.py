@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cocite.config.edge_training import EdgeTraining
-from cocite.config.edges import WeightedEdges
+from cocite.config.engine import EdgeTraining, WeightedEdges
 from cocite.config.entries import Count, Entry, GivenPath, Natural, Positive
 
 if TYPE_CHECKING:

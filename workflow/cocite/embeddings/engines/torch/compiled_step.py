@@ -16,7 +16,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.edge_training import RankingLoss
+from cocite.config.engine import RankingLoss
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.training_step import Batch, Step
 

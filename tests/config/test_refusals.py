@@ -1,0 +1,343 @@
+"""A configuration that cannot be run is refused at once, in one sentence that names the key."""
+
+import pytest
+from tests.configurations import refusals, refused
+
+REFUSED = {
+    "written": """
+        modles: {} | key modles is not known; did you mean models?
+        models.cocite.los: triplet | key models.cocite.los is not known; did you mean loss?
+        models.cocite.lr: 2e-5 | key models.cocite.lr must be of type number, not '2e-5' (YAML reads
+        models.cocite.loss: tripel | key models.cocite.loss is 'tripel'; it must be one of angle, cosent, distillation,
+            infonce
+        models.cocite.encoder: big | key models.cocite.encoder names 'big', which encoders does not declare
+        models.cocite.triplets: none | (declared: cocite, scincl, specter, aspects)
+        models.bm25: {triplets: cocite, encoder: small} | key models.bm25: that name is a baseline's
+        models.Cocite: {} | key models.Cocite: a name must be of small letters
+        triplets.cocite.k_positive: 300 | k_positive (300) must be below k_negative (300)
+        triplets.cocite.k_positive: 3 | k_positive (3) must be at least per_query (5)
+        triplets.cocite.k_negative: 12 | k_negative (12) must be at least k_positive + hard negatives (10 + 5)
+        triplets.cocite.k_negative: 401 | must not exceed embeddings.cocitation-dot.neighbours.k (400)
+        triplets.cocite.easy: 6 | key triplets.cocite.easy must not exceed per_query (5)
+        triplets.cocite.graph: citation | key triplets.cocite.graph does not go with sampler: neighbours
+        triplets.cocite.sampler: neighbors | key triplets.cocite.sampler is 'neighbors'
+        triplets.specter.graph: cocitation | 'cocitation' is not a directed citation graph
+        embeddings.cocitation-dot.neighbours: {k: 400, index: {kind: ivf, nlist: 8, nprobe: 9}} |
+            embeddings.cocitation-dot.neighbours.index.nprobe (9) must not exceed nlist (8)
+        embeddings.cocitation-dot.neighbours: {k: 400, papers_of: cocite} | cocite is sampled from these neighbours
+        embeddings.cocitation-dot.neighbours: {k: 400, papers_of: missing} | papers_of names 'missing'
+        embeddings.cocitation-dot.neighbours: {k: 400, papers_of: specter, among: texts} | papers_of takes the place of
+            among: texts
+        embeddings.cocitation-dot.neighbours.k: 3000 | neighbours.k (3000) must be smaller than 2999
+        benchmarks.scirepeval.tasks: [fos, chess] | names 'chess', which is no task of the kind scirepeval (they
+        benchmarks.scirepeval.hub: {} | needs exactly one of folder and hub
+        benchmarks.scirepeval.hub: {labels: {revision: main}} | benchmarks.scirepeval.hub.labels.revision is 'main'; it
+            must be a commit of 40 hexadecimal digits
+        benchmarks.more: {kind: scirepeval} | key benchmarks.more needs exactly one of folder and hub
+        benchmarks.more: {kind: mdcr} | key benchmarks.more.folder is missing
+        benchmarks.more: {kind: beir, folder: none} | benchmarks.more.folder: the folder none does not exist
+        benchmarks.holdout.tasks: [cite] | key benchmarks.holdout.tasks does not go with kind: holdout
+        embeddings.cocitation-dot.holdout: 0.5 | embeddings.cocitation-dot.holdout is 0.5; it must be less than 0.5
+        embeddings.cocitation-dot.holdout_of: mirrors | 'mirrors'; it must be one of pairs, edges
+        embeddings.cocitation-dot.import: csv | 'csv'; it must be one of arrow, tsv
+        embeddings.cocitation-dot.batch_size: 999 | batch_size (999) must be a multiple of batch_negatives (50)
+        embeddings.cocitation-dot.weight_unit: 0 | embeddings.cocitation-dot.weight_unit is 0; it must be more than 0
+        graphs.citation.pairs: all | key graphs.citation.pairs does not go with signal: citation
+        graphs.cocitation.strength: cosin | key graphs.cocitation.strength is 'cosin'; it must be one of count, cos
+        graphs.cocitation.max_citations: 9 | graphs.cocitation.max_citations does not go with signal: cocitation
+        graphs.cocitation: {signal: coupling, max_references: 9} | max_references does not go with signal: coupling
+        graphs.sum: {signal: combination} | key graphs.sum.of is missing
+        graphs.sum: {signal: combination, of: {links: 1}} | key graphs.sum.of names 'links', which graphs do
+        graphs.sum: {signal: combination, of: {citation: 1}} | graphs.sum.of names 'citation', which is dir
+        graphs.sum: {signal: combination, of: {cocitation: 0}} | key graphs.sum.of.cocitation is 0; it
+        graphs.sum: {signal: combination, of: {cocitation: 1.0e+308}} | graphs.sum.of.cocitation is 1e+308; it must be
+            at most 1000000000.0
+        graphs.sum: {signal: combination, of: {sum: 1}} | graphs.sum.of: a combination must not be a part of
+        encoders.small: {model: some/model} | key encoders.small.revision is missing
+        encoders.small.model: some/model | key encoders.small needs exactly one of model, package and build
+        encoders.small.build.heads: 3 | key encoders.small.build.hidden must be a multiple of heads
+        corpus.source: directory | key corpus.path is missing
+        corpus.source: demos | key corpus.source is 'demos'; it must be one of demo, directory, openalex, s2
+        queries.holdout: 0 | key benchmarks.holdout needs held-out papers
+        queries.from: file | key queries.path is missing
+        queries.from: triplets | key queries.revision is missing; what comes from the Hugging Face hub is pinned
+        queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)
+        queries: null | key queries must be of type object, not None (nothing stands behind the key: leave it out
+        queries.fields: Art | key queries.fields must be of type array
+        exclude: [none.txt] | key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout, aspects,
+            scire
+        exclude: [scirepeval, holdout] | key exclude[1]: the papers of the benchmark holdout are held out already
+        exclude: [mine.parquet] | key exclude[0]: mine.parquet is a table; the papers to exclude stand in a text f
+        exclude: [$COCITE_NOWHERE] | key exclude[0] is '$COCITE_NOWHERE', but that variable is not set
+        release: newest | key release is newest, which is no date of the calendar; releases of the source demo have
+        release: '20260106' | key release is 20260106, which is no date of the calendar
+        release: 2026 | key release must be of type string, not 2026 (write it in quotes)
+        corpus.buckets: 2.0 | key corpus.buckets must be of type integer, not 2.0
+        pathvars: {results: ~/mine} | key pathvars.results is '~/mine'; it is taken as it stands
+        pathvars: {results: $HOME/mine} | key pathvars.results is '$HOME/mine'
+        pathvars: {logs: logs/} | key pathvars.logs is 'logs/'
+        pathvars: {results: ./results/mine} | has no ./ in front and no slash too many
+        pathvars: {results: results//mine} | key pathvars.results is 'results//mine'
+        pathvars: {results: 'out{1}'} | key pathvars.results is 'out{1}'; a path must not have the character '{'
+        pathvars: {results: 'r[1]'} | is 'r[1]'; with '[', DuckDB and Polars take a path for a pattern, so rename it
+        pathvars: {results: runs/r*} | with '*', DuckDB and Polars take a path for a pattern
+        pathvars: {results: -r} | is '-r'; commands take what begins with a hyphen for an option, so rename it
+        pathvars: {benchmarks: .} | is '.'; results need a folder to themselves
+        pathvars: {benchmarks: /dev/null/b} | no folder can be made at /dev/null/b (/dev/null is a file)
+        corpus: {source: directory, path: <mine>} | key corpus.path is '<mine>'; a path must not have the character '<'
+        corpus: {source: directory, path: ~no-such-user/x} | key corpus.path is '~no-such-user/x', but there is no such
+            home
+        corpus: {source: s2, api: 'ftp://host'} | key corpus.api is 'ftp://host'; it must be a URL that starts with
+            http:// or
+        queries: {from: triplets, revision: main, count: 5} | queries.revision is 'main'; it must be a commit of 40
+            hexadecimal digits
+        queries: {from: triplets, revision: '0000000000000000000000000000000000000000'} | key queries.count is missing
+        encoders.small.package: a-b | encoders.small.package is 'a-b'; it must be the name of a Python package
+        triplets.specter.group: All | key triplets.specter.group is 'All'; it must be of small letters, digits
+        graphs.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:
+            {signal: citation} | and have at most 100 of them
+        queries.count: 1000000000000000000000000000000 | key queries.count is 1000000000000000000000000000000; a whole
+            number must be below 2⁶³
+        models.cocite.seeds: ['1'] | key models.cocite.seeds[0] must be of type integer, not '1'
+        models.cocite.seeds: [08, x] | seeds[0] must be of type integer, not '08'
+        models.cocite.seeds: [] | key models.cocite.seeds is [], which should be non-empty
+        release: latest | key release is latest, which only the sources s2 and openalex can tell
+        release: '2026-02-30' | key release is 2026-02-30, which is no date
+        triplets.omissions: {sampler: citations, graph: citation} | the folder of that name is taken
+        embeddings.citation-dot: {graph: citation, batch_negatives: 0, uniform_negatives: 0} | key
+            embeddings.citation-dot: batch_negatives and uniform_negatives are both 0
+        benchmarks.scirepeval.folder: /not/there | the folder /not/there does not exist
+        benchmarks.mine: {kind: beir, metrics: [ndcg@10]} | metrics[0] is 'ndcg@10'; it must be a metric as
+        embeddings.cocitation-dot.neighbours.index: {kind: flat, nlist: 8} | nlist does not go with kind: flat
+        embeddings.cocitation-dot.neighbours.index: {kind: hnsw, nprobe: 8} | nprobe does not go with kind: hn
+        models.cocite.trainable: {kind: all, rank: 8} | trainable.rank does not go with kind: all
+        models.cocite.lora_rank: 8 | lora_rank is not known
+        models.cocite.loss: {kind: cosent, margin: 1.0} | loss.margin does not go with kind: cosent
+        models.cocite.margin: 1.0 | margin is not known; it stands within loss, as in loss: {kind: triplet, margin: …}
+        embeddings.citation-dot.loss: {kind: softmax, margin: 1.0} | margin does not go with kind: softmax
+        corpus.api: https://host | corpus.api does not go with source: demo
+        corpus.shards: {} | corpus.shards does not go with source: demo
+        triplets.cocite.easy_negatives: {kind: random, clusters: 9} | clusters does not go with kind: random
+        triplets.cocite.easy_negatives: {kind: k-means, drawn: 9} | drawn does not go with kind: k-means
+        encoders.small.revision: '0000000000000000000000000000000000000000' | encoders.small.revision does not go with
+            build
+        queries.path: ids.txt | queries.path does not go with from: rule
+        queries.revision: '0000000000000000000000000000000000000000' | queries.revision does not go with from: rule
+        encoders.small.text: [title, authors] | encoders.small.text has authors, which the corpus does not keep; set
+            corpus.authors: true.
+        encoders.small.text: [abstract, title] | must start with title
+        encoders.small.text: [title, journal] | must be one of title, abstract, venue, authors, year
+        encoders.small.text: title | must be of type array
+        encoders.small.sentence_wise: true | models.cocite.encoder names 'small', which is sentence_wise; no model
+            starts
+            from such an encoder.
+        corpus: {source: s2, authors: true, base: .} | corpus.authors does not go together with base
+        encoders.small.adapters: {search: {model: .}} | encoders.small.adapters do not go with build
+        models.cocite.loss: {kind: distillation, embedding: x} | models.cocite.loss.embedding names 'x', which
+            embeddings
+            does not declare
+        maps: {m: {benchmark: mine}} | maps.m.benchmark names 'mine', which benchmarks does not declare
+        maps: {m: {benchmark: holdout, models: [bm25]}} | maps.m.models names 'bm25', which has no vectors (those that
+        maps: {m: {benchmark: holdout, models: []}} | maps.m.models
+        maps: {m: {benchmark: holdout, labels: [fos]}} | maps.m.labels names 'fos', which is no label of the benchmark
+        maps: {m: {benchmark: scirepeval, labels: [pub_year]}} | maps.m.labels names 'pub_year', which is no label of
+            the
+            benchmark scirepeval (it has: field, fos
+        maps: {m: {benchmark: holdout, method: pca}} | maps.m.method is 'pca'; it must be one of tsne, umap
+        maps: {m: {benchmark: holdout, min_dist: 0.5}} | maps.m.min_dist does not go with method: tsne
+        maps: {m: {benchmark: holdout, method: umap, perplexity: 9.0}} | perplexity does not go with method: umap
+        maps: {m: {benchmark: holdout, papers: 1}} | maps.m.papers is 1; it must be at least 2
+        maps: {m: {benchmark: holdout, perplexity: 0.0}} | maps.m.perplexity is 0.0; it must be
+        maps: {m: {benchmark: holdout, clusters: {eps: 0.0}}} | maps.m.clusters.eps is 0.0; it must be
+        maps: {m: {benchmark: holdout, clusters: {min_sample: 3}}} | min_sample is not known; did you mean min_samples?
+    """,
+    "adapted": """
+        models.cocite.trainable: {kind: adapter, name: search, reduction: 8} | trainable.reduction (8) has no effect
+        encoders.small.adapters: {search: {model: some/adapter}} | encoders.small.adapters.search.revision is missing
+        encoders.small.adapters: {search: {model: ./nowhere}} | encoders.small.adapters.search.model: the folder
+            ./nowhere
+            does not exist
+        encoders.small.adapters: {other: {model: .}} | encoders.small.adapters
+    """,
+    "datasets": """
+        benchmarks.searches: {kind: beir} | benchmarks.searches needs exactly one of folder and datasets
+        benchmarks.searches: {kind: beir, folder: ., datasets: {a: SciFact}} | needs exactly one of folder and datasets
+        benchmarks.searches: {kind: beir, folder: ./none} | benchmarks.searches.folder: the folder ./none does not exist
+        benchmarks.searches: {kind: beir, folder: ./notes} | ./notes holds no dataset, nor is it one: there is no
+            corpus.jsonl
+        benchmarks.searches: {kind: beir, datasets: {a: notes}} | the folder notes of the dataset a has no file
+            corpus.jsonl
+        benchmarks.searches: {kind: beir, datasets: {A b: SciFact}} | benchmarks.searches.datasets
+        benchmarks.searches: {kind: beir, folder: ., split: dev} | own_papers of the dataset own-papers has no file
+            qrels/dev.tsv
+        benchmarks.searches: {kind: beir, folder: ., tasks: [beir_arguana]} | names 'beir_arguana', which is the task
+            of no
+            dataset (they are beir_own_papers, beir_scifact)
+        benchmarks.searches: {kind: beir, folder: ., queries: papers} | queries is 'papers'; it must be one of auto,
+            short,
+            documents
+    """,
+    "with_aspects": """
+        models.aspects.objectives: [{loss: supcon, weight: 1.5}] | weight is 1.5; it must be at most 1
+        models.aspects.objectives: [{loss: supcon, weight: -0.1}] | weight is -0.1; it must be at least 0
+        models.aspects.objectives: [{loss: supcon, weight: 0}] | objectives all have weight 0
+        models.aspects.objectives: [] | should be non-empty
+        models.aspects.objectives: [{loss: supcon, negatives: []}] | should be non-empty
+        models.aspects.objectives: [{loss: supcon, negatives: [far]}] | it must be one of linked, two-away, easy
+        models.aspects.objectives: [{loss: supco}] | did you mean supcon
+        models.aspects.objectives: [{loss: supcon, negatives: [two-away]}] | names 'two-away', and triplets.aspects has
+            linked, easy.
+        models.aspects.objectives: [{loss: {kind: distillation, embedding: cocitation}}] |
+            models.aspects.objectives[0].loss.embedding names 'cocitation', which embeddings does not declare
+        models.aspects.objectives: [{loss: distillation}] | models.aspects.objectives[0].loss.embedding is missing
+        models.aspects.objectives: [{loss: mlm, space: aspects}] | objectives[0].space (aspects) has no effect on the
+            loss
+            mlm, which sees documents of no aspect
+        models.aspects.objectives: [{loss: triplet}, {loss: {kind: distillation, embedding: cocitation-dot}, negatives:
+            [easy]}] | objectives[1].negatives has no effect on the loss distillation, which sees all documents
+        models.aspects.objectives: [{loss: mlm}, {loss: {kind: mlm, share: 0.3}}] | objectives mask two shares of the
+            tokens; give each mlm the same share
+        models.aspects.objectives: [{loss: {kind: mlm, share: 1.0}}] | share is 1.0; it must be less than 1.0
+        models.aspects.loss: supcon | has no effect
+        models.aspects.projection: 8 | has no effect
+        models.aspects.matryoshka: [8] | has no effect
+        models.aspects.triplets: cocite | models.aspects.objectives[0].space is aspects, and triplets.cocite has none
+        models.aspects.averaged: true | models.aspects.averaged has no effect on one training
+        models.aspects.spaces: [miscellaneous] | the model has background, methodology, result, concatenated
+        models.aspects.spaces: [result, result] | non-unique
+        models.cocite.spaces: [result] | models.cocite.spaces names 'result', and the model has none
+        models.cocite.poolings: [mean] | models.cocite.poolings names 'mean', which is the encoder's own pooling
+        triplets.aspects.graph: cocitation | 'cocitation' is not a directed citation graph
+    """,
+    "with_sets": """
+        models.both.objectives: [{triplets: cropz, loss: mnrl}] | objectives[0].triplets names 'cropz', which triplets
+            does
+            not declare
+        models.both.objectives: [{triplets: crops, loss: mnrl}, {loss: mnrl}] | either all of them name triplets, or
+            none
+        models.both.objectives: [{triplets: crops, loss: mnrl}, {triplets: crops, loss: mnrl}] | name the triplets crops
+            twice
+        models.both.objectives: [{triplets: crops, loss: mnrl, weight: 0.5}, {triplets: cocite, loss: mnrl, weight:
+            0.6}] |
+            weights that sum to 1.1; shares of the examples sum to 1
+        models.both.objectives: [{triplets: crops, loss: mnrl, weight: 0.5}, {triplets: cocite, loss: mnrl}] | either
+            all
+            of them have a weight
+        models.both.one_per_query: true | one_per_query has no effect where objectives have sets
+        models.both.triplets: crops | one of the two
+        models.both.encoder: null | starts from one of the two: encoder, or from
+        models.both.from: then | starts from one of the two: encoder, or from
+        models.both: {from: then, triplets: crops, loss: mnrl, seeds: [1, 2]} | a model must not go on from itself
+        models.both.mixing: by-turns | it must be one of in-batch, alternating
+        models.then.mixing: alternating | no effect where objectives have no sets
+        models.then.seeds: [3] | seeds has 3, and models.both
+        triplets.crops: {sampler: cropping, shortest: 20, longest: 12} | longest (12) must not be below shortest (20)
+    """,
+    "with_oracle": """
+        triplets.oracle.benchmark: nothing | triplets.oracle.benchmark names 'nothing', which benchmarks
+        triplets.oracle.tasks: [pub_year] | tasks names 'pub_year'; tasks of scirepeval with answers are fos,
+        triplets.oracle.group: aspects | triplets.aspects.group (aspects) is that of an oracle
+        models.best: {triplets: oracle, encoder: small} | models.best learns from the answers of a benchmark; call it
+            best-oracle
+        models.next: {triplets: specter, from: oracle} | models.next learns from the answers of a benchmark; call it
+            next-oracle
+        triplets.part: {sampler: subset, of: oracle, share: 0.5, group: oracle} | triplets.part learns from the answers
+            of a benchmark; call it part-oracle
+        triplets.bound: {sampler: oracle, benchmark: scirepeval, group: oracle} | triplets.bound learns from the
+            answers of
+            a benchmark; call it bound-oracle, or anything
+    """,
+    "with_pairs": """
+        triplets.searches.revision: main | a commit of 40 hexadecimal digits
+        triplets.searches.layout: bier | did you mean beir
+        triplets.searches.layout: {kind: beir, margin: 3.0} | margin
+        triplets.searches.layout: {kind: msmarco, margin: 3.0} | margin and .max_score need scores
+        triplets.searches.layout: {kind: rows, margin: much} | margin
+        triplets.searches.layout: {kind: msmarco, scores: {dataset: lab/scores}, margin: 3} |
+            triplets.searches.layout.scores.revision is missing; what comes from the Hugging Face hub is pinned
+        triplets.searches.dataset: ./nowhere | dataset: ./nowhere is neither a folder nor a file
+        triplets.searches.layout: {kind: msmarco, scores: {dataset: lab/scores, revision:
+            0123456789012345678901234567890123456789}} | scores has no effect
+            without margin
+        triplets.searches: {sampler: pairs, layout: rows, dataset: lab/searches} | triplets.searches.revision is missing
+    """,
+    "with_probe": """
+        probes.which: {encoder: ready, benchmark: holdout, losses: [triplet]} | probes.which has no sets; name some
+            under
+            triplets, or make some under grids.
+        probes.which.triplets: [nothing] | probes.which.triplets names 'nothing', which triplets does not declare
+        probes.which.losses: [mlm] | probes.which.losses[0] (mlm) compares no examples, which a probe does.
+        probes.which.benchmark: scirepeval | probes.which.benchmark names 'scirepeval', which is not of the kind
+            holdout.
+        benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', in which no papers choose; give it
+            choosing
+        probes.which.grids: {bands: {of: cocite, grid: {k: [1, 2]}}} | probes.which.grids.bands.grid names 'k'; of
+            cocite
+            it can name per_query,
+        probes.which.grids: {bands: {of: cocite, grid: {k_positive: [90]}}} | probes.which.grids.bands.grid:
+            k_positive: 90
+            makes no set
+        probes.which.grids: {bands: {of: nothing, grid: {k_positive: [9]}}} | names 'nothing'
+        triplets.bands-1: {sampler: random, group: other} | the set bands-1 exists already; give the grid another name
+        encoders.mapped.map.triplets: cocite | encoders.mapped.map.triplets is none of probes.which.
+        encoders.mapped.map.loss: mnrl | encoders.mapped.map.loss is none of probes.which.
+        encoders.mapped.map.loss: {kind: triplet, margin: 0.1} | encoders.mapped.map.loss is none of probes.which.
+        encoders.mapped.map.seed: 9 | encoders.mapped.map.seed is none of probes.which.
+        encoders.mapped.map.probe: other | encoders.mapped.map.probe names 'other', which probes does not declare
+        encoders.mapped.max_length: 32 | maps vectors of the encoder ready, which has other settings
+        encoders.mapped: {build: {layers: 1}, map: {probe: which, triplets: specter, loss: triplet}} | map does not go
+            with
+            build
+    """,
+    "of_release": """
+        release: 2026-02-02 | holds the release 2026-01-06
+        pathvars: {results: release} | key pathvars.results: the folder release lies in the release in release
+        pathvars: {logs: release/papers/more} | key pathvars.logs: the folder release/papers/more lies in the release in
+        pathvars: {benchmarks: release} | key pathvars.benchmarks: the folder release lies in the release in release
+        embeddings.citation-dot.neighbours.k: 400 | neighbours.k (400) must be smaller
+    """,
+    "with_walks": """
+        walks.near.graph: citations | key walks.near.graph names 'citations', which graphs does not declare (decl
+        walks.near.restart: 0 | key walks.near.restart is 0; it must be more than 0
+        walks.near.restart: 1.0 | key walks.near.restart is 1.0; it must be less than 1
+        walks.near.tolerance: 0.0 | key walks.near.tolerance is 0.0; it must be at least 1e-12
+        walks.near.k: 3000 | key walks.near.k (3000) must be smaller than 2999: the release has at most 3000 papers
+        walks.near.k: 299 | key triplets.walked.k_negative (300) must not exceed walks.near.k (299)
+        walks.near.dimension: 64 | key walks.near.dimension is not known
+        triplets.walked.embedding: far | key triplets.walked.embedding names 'far', which neither embeddings nor walks
+            declares (declared:
+        triplets.walked.easy_negatives: k-means | key triplets.walked.easy_negatives (k-means) needs the vectors of a
+            graph embedding, and walks.near
+        walks.citation-dot: {graph: citation} | key walks.citation-dot: embeddings has an entry of that name
+        models.cocite: {encoder: small, objectives: [{triplets: walked, loss: {kind: distillation, embedding: near}}]} |
+            loss.embedding names 'near', which embeddings does not declare
+    """,
+}
+"""Fixture of a configuration → the path of a key, its value in YAML, and behind a bar what is said of it."""
+ODD = [
+    ("pathvars", {"results": "a\0b"}, "a text must not have '\\x00'"),
+    ("pathvars", {"logs": "a\\b"}, "key pathvars.logs is 'a\\\\b'; with '\\\\', DuckDB and Polars take"),
+    ("pathvars", {"results": "é" * 128}, "a name has at most 255 bytes"),
+    ("pathvars", {"results": "a/" * 600 + "b"}, "this path at most 1000 characters"),
+    ("release", "x" * 10_001, "key release has 10,001 characters; 10,000 are the most"),
+    ("release", "\ud800", r"key release is '\ud800'; a text must not have '\ud800'"),
+    ("graphs.a\n", {"signal": "citation"}, "a name must be of small letters"),
+    ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; it must be a number that is finite"),
+    ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; it must be a number that is finite"),
+    ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "path", "value", "sentence"),
+    [
+        *((fixture, *row) for fixture, table in REFUSED.items() for row in refusals(table)),
+        *(("written", *row) for row in ODD),
+    ],
+)
+def test_the_sentence_names_the_key(fixture, path, value, sentence, request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    message = refused(request.getfixturevalue(fixture), path, value)
+    assert message.startswith("Configuration key ")
+    assert sentence in message
+    assert "\n" not in message
