@@ -115,8 +115,7 @@ def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_line
 
 def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(release, monkeypatch):
     monkeypatch.setattr(citations, "LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(citations, "BYTES_IN_STORE", 640)
-    monkeypatch.setattr(citations, "LONGEST_TEXT", 640)
+    monkeypatch.setattr(citations, "BYTES_TO_GATHER", 640)
     rows = [with_contexts(n, 100, f"{WORDS} {n} {'x' * n}") for n in range(60)]
     odd = [json.dumps(row).replace('"citing', '"\\u0063iting').encode() for row in rows[:30]]
     release.ingest(rows, odd, buckets=3)

@@ -275,8 +275,8 @@ def manifest_of(bucket: Path, change: Callable[[dict], object], layout: str = "j
     [
         (lambda content: content["entities"].pop(0), "lists authors and no works"),
         (lambda content: content["entities"][0]["files"].clear(), "lists no file of works"),
-        (lambda content: content.pop("date"), r"is not the manifest .* \(it lacks date, and entities"),
-        (lambda content: content["entities"][0]["files"][0].pop("meta"), "is not the manifest of a copy"),
+        (lambda content: content.pop("date"), r"is no manifest .* \(date: Field required"),
+        (lambda content: content["entities"][0]["files"][0].pop("meta"), "is no manifest of a copy"),
         (
             lambda content: content["entities"][0]["files"][0].update(url="s3://openalex/data/jsonl/works/../x.gz"),
             r"lists s3://openalex/data/jsonl/works/../x.gz, which is no file of works",

@@ -109,7 +109,7 @@ def test_diffs_with_a_gap_are_refused(newest, key, tmp_path, monkeypatch):
 
     def without_the_second_step(self, *names):
         answer = complete(self, *names)
-        return answer | {"diffs": answer["diffs"][:1]}
+        return answer.model_copy(update={"diffs": answer.diffs[:1]})
 
     monkeypatch.setattr(DatasetsApi, "diffs", without_the_second_step)
     message = f"from release {RELEASES[0]} lead to {RELEASES[1]} and not on to {RELEASES[2]}"

@@ -204,9 +204,10 @@ SIGNED = "http://127.0.0.1:9/part-{}/data.gz?Signature=x"
 
 
 ODD_ANSWERS = [
-    *((answer, "release_id and datasets") for answer in ({}, [], {"message": "Try later"})),
-    ({"release_id": RELEASE, "datasets": ["papers"]}, "release_id and datasets"),
-    *(({"README": "", "files": files}, "README and files") for files in ([5], None, "shard", [SIGNED.format(0), 5])),
+    *((answer, "release_id: Field required") for answer in ({}, {"message": "Try later"})),
+    ([], "Input should be an object"),
+    ({"release_id": RELEASE, "datasets": ["papers"]}, r"datasets\.0: "),
+    *(({"README": "", "files": files}, "files") for files in ([5], None, "shard", [SIGNED.format(0), 5])),
 ]
 
 
@@ -228,9 +229,9 @@ def test_ids_of_releases_and_diffs_are_expected_in_their_shape(serve_handler, ke
     handler = type("Odd", (Answering,), {"answers": {"/release/": {}, "/papers": diffs}})
     with serve_handler(handler) as origin:
         api = client.DatasetsApi(origin, tmp_path / "turns")
-        with pytest.raises(InputError, match=r"expected \(a list of ids\)"):
+        with pytest.raises(InputError, match=r"expected \(Input should be a valid array"):
             api.releases()
-        with pytest.raises(InputError, match=r"expected \(diffs, each with from_release"):
+        with pytest.raises(InputError, match=r"expected \(diffs\.0\.update_files\.0: "):
             api.diffs(RELEASE, "2026-01-13", "papers")
 
 

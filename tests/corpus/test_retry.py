@@ -169,7 +169,7 @@ def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monke
 def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch):
     requests: list[Arrival] = []
     with serve(release, key=key, requests=requests) as origin:
-        links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers")["files"]
+        links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers").files
         monkeypatch.setattr(retry, "DISTANCE", 60)
         storage = Storage()
         assert [len(storage.get(link, first=0, last=9).content) for link in links] == [10, 10, 10]

@@ -113,6 +113,17 @@ def copy(target, source, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-untyped-def]
+    """Copy texts to one array, one after the other in some order; `offsets` says where each ends."""
+    target, at = U(text.ctypes.data), ZERO
+    for place in range(len(order)):
+        length = U(lengths[order[place]])
+        copy(target + at, addresses[order[place]], length)
+        at += length
+        offsets[place + 1] = at
+
+
+@kernel
 def find(words, byte, start, stop):  # type: ignore[no-untyped-def]
     """The position of the first such byte; `stop` where there is none before."""
     if start >= stop:

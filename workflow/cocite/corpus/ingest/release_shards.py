@@ -25,7 +25,7 @@ from cocite.corpus.options import Authors, Dataset, ManifestFile, Part, Parts, R
 from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
 
 if TYPE_CHECKING:
-    from cocite.corpus.ingest.citations import Gathered
+    from cocite.corpus.ingest.citations import GatheredContexts
 
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 """Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
@@ -150,7 +150,7 @@ def check_filled(path: Path, tally: Tally) -> None:
 
 
 def read_shard(
-    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None" = None
+    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "GatheredContexts | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted. `contexts` gathers contexts."""
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)

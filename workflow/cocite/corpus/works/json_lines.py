@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import DIGITS, ids_in
-from cocite.corpus.ingest.navigating import U, overlapping_words
+from cocite.corpus.ingest.navigating import U, copy_texts, overlapping_words
 from cocite.corpus.ingest.unpacking import Block
 from cocite.corpus.works import work_scanner
-from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of, copy_texts
+from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.works.work_columns import (
     Read,
     as_works,

@@ -69,17 +69,6 @@ def _move16(typingctx, target, source):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-untyped-def]
-    """Copy texts to one array, one after the other in some order; `offsets` says where each ends."""
-    target, at = U(text.ctypes.data), ZERO
-    for place in range(len(order)):
-        length = U(lengths[order[place]])
-        copy(target + at, addresses[order[place]], length)
-        at += length
-        offsets[place + 1] = at
-
-
-@kernel
 def mark_first(rows, codes, is_first):  # type: ignore[no-untyped-def]
     """Say of each text, given the row that it is of, in rising order, and its code, whether it is not there before."""
     begun = 0

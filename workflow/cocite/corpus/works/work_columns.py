@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from cocite.core.tables import ID, TEXT
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.corpus.ingest.accounting import BLANK, MalformedError, Tally
-from cocite.corpus.works.json_texts import copy_texts, mark_first
+from cocite.corpus.ingest.navigating import copy_texts
+from cocite.corpus.works.json_texts import mark_first
 from cocite.corpus.works.work_records import DOI, SMALLEST, parse_work, row_of
 
 SCHEMA = pa.schema(
