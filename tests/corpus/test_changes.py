@@ -83,11 +83,6 @@ def test_a_deletion_without_a_key_is_named(run, line):
         run("citations", (1, True, [citation(1, 1, 2), line]))
 
 
-def test_an_update_that_is_no_record_is_named(run):
-    with pytest.raises(InputError, match=r"0\.gz, line 2: is not JSON"):
-        run("citations", (1, False, [citation(1, 1, 2), b"{broken"]))
-
-
 @pytest.mark.parametrize("context", [rb"cut \ud835", b"a\ttab", b"\xff"])
 def test_an_update_whose_contexts_are_broken_gives_its_key_as_it_gives_its_row(run, context):
     line = b'{"citationid":70,"citingcorpusid":6,"citedcorpusid":2,"contexts":["' + context + b'"]}'

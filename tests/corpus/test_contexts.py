@@ -188,11 +188,6 @@ def test_sentences_are_unescaped_whatever_their_spelling(release, style, is_asci
     assert set(sentences(release.merge())) == {'Über "naïve" models\\of Größe 😀 we say nothing'}
 
 
-def test_the_old_layout_gives_the_same_sentences(release):
-    release.ingest([with_contexts("1", "2", WORDS, intents=["background"]), with_contexts(3, 2, WORDS)])
-    assert [(row["citing"], row["cited"]) for row in release.merge()] == [(1, [2]), (3, [2])]
-
-
 def test_each_bucket_has_its_own_rows_and_an_empty_one_has_none(release):
     release.ingest([with_contexts(n, 100, WORDS) for n in (3, 4, 6)], buckets=4)
     found = [[row["citing"] for row in release.merge(bucket)] for bucket in range(4)]
@@ -300,14 +295,3 @@ def test_what_is_no_marker_stays(text):
 
 def test_white_space_and_what_cannot_be_seen_become_single_blanks():
     assert clean(" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0") == "one two three four five"
-
-
-MARKERS = ["[12]", "[3, 4–6]", "(Smith et al., 2019)", "(Doe, 2020a; Roe and Poe, 1999)", "[BCV13]", "(see Doe, 1999)"]
-PLAIN_WORDS = st.lists(st.from_regex(r"[a-zäß]{1,8}", fullmatch=True), min_size=1, max_size=8)
-
-
-@given(PLAIN_WORDS, st.sampled_from(MARKERS), st.data())
-def test_a_marker_between_any_words_leaves_just_these(words, marker, data):
-    place = data.draw(st.integers(0, len(words)))
-    assert clean(" ".join([*words[:place], marker, *words[place:]])) == " ".join(words)
-    assert clean(" ".join(words)) == " ".join(words)

@@ -15,7 +15,7 @@ from cocite.cli import app
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
-from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
+from cocite.corpus.release.plan import plan_corpus
 
 RELEASE = "2026-01-06"
 SIZES = {"papers": [1000, 2000], "abstracts": [500], "citations": [10_000, 20_000, 30_000]}
@@ -66,12 +66,6 @@ def test_what_is_downloaded_in_whole_or_in_part_need_not_come_again(results):
     assert (need.downloaded, need.to_download) == (17_000, 43_000)
 
 
-def test_an_ingested_shard_need_not_come_again_though_it_is_dropped(results):
-    write(results / "corpus/ingest_report/citations/1.parquet", 1)
-    need = plan(results).needs["citations"]
-    assert (need.ingested, need.to_download) == (1, 40_000)
-
-
 def test_a_job_that_has_ingested_every_second_shard_has_two_of_three(results):
     write(results / "corpus/ingest_report/citations/0.parquet", 1)
     need = plan(results, shards={"citations": 2}).needs["citations"]
@@ -97,16 +91,6 @@ def test_the_peak_is_the_larger_of_fetching_and_merging(results):
     # Of 100 buckets 8 are merged at once; and all six shards may be under way while they are fetched.
     assert plan(results, buckets=100).at_peak == max(2 * 13_300 + 9_600, 13_300 + 63_500)
     assert plan(results, buckets=100, keep_raw=True).at_peak == 2 * 13_300 + 9_600 + 63_500
-
-
-def test_sixteen_shards_are_under_way_at_most():
-    shards = tuple(Shard(name=f"{number:02}", bytes=100 + number) for number in range(20))
-    manifest = Manifest(release=RELEASE, datasets={"papers": Dataset(shards=shards, readme="")})
-    assert raw_under_way(manifest) == sum(range(104, 120))
-
-
-def test_more_buckets_spill_less():
-    assert [spilled_while_merged(1_000, buckets) for buckets in (1, 8, 16, 160)] == [10_000, 10_000, 5_000, 500]
 
 
 def test_what_is_there_of_the_corpus_is_counted_once_and_nothing_else(results):
@@ -226,10 +210,3 @@ def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_p
     assert "The download takes 0 s at 10 MB/s" in text
     assert "S2_API_KEY" not in text
     assert all(request.path.endswith(("manifest.json", "manifest", ".parquet")) for request in requests)
-
-
-def test_nothing_of_a_copy_in_a_folder_is_to_be_downloaded(say, tmp_path):
-    manifest = write_copy(tmp_path / "bucket", "jsonl", [work(1)])
-    text = say({"source": "openalex", "format": "jsonl", "path": str(manifest.parent)}, "latest")
-    assert row(text, "together")[-3] == "-"
-    assert "The download takes" not in text

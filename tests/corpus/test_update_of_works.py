@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.core.tables.files import read_table
-from cocite.corpus.release import needed_columns, retry
 from cocite.corpus.release.manifest import read_manifest
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
@@ -122,17 +121,6 @@ def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetche
     assert {path.split("/")[1] for path in from_base} >= {f"updated_date={DAYS[0]}"}
     fetched = {request.path.partition("works/")[2] for request in requests}
     assert fetched == {shard.path.removeprefix("works/") for shard in newer if not shard.in_base} != set()
-
-
-@pytest.mark.parametrize("format", LAYOUTS)
-def test_a_server_on_a_bad_day_gives_the_same_tables(copies, format, tmp_path, monkeypatch):
-    monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
-    monkeypatch.setattr(retry, "RETRIES", 10)
-    monkeypatch.setattr(needed_columns, "GAP", 0)
-    make(copies[DATE], DATE, format, tmp_path / "good")
-    requests = make(copies[DATE], DATE, format, tmp_path / "bad", faults=Faults(share=0.4, seed=3, retry_after="0"))
-    assert {request.fault for request in requests} > {None}
-    assert_same(tmp_path / "bad", tmp_path / "good")
 
 
 def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """The successor of a release: its diffs lead to it exactly, and hold what real diffs are known to do."""
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -66,17 +65,3 @@ def test_records_change_stay_come_go_and_come_back(dataset, folders, diffs, read
     assert {len(row) == 1 for row in deletes} == {True, False}
     assert {row[key] for row in later} & deleted - middle.keys()
     assert {row[key] for row in gone} & {row[key] for row in updates}
-
-
-def test_a_share_of_zero_changes_nothing_and_a_seed_gives_the_same_bytes(folders, tmp_path, read_rows):
-    for name, options in {"none": {"share": 0, "seed": 7}, "same": {"share": 0.01, "seed": 7}}.items():
-        generate_successor(folders[0], tmp_path / name, release=RELEASES[1], **options)
-    assert all(read_rows(tmp_path / "none" / name) == read_rows(folders[0] / name) for name in KEYS)
-    assert not list((tmp_path / "none").glob("*dates/*"))
-    same, first = (
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")}
-        for folder in (tmp_path / "same", folders[1])
-    )
-    assert same == first
-    described = json.loads((folders[2] / "release.json").read_text())
-    assert (described["release_id"], described["earlier_releases"]) == (RELEASES[2], RELEASES[:2])

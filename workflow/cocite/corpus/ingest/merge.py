@@ -16,7 +16,7 @@ from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
-from cocite.corpus.ingest.release_records import has_unknown_intent, intents_of, is_influential
+from cocite.corpus.ingest.release_records import BUCKET_KEYS, has_unknown_intent, intents_of, is_influential
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
@@ -105,8 +105,6 @@ def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(found)
 
 
-CURRENT = {"ingested_papers": "corpusid", "ingested_abstracts": "corpusid", "ingested_citations": "citing"}
-"""Ingested table → the paper that a row of it is of."""
 _OLDER = {
     "ingested_papers": "older copies of a paper, which is in a newer file as well",
     "ingested_abstracts": "abstracts of older copies of a paper",
@@ -119,26 +117,24 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
 
     Each table is one bucket; the papers must be among them where rows name their file.
     """
+    works = any(SHARD in rows.columns for rows in tables.values())
     for name, rows in tables.items():
-        rows.create_view(f"all_{name}")
-    if not any(SHARD in rows.columns for rows in tables.values()):
-        for name, rows in tables.items():
-            rows.create_view(name)
+        rows.create_view(f"all_{name}" if works else name)
+    if not works:
         return {}
     connection.execute(
         "CREATE TEMP TABLE newest AS SELECT corpusid, max(shard::VARCHAR) AS shard FROM all_ingested_papers "
         "GROUP BY corpusid HAVING count(*) > 1"
     )
     reasons = {}
-    for name, paper in CURRENT.items():
-        if name not in tables:
-            continue
+    for name in tables:
+        paper = BUCKET_KEYS[name.removeprefix("ingested_")]
         taken = "NOT rows.left_out" if name == "ingested_papers" else "true"
         older = "rows.shard::VARCHAR < newest.shard"
         joined = f"FROM all_{name} AS rows LEFT JOIN newest ON newest.corpusid = rows.{paper}"
-        unwanted = [SHARD, "left_out"] if name == "ingested_papers" else [SHARD]
+        unwanted = f"{SHARD}, left_out" if name == "ingested_papers" else SHARD
         connection.execute(
-            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({', '.join(unwanted)}) {joined} "
+            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({unwanted}) {joined} "
             f"WHERE {taken} AND NOT coalesce({older}, false)"
         )
         if name != "ingested_papers" or "ingested_abstracts" in tables:  # beside citations, papers only say what counts

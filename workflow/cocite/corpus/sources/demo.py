@@ -76,13 +76,11 @@ class Demo(FetchedSource):
 
         if (results / RELEASE).is_dir():
             return None
-        papers, count = self.demo.papers, self.demo.shards
         datasets = {}
         for name in DATASETS:
-            size = papers * PACKED_OF_PAPER[name] // count
-            datasets[name] = Dataset(
-                shards=tuple(Shard(name=f"{number}.gz", bytes=size) for number in range(count)), readme=""
-            )
+            size = self.demo.papers * PACKED_OF_PAPER[name] // self.demo.shards
+            shards = (Shard(name=f"{number}.gz", bytes=size) for number in range(self.demo.shards))
+            datasets[name] = Dataset(shards=tuple(shards), readme="")
         return Manifest(release=release, datasets=datasets)
 
     @property

@@ -16,8 +16,8 @@ from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_o
 from cocite.corpus.works.work_columns import (
     Read,
     as_works,
+    fields_of,
     lists_of_names,
-    lists_of_numbers,
     numbers_in,
     texts_from,
 )
@@ -79,11 +79,12 @@ class _Lines:
     def works(self) -> pa.RecordBatch:
         """The columns of all lines; what they hold of odd ones means nothing."""
         title, name = self._bounds("title"), self._bounds("display_name")
-        has_title = title[0] < title[1]
-        either = np.where(has_title, title[0], name[0]), np.where(has_title, title[1], name[1])
+        either = np.where(title[0] < title[1], title, name)
+        numbers = np.empty(len(self.odd), dtype=np.int64)
+        work_scanner.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
         columns = {
-            "corpusid": self._own_ids(),
-            "title": self._texts(either),
+            "corpusid": numbers,
+            "title": self._texts((either[0], either[1])),
             "year": self._numbers("publication_year", "year"),
             "venue": self._texts(self._within("primary_location", "source")),
             "fields": self._fields(),
@@ -94,8 +95,10 @@ class _Lines:
             "retracted": self._flags("is_retracted"),
             "paratext": self._flags("is_paratext"),
             "references": self._references(),
-            "abstract": self._abstracts(),
         }
+        text, offsets, outcomes = abstracts_of(self._words, self._bounds("abstract_inverted_index"))
+        self.odd |= outcomes == LEFT_TO_PYTHON
+        columns["abstract"] = texts_from(text, offsets, outcomes != NO_INDEX)
         if OF_AUTHORS in self._named:
             columns[AUTHORS] = lists_of_names(*self._listed(OF_AUTHORS, "author"), len(self.odd), distinct=False)
         if OF_MAG in self._named:
@@ -133,8 +136,7 @@ class _Lines:
     def _fields(self) -> pa.ListArray:
         primary = self._texts(self._within("primary_topic", "field"))
         rows, names = self._listed("topics", "field")
-        everywhere = np.concatenate([np.arange(len(primary)), rows])
-        return lists_of_names(everywhere, pa.concat_arrays([primary, names]), len(self.odd), distinct=True)
+        return fields_of(primary, rows, names)
 
     def _numbers(self, key: str, column: str) -> pa.Array:
         starts, ends = self._bounds(key)
@@ -147,19 +149,12 @@ class _Lines:
         work_scanner.read_flags(self._words, *self._bounds(key), flags, self.odd)
         return flags
 
-    def _own_ids(self) -> NDArray[np.int64]:
-        numbers = np.empty(len(self.odd), dtype=np.int64)
-        work_scanner.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
-        return numbers
-
     def _mag(self) -> pa.Array:
         starts, ends = self._bounds(OF_MAG)
         lengths = ends - starts
         text, offsets = np.empty(int(lengths.sum()), dtype=np.uint8), np.zeros(len(starts) + 1, dtype=np.int32)
         copy_texts(starts + np.uint64(self._text.ctypes.data), lengths, np.arange(len(starts)), text, offsets)
-        objects = pa.BinaryArray.from_buffers(
-            pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        )
+        objects = texts_from(text, offsets, np.ones(len(starts), dtype=np.bool_)).view(pa.binary())
         is_flat = pc.match_substring_regex(objects, FLAT).to_numpy(zero_copy_only=False)
         self.odd |= (starts < ends) & ~is_flat
         found = pc.extract_regex(objects, WITH_MAG)
@@ -171,12 +166,7 @@ class _Lines:
         numbers = np.empty(int((ends - starts).sum()) // SHORTEST_REFERENCE + 1, dtype=np.int64)
         offsets = np.zeros(len(starts) + 1, dtype=np.int32)
         count = work_scanner.read_references(self._words, starts, ends, numbers, offsets, self.odd)
-        return lists_of_numbers(numbers[:count], offsets)
-
-    def _abstracts(self) -> pa.StringArray:
-        text, offsets, outcomes = abstracts_of(self._words, self._bounds("abstract_inverted_index"))
-        self.odd |= outcomes == LEFT_TO_PYTHON
-        return texts_from(text, offsets, outcomes != NO_INDEX)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers[:count]))
 
 
 def _bytes(key: str) -> NDArray[np.uint8]:

@@ -9,9 +9,7 @@ to Python (`work_records.py`).
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from cocite.core.id_words import kernel
@@ -49,44 +47,6 @@ BAD = U(0xFFFFFFFFFFFFFFFF)
 """What stands for the length of a text that cannot be read."""
 _HIGHS = U(0x8080808080808080)
 _memcmp: Any = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
-
-
-_QUARTER = ir.VectorType(ir.IntType(8), 16)
-
-
-@intrinsic
-def _move16(typingctx, target, source):  # type: ignore[no-untyped-def]
-    """Copy sixteen bytes from one address to another."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        to, of = (builder.inttoptr(address, _QUARTER.as_pointer()) for address in arguments)
-        text = builder.load(of)
-        text.align = 1
-        builder.store(text, to).align = 1
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64), generate
-
-
-@kernel
-def mark_first(rows, codes, is_first):  # type: ignore[no-untyped-def]
-    """Say of each text, given the row that it is of, in rising order, and its code, whether it is not there before."""
-    begun = 0
-    for place in range(len(rows)):
-        if rows[place] != rows[begun]:
-            begun = place
-        is_first[place] = True
-        for before in range(begun, place):
-            is_first[place] &= codes[before] != codes[place]
-
-
-@kernel
-def copy_short(target, source, length):  # type: ignore[no-untyped-def]
-    """As `copy`, for short texts; up to 15 more bytes are read, and written."""
-    copied = ZERO
-    while copied < length:
-        _move16(target + copied, source + copied)  # type: ignore[call-arg]
-        copied += U(16)
 
 
 @kernel
@@ -390,7 +350,7 @@ def _write_words(tokens, first_at, positions, text, at):  # type: ignore[no-unty
             if not is_first:
                 text[at] = SPACE
                 at += ONE
-            copy_short(target + at, tokens[token, 0], tokens[token, 1])
+            copy(target + at, tokens[token, 0], tokens[token, 1])
             at += tokens[token, 1]
             is_first = False
             token = np.int64(tokens[token, 2]) - 1
