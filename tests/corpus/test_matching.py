@@ -28,7 +28,6 @@ from cocite.corpus.matching import (
 )
 
 W = 5_000_000_000
-DOIS = ("10.1/AB{}", "https://doi.org/10.1/ab{}", "http://dx.doi.org/10.1/aB{}", " doi:10.1/ab{} ")
 LIMITS = {"memory_mb": 500, "threads": 1}
 
 
@@ -75,68 +74,59 @@ def matched(tmp_path):
     return match
 
 
-MATCHED = {
+def test_papers_are_matched_by_mag_id_first_and_the_others_by_doi(matched):
+    ours = {W: (11, None), W + 1: (None, "10.1/A"), W + 2: (12, "10.1/b"), W + 3: (None, None), W + 4: (99, "10.1/zz")}
+    theirs = [(1, "11", None), (2, None, "10.1/a"), (3, "12", None)], [(4, None, "10.1/B"), (5, None, None)]
+    rows, counts = matched(ours, *theirs)
     # 3 has the MAG id of W + 2, so that 4, which has its DOI, is left.
-    "by MAG id first and the others by DOI": (
-        {W: (11, None), W + 1: (None, "10.1/A"), W + 2: (12, "10.1/b"), W + 3: (None, None), W + 4: (99, "10.1/zz")},
-        [[(1, "11", None), (2, None, "10.1/a"), (3, "12", None)], [(4, None, "10.1/B"), (5, None, None)]],
-        [(W, 1, "mag"), (W + 1, 2, "doi"), (W + 2, 3, "mag")],
-        {matched_by("mag"): 2, matched_by("doi"): 1, NO_KEY: 1, NOT_FOUND: 1},
-    ),
-    "a MAG id of two papers on either side matches none of them": (
-        {W: (1, None), W + 1: (1, None), W + 2: (2, None), W + 3: (3, None)},
-        [[(10, "1", None), (20, "2", None), (21, "2", None), (30, "3", None)]],
-        [(W + 3, 30, "mag")],
-        {ambiguous_by("mag"): 3, matched_by("mag"): 1},
-    ),
-    "with an ambiguous MAG id the DOI does not count": (
-        {W: (1, "10.1/a")},
-        [[(10, "1", None), (11, "1", "10.1/a")]],
-        [],
-        {ambiguous_by("mag"): 1},
-    ),
-    "a DOI of two papers on either side matches none of them": (
-        {W: (None, "10.1/a"), W + 1: (None, "10.1/A"), W + 2: (None, "10.1/b")},
-        [[(10, None, "10.1/a"), (20, None, "10.1/b"), (21, None, "10.1/B")]],
-        [],
-        {ambiguous_by("doi"): 3},
-    ),
-    "what is matched by MAG id is not matched again by DOI": (
-        {W: (1, None), W + 1: (None, "10.1/a")},
-        [[(10, "1", "10.1/a")]],
-        [(W, 10, "mag")],
-        {matched_by("mag"): 1, NOT_FOUND: 1},
-    ),
-    "a record that comes twice counts once, and one with two MAG ids is ambiguous": (
-        {W: (1, None), W + 1: (2, None), W + 2: (3, None)},
-        [[(10, "1", None), (20, "2", None)], [(10, "1", "10.1/a"), (20, "3", None)]],
-        [(W, 10, "mag")],
-        {matched_by("mag"): 1, ambiguous_by("mag"): 2},
-    ),
-    "matches by MAG id whose DOIs differ are kept and counted": (
-        {W: (1, "10.1/a"), W + 1: (2, "10.1/b"), W + 2: (3, None)},
-        [[(10, "1", "10.1/other"), (20, "2", "10.1/B"), (30, "3", "10.1/c")]],
-        [(W, 10, "mag"), (W + 1, 20, "mag"), (W + 2, 30, "mag")],
-        {matched_by("mag"): 3, OTHER_DOI: 1},
-    ),
-    "without a column of MAG ids by DOI": (
-        {3: (None, "10.1/a")},
-        [[(3000, "5", "10.1/a")]],
-        [(3, 3000, "doi")],
-        {matched_by("doi"): 1},
-    ),
-    "DOIs without case and address": (
-        {W + n: (None, f"10.1/Ab{n}") for n in range(4)},
-        [[(n, None, doi.format(n)) for n, doi in enumerate(DOIS)]],
-        [(W + n, n, "doi") for n in range(4)],
-        {matched_by("doi"): 4},
-    ),
-}
+    assert rows == [(W, 1, "mag"), (W + 1, 2, "doi"), (W + 2, 3, "mag")]
+    assert counts == {matched_by("mag"): 2, matched_by("doi"): 1, NO_KEY: 1, NOT_FOUND: 1}
 
 
-@pytest.mark.parametrize(("ours", "shards", "rows", "counts"), MATCHED.values(), ids=MATCHED)
-def test_papers_are_matched_by_mag_ids_and_dois(matched, ours, shards, rows, counts):
-    assert matched(ours, *shards) == (rows, counts)
+def test_dois_are_compared_without_case_and_address(matched):
+    dois = ["10.1/AB0", "https://doi.org/10.1/ab1", "http://dx.doi.org/10.1/aB2", " doi:10.1/ab3 "]
+    ours = {n: (None, f"10.1/Ab{n}") for n in range(4)}  # without a column of MAG ids
+    assert matched(ours, [(10 + n, "5", doi) for n, doi in enumerate(dois)])[0] == [
+        (n, 10 + n, "doi") for n in range(4)
+    ]
+
+
+def test_a_mag_id_that_two_papers_have_on_either_side_matches_none_of_them(matched):
+    ours = {W: (1, None), W + 1: (1, None), W + 2: (2, None), W + 3: (3, None)}
+    rows, counts = matched(ours, [(10, "1", None), (20, "2", None), (21, "2", None), (30, "3", None)])
+    assert rows == [(W + 3, 30, "mag")]
+    assert counts == {ambiguous_by("mag"): 3, matched_by("mag"): 1}
+
+
+def test_a_paper_with_an_ambiguous_mag_id_is_not_matched_by_its_doi(matched):
+    rows, counts = matched({W: (1, "10.1/a")}, [(10, "1", None), (11, "1", "10.1/a")])
+    assert (rows, counts) == ([], {ambiguous_by("mag"): 1})
+
+
+def test_a_doi_that_two_papers_have_on_either_side_matches_none_of_them(matched):
+    ours = {W: (None, "10.1/a"), W + 1: (None, "10.1/A"), W + 2: (None, "10.1/b")}
+    rows, counts = matched(ours, [(10, None, "10.1/a"), (20, None, "10.1/b"), (21, None, "10.1/B")])
+    assert (rows, counts) == ([], {ambiguous_by("doi"): 3})
+
+
+def test_a_paper_of_theirs_that_is_matched_by_mag_id_is_not_matched_again_by_doi(matched):
+    rows, counts = matched({W: (1, None), W + 1: (None, "10.1/a")}, [(10, "1", "10.1/a")])
+    assert rows == [(W, 10, "mag")]
+    assert counts == {matched_by("mag"): 1, NOT_FOUND: 1}
+
+
+def test_a_record_that_comes_twice_counts_once_and_one_with_two_mag_ids_is_ambiguous(matched):
+    ours = {W: (1, None), W + 1: (2, None), W + 2: (3, None)}
+    rows, counts = matched(ours, [(10, "1", None), (20, "2", None)], [(10, "1", "10.1/a"), (20, "3", None)])
+    assert rows == [(W, 10, "mag")]
+    assert counts == {matched_by("mag"): 1, ambiguous_by("mag"): 2}
+
+
+def test_matches_by_mag_id_whose_dois_differ_are_kept_and_counted(matched):
+    ours = {W: (1, "10.1/a"), W + 1: (2, "10.1/b"), W + 2: (3, None)}
+    rows, counts = matched(ours, [(10, "1", "10.1/other"), (20, "2", "10.1/B"), (30, "3", "10.1/c")])
+    assert len(rows) == 3
+    assert counts == {matched_by("mag"): 3, OTHER_DOI: 1}
 
 
 def test_a_corpus_without_mag_ids_and_dois_is_refused(matched):
@@ -153,7 +143,6 @@ NO_IDS, NO_PAPERS = (
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"corpusid": 1}', NO_IDS),
         ('{"corpusid": 1, "externalids": {"MAG": null}}', NO_IDS),
         ('{"id": 5}', NO_IDS),
         ("not JSON", NO_PAPERS),
@@ -214,67 +203,25 @@ def found(tmp_path):
     return find
 
 
-FOUND = {
-    # 7 and not 8, which is the corpus's paper 8 by number alone; a number is not looked for by its title.
-    "by what ids are matched with": (
-        {"7": None, "search:7": None, "8": "Maps", "MED-4": None},
-        {"matches": {8: 9, W: 7}},
-        {"7": [(W, "mag")], "search:7": [(W, "mag")]},
-        {UNKNOWN: 1, NOT_MATCHED: 1},
-    ),
-    "none where nothing is compared": (
-        {"7": None, "8": None, "MED-4": "Maps"},
-        {"compared": False},
-        {},
-        {NO_NUMBER: 1, NOT_COMPARED: 2},
-    ),
-    "hashes by the dataset paper-ids": (
-        {SHA + "1": None, f"again2:{SHA}2": None, SHA + "3": None, "9": None},
-        {
-            "paper_ids": [
-                {"sha": SHA.lower() + "1", "corpusid": 5, "primary": True},
-                {"sha": SHA + "2", "corpusid": "6"},
-            ]
-        },
-        {SHA + "1": [(5, "sha")], f"again2:{SHA}2": [(6, "sha")], "9": [(9, "id")]},
-        {UNKNOWN: 1},
-    ),
-    "hashes through the matches": (
-        {SHA + "1": None, SHA + "2": None},
-        {"paper_ids": [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "2", "corpusid": 6}], "matches": {W: 5}},
-        {SHA + "1": [(W, "sha")]},
-        {UNKNOWN: 1},
-    ),
-    "a hash of which two records differ by its title": (
-        {SHA + "1": "maps"},
-        {"paper_ids": [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "1", "corpusid": 6}]},
-        {SHA + "1": [(1, "title")]},
-        {},
-    ),
-    "no short queries": (
-        {"7": None, "q": "maps", "d": "maps"},
-        {"short": ("7", "q")},
-        {"d": [(1, "title")]},
-        {},
-    ),
-    "none by a title that many papers have": (
-        {"a": "introduction"},
-        {"papers": dict.fromkeys(range(SHARED_BY + 1), "Introduction")},
-        {},
-        {COMMON_TITLE: 1},
-    ),
-    "all that have a title": (
-        {"a": "introduction"},
-        {"papers": dict.fromkeys(range(SHARED_BY), "Introduction")},
-        {"a": [(n, "title") for n in range(SHARED_BY)]},
-        {},
-    ),
-}
+def test_documents_are_found_by_what_their_ids_are_matched_with(found):
+    documents = {"7": None, "search:7": None, "8": "Maps", "MED-4": None}
+    papers, counts = found(documents, matches={8: 9, W: 7})
+    # And not 8, which is the corpus's paper 8 by number alone; a number is not looked for by its title.
+    assert papers == {"7": [(W, "mag")], "search:7": [(W, "mag")]}
+    assert counts == {UNKNOWN: 1, NOT_MATCHED: 1}
 
 
-@pytest.mark.parametrize(("titles", "leading", "papers", "counts"), FOUND.values(), ids=FOUND)
-def test_documents_are_found_among_papers(found, titles, leading, papers, counts):
-    assert found(titles, **leading) == (papers, counts)
+def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(found):
+    papers, counts = found({"7": None, "8": None, "MED-4": "Maps"}, compared=False)
+    assert papers == {}
+    assert counts == {NO_NUMBER: 1, NOT_COMPARED: 2}
+
+
+def test_hashes_lead_to_corpus_ids_by_the_dataset_paper_ids(found):
+    records = [{"sha": SHA.lower() + "1", "corpusid": 5, "primary": True}, {"sha": SHA + "2", "corpusid": "6"}]
+    papers, counts = found({SHA + "1": None, f"again2:{SHA}2": None, SHA + "3": None, "9": None}, paper_ids=records)
+    assert papers == {SHA + "1": [(5, "sha")], f"again2:{SHA}2": [(6, "sha")], "9": [(9, "id")]}
+    assert counts == {UNKNOWN: 1}
 
 
 def test_ids_without_a_record_are_no_papers_of_the_corpus_and_stand_apart(found, tmp_path):
@@ -285,6 +232,18 @@ def test_ids_without_a_record_are_no_papers_of_the_corpus_and_stand_apart(found,
     rows = read_table(tmp_path / "bench.parquet", "document_papers").to_pylist()
     without = {(row["document"], row["corpusid"], row["matched_by"]) for row in rows if not row["has_record"]}
     assert without == {("7", 7, "id"), (SHA + "1", 70, "sha"), (SHA + "2", 80, "sha")}
+
+
+def test_hashes_lead_to_papers_of_other_ids_through_the_matches(found):
+    records = [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "2", "corpusid": 6}]
+    papers, counts = found({SHA + "1": None, SHA + "2": None}, paper_ids=records, matches={W: 5})
+    assert papers == {SHA + "1": [(W, "sha")]}
+    assert counts == {UNKNOWN: 1}
+
+
+def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_title(found):
+    records = [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "1", "corpusid": 6}]
+    assert found({SHA + "1": "maps"}, paper_ids=records)[0] == {SHA + "1": [(1, "title")]}
 
 
 @pytest.mark.parametrize(
@@ -314,6 +273,13 @@ def test_documents_without_a_number_are_found_by_doi_or_by_the_words_of_their_ti
     papers, counts = found({name: title})
     assert papers.get(name) == expected
     assert counts == ({} if expected else {UNKNOWN: 1})
+
+
+def test_a_title_that_many_papers_have_tells_none_of_them_and_short_queries_are_no_papers(found):
+    few, many = (dict.fromkeys(range(count), "Introduction") for count in (SHARED_BY, SHARED_BY + 1))
+    assert len(found({"a": "introduction"}, papers=few)[0]["a"]) == SHARED_BY
+    assert found({"a": "introduction"}, papers=many) == ({}, {COMMON_TITLE: 1})
+    assert found({"7": None, "q": "maps", "d": "maps"}, short=("7", "q")) == ({"d": [(1, "title")]}, {})
 
 
 def test_a_folder_of_hashes_is_no_pattern(tmp_path):

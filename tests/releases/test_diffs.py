@@ -79,13 +79,9 @@ def test_the_answer_has_the_keys_of_the_published_description(url, shared):
 @pytest.mark.parametrize(
     "path",
     [
-        f"{FIRST}/to/2027-01-01/papers",
         f"2025-01-01/to/{THIRD}/papers",
         f"{THIRD}/to/{FIRST}/papers",
-        "latest/to/latest/papers",
         f"{FIRST}/to/{THIRD}/authors",
-        f"{FIRST}/until/{THIRD}/papers",
-        f"{FIRST}/to/{THIRD}",
     ],
 )
 def test_diffs_that_do_not_exist_are_404(url, path):

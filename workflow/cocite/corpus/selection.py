@@ -102,10 +102,7 @@ def number_ids(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Replace the names of papers in a file by their corpus ids.
-
-    Raises `InputError` where the file is not UTF-8.
-    """
+    """Replace the names of papers in a file by their corpus ids. Raises `InputError` where the file is not UTF-8."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         found, unknown = ids_of_names(connection, file, names)
     write_text(output, "".join(f"{corpusid}\n" for corpusid in found.tolist()))

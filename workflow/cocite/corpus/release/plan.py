@@ -125,8 +125,11 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
         for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
     )
     kept = sum(_to_fetch(manifest)) if getattr(source, "keep_raw", False) and source.downloads else 0
-    while_fetched = ingested + ingested_contexts + max(kept, raw_under_way(manifest) if source.downloads else 0)
-    spilled = spilled_while_merged(citations, source.buckets)
+    under_way = sum(
+        sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :]
+    )  # the largest, downloaded and ingested at one time
+    while_fetched = ingested + ingested_contexts + max(kept, under_way if source.downloads else 0)
+    spilled = MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, source.buckets) // source.buckets
     while_merged = ingested + ingested_contexts + tables + contexts + spilled + kept
     at_end = tables + contexts + kept + (ingested if source.keep_ingested else 0)
     return max(while_fetched, while_merged), at_end
@@ -182,16 +185,6 @@ def packed_bytes(shard: Shard) -> int:
 
 def _to_fetch(manifest: Manifest) -> list[int]:
     return [shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards]
-
-
-def raw_under_way(manifest: Manifest) -> int:
-    """Bytes of the largest shards, as many as can be downloaded and ingested at one time."""
-    return sum(sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :])
-
-
-def spilled_while_merged(citations: int, buckets: int) -> int:
-    """Bytes that merging may spill, given the bytes of citations in Parquet."""
-    return MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, buckets) // buckets
 
 
 def _files(folder: Path, *patterns: str) -> list[Path]:

@@ -77,12 +77,10 @@ def scan_works(words, start, end, keys, of_length, lines, starts, ends, odd):  #
 
 
 @kernel
-def find_in_objects(words, starts, ends, outer, inner, odd):  # type: ignore[no-untyped-def]
-    """Narrow the bounds of objects to those of `outer.inner` in them."""
+def find_in_objects(words, starts, ends, key, odd):  # type: ignore[no-untyped-def]
+    """Narrow the bounds of objects to those of what they have under a key."""
     for row in range(len(starts)):
-        first, last = find_member(words, starts[row], ends[row], outer)
-        if first <= last:
-            first, last = find_member(words, first, last, inner)
+        first, last = find_member(words, starts[row], ends[row], key)
         odd[row] |= first > last
         starts[row], ends[row] = first, max(first, last)
 
