@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from cocite.config.contexts import ContextSettings
@@ -144,15 +144,29 @@ def merge_contexts(
 
 def _united(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """The rows of `contexts`, from rows of one cited paper each, in the order of citing, context and cited."""
-    key = ["citing", "context"]
-    rest = reader.schema.empty_table()
+    rest: pa.Table | None = None
     for batch in chain(reader, [None]):
-        rows = rest if batch is None else pa.concat_tables([rest, pa.Table.from_batches([batch])])
-        end = len(rows)
-        if batch is not None and end:  # The last sentence may go on in the next batch.
-            is_last = pc.and_(*(pc.equal(rows[name], rows[name][-1]) for name in key))
-            end -= pc.sum(is_last).as_py()
-        rest = rows.slice(end)
-        groups = rows.slice(0, end).group_by(key, use_threads=False)
-        united = groups.aggregate([("cited", "distinct"), ("sentence", "first")])
-        yield from united.rename_columns([*key, "cited", "sentence"]).to_batches()
+        rows = pa.Table.from_batches([batch] if batch is not None else [], reader.schema)
+        rows = pa.concat_tables([rest, rows]) if rest is not None else rows
+        ids = {name: rows[name].to_numpy() for name in ("citing", "context", "cited")}
+        is_first = _differs(ids["citing"]) | _differs(ids["context"])
+        is_new = is_first | _differs(ids["cited"])
+        starts = np.flatnonzero(is_first)
+        # The last sentence may go on in the next batch.
+        end = len(rows) if batch is None else int(starts[-1]) if len(starts) else 0
+        starts, rest = starts[starts < end], rows.slice(end)
+        if len(starts):
+            kept = np.flatnonzero(is_new[:end])
+            offsets = np.append(np.searchsorted(kept, starts), len(kept)).astype(np.int32)
+            yield pa.record_batch(
+                {
+                    "citing": ids["citing"][starts],
+                    "context": ids["context"][starts],
+                    "cited": pa.ListArray.from_arrays(offsets, ids["cited"][kept]),
+                    "sentence": rows["sentence"].take(pa.array(starts)).combine_chunks(),
+                }
+            )
+
+
+def _differs(ids: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.ones(min(len(ids), 1), dtype=bool), ids[1:] != ids[:-1]])

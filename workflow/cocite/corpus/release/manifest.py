@@ -120,17 +120,12 @@ def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, i
     return sorted(shard for shard in shards if getattr(shard, "in_base", False) == in_base)[part::parts]
 
 
-def check_datasets(release: str, found: set[str]) -> None:
-    """Raise `InputError` where a release lacks a dataset that the pipeline needs."""
-    for name in DATASETS:
-        if name not in found:
-            raise InputError(f"Release {release} lacks the dataset {name}; it must have {', '.join(DATASETS)}.")
-
-
-def check_shards(release: str, dataset: str, count: int) -> None:
-    """Raise `InputError` where a dataset has no shard."""
-    if count == 0:
-        raise InputError(f"Release {release}: the dataset {dataset} has no shard (a file that ends in {ENDINGS}).")
+def lacks_dataset(release: str, name: str) -> InputError:
+    """The error for a release without a dataset that the pipeline needs, or without a shard of it."""
+    return InputError(
+        f"Release {release} lacks the dataset {name}, or has no shard of it (a file that ends in {ENDINGS}); it must "
+        f"have {', '.join(DATASETS)}."
+    )
 
 
 def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:

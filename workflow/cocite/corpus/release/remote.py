@@ -10,7 +10,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetAnswer, DatasetsApi, Diff, Storage, shard_name, total_of
-from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, check_datasets, check_shards
+from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, lacks_dataset
 
 LAPSED = (400, 403, 416)
 """Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
@@ -21,17 +21,19 @@ LISTINGS = 5
 def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Manifest:
     """The manifest of a release or, since an earlier one, of the diffs that lead to it; `latest` is pinned here.
 
-    Raises `InputError` for a release or a dataset that the API does not have, a key that is refused, and a release that
-    is not later than `since`.
+    Raises `InputError` for what the API does not have, a refused key, and a release that is not later than `since`.
     """
     description = api.release(release)
     pinned = description.release_id
     if since is not None and pinned <= since:
         raise InputError(f"Release {pinned} is not later than {since}, so no diffs lead to it from there.")
     readmes = {dataset.name: dataset.README for dataset in description.datasets}
-    check_datasets(pinned, set(readmes))
-    shards = {name: sorted(remote_dataset(api, pinned, since, name).shards()) for name in DATASETS}
-    datasets = {name: Dataset(shards=tuple(shards[name]), readme=readmes[name]) for name in DATASETS}
+    datasets = {}
+    for name in DATASETS:
+        if name not in readmes:
+            raise lacks_dataset(pinned, name)
+        shards = sorted(remote_dataset(api, pinned, since, name).shards())
+        datasets[name] = Dataset(shards=tuple(shards), readme=readmes[name])
     return Manifest(release=pinned, datasets=datasets, since=since)
 
 
@@ -58,7 +60,8 @@ class RemoteDataset:
     def shards(self) -> Iterator[Shard]:
         """The shards with their lengths. Raises `InputError` where there are none."""
         names = sorted(self._links())
-        check_shards(self._release, self._name, len(names))
+        if not names:
+            raise lacks_dataset(self._release, self._name)
         for name in progress(names, of=f"list {self._name}", unit="shards"):
             yield Shard(name=name, bytes=self.size(name))
 

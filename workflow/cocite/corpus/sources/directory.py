@@ -73,16 +73,16 @@ class Directory(MatchedSource):
 
 def list_folder(folder: Path, release: str) -> "Manifest":
     """The manifest of the release in a folder. Raises `InputError` where it is not there, or not whole."""
-    from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
+    from cocite.corpus.release.manifest import Dataset, Manifest, Shard, lacks_dataset
 
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist; it must hold a release.")
     pinned = _pin(folder, release)
-    check_datasets(pinned, {child.name for child in folder.iterdir() if child.is_dir()})
     datasets = {}
     for name in DATASETS:
         files = find_shards(folder / name)
-        check_shards(pinned, name, len(files))
+        if not files:
+            raise lacks_dataset(pinned, name)
         shards = tuple(Shard(name=file.name, bytes=file.stat().st_size) for file in files)
         datasets[name] = Dataset(shards=shards, readme=readme_of(folder / name))
     return Manifest(release=pinned, datasets=datasets)
