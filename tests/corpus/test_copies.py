@@ -18,8 +18,6 @@ from cocite.corpus.release.manifest import Manifest, read_manifest, write_manife
 from cocite.corpus.release.needed_columns import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.sources.openalex import OpenAlex
 
-LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
-"""Format → what the writer of copies calls it."""
 OLDER_DAY = "2026-05-01"
 ALWAYS = 10**6
 
@@ -50,7 +48,7 @@ def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bucket(tmp_path: Path) -> Path:
     """A bucket with a copy in each layout."""
-    for layout in LAYOUTS.values():
+    for layout in FOLDERS:
         write_copy(tmp_path / "bucket", layout, works(), per_file=10)
     return tmp_path / "bucket"
 
@@ -59,16 +57,16 @@ def bucket(tmp_path: Path) -> Path:
 def served(bucket: Path, format: str, **options) -> Iterator[OpenAlex]:
     """A source whose copy is served."""
     with serve_copy(bucket, **options) as origin:
-        yield OpenAlex(source="openalex", format=format, url=f"{origin}/{FOLDERS[LAYOUTS[format]]}", jobs=1)
+        yield OpenAlex(source="openalex", format=format, url=f"{origin}/{FOLDERS[format]}", jobs=1)
 
 
 def in_folder(bucket: Path, format: str, **keys) -> OpenAlex:
-    return OpenAlex(source="openalex", format=format, path=str(bucket / FOLDERS[LAYOUTS[format]]), **keys)
+    return OpenAlex(source="openalex", format=format, path=str(bucket / FOLDERS[format]), **keys)
 
 
 def files_of(bucket: Path, format: str) -> dict[str, Path]:
     """The files of works, by the names that shards have."""
-    folder = bucket / FOLDERS[LAYOUTS[format]] / "works"
+    folder = bucket / FOLDERS[format] / "works"
     return {f"{path.parent.name}_{path.name}": path for path in folder.glob("*/part*")}
 
 
@@ -96,7 +94,7 @@ def assert_arrived(file: Path, original: Path) -> None:
         assert file.read_bytes() == original.read_bytes()
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 @pytest.mark.parametrize("place", ["url", "folder"])
 def test_the_works_of_a_copy_are_listed_with_their_lengths_and_the_day_of_the_copy(bucket, format, place, tmp_path):
     with served(bucket, format) as remote:
@@ -170,7 +168,7 @@ def assert_sent_once(sent: list[range], file: Path) -> None:
     assert len(places) == len(set(places)), file
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_from_a_server_on_a_bad_day_everything_arrives_and_nothing_twice(bucket, format, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("S2_API_KEY", "a-key-that-must-stay-secret")
@@ -204,7 +202,7 @@ class Stopping(list[Arrival]):
             self._faults.storage_unavailable = ALWAYS
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 def test_a_later_run_fetches_only_what_an_earlier_one_did_not(bucket, format, tmp_path):
     manifest = in_folder(bucket, format).list_release(DATE, tmp_path)
     faults = Faults(cuts=ALWAYS, cut_after=700)
@@ -220,7 +218,7 @@ def test_a_later_run_fetches_only_what_an_earlier_one_did_not(bucket, format, tm
         assert_sent_once(spans([*first, *second], shard.path), path)
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 def test_a_file_that_is_gone_is_named_with_what_to_do(bucket, format, tmp_path):
     with served(bucket, format) as source:
         manifest = source.list_release(DATE, tmp_path)
@@ -232,7 +230,7 @@ def test_a_file_that_is_gone_is_named_with_what_to_do(bucket, format, tmp_path):
         fetch(in_folder(bucket, format), manifest, tmp_path)
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 @pytest.mark.parametrize("place", ["url", "folder"])
 def test_a_file_of_another_length_than_listed_is_named_with_what_to_do(bucket, format, place, tmp_path):
     with served(bucket, format) as remote:
@@ -273,7 +271,7 @@ def test_a_manifest_that_is_none_of_works_is_refused(bucket, change, said, tmp_p
         in_folder(bucket, "jsonl").list_release(DATE, tmp_path)
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 def test_a_folder_that_holds_no_copy_is_named_with_the_keys_to_check(format, tmp_path):
     with pytest.raises(InputError, match=rf"copy at {tmp_path} has no .*corpus\.format, which is {format}"):
         OpenAlex(source="openalex", format=format, path=str(tmp_path)).list_release(DATE, tmp_path)

@@ -56,6 +56,7 @@ def first_bytes(requests: list[Arrival]) -> list[int]:
 def test_the_shards_arrive_as_they_are_served_and_the_state_is_gone(release, shards, key, tmp_path):
     with serve(release, key=key) as origin:
         raw = download(origin, shards, tmp_path)
+        assert contents(download(origin, [], tmp_path / "nothing")) == {}
     assert contents(raw) == contents(release / "papers")
     assert not (tmp_path / "state").exists()
 
@@ -212,8 +213,3 @@ def test_a_full_disk_is_reported_with_its_folder_and_free_space(release, shards,
         download(origin, shards, tmp_path)
     assert not (tmp_path / "raw").exists()
     assert not (state / shards[0].name).exists()
-
-
-def test_a_part_without_shards_is_an_empty_folder(release, key, tmp_path):
-    with serve(release, key=key) as origin:
-        assert contents(download(origin, [], tmp_path)) == {}

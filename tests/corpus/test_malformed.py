@@ -156,6 +156,13 @@ def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(t
     assert columns_in(table, tmp_path / "a.jsonl") == ["id", "name"]
 
 
+@pytest.mark.parametrize("blank", [b"\n", b" \t\r\n"])
+def test_a_shard_of_blank_lines_is_refused_though_there_are_records_among_them(read, tmp_path, blank):
+    (tmp_path / SHARD).write_bytes(gzip.compress((b"{}\n" + blank * (3_000_000 // len(blank))) * 4, 1))
+    with pytest.raises(InputError, match="more than 4 MB of it are blank lines; a shard has one record a line"):
+        read("citations", tmp_path / SHARD)
+
+
 def test_blank_lines_among_records_are_counted(read, shard):
     ingested = read("abstracts", shard(*[line for _ in range(2_000) for line in (GOOD, b"", b"  ", b"")]))
     assert (ingested.lines("blank"), ingested.lines("kept")) == (6_000, 2_000)

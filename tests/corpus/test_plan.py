@@ -188,14 +188,14 @@ def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, 
         assert taken <= need.parquet <= 1.2 * taken
 
 
-@pytest.mark.parametrize(("format", "layout"), [("parquet", "parquet"), ("jsonl", "jsonl"), ("legacy", "older")])
-def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_path, monkeypatch, format, layout):
+@pytest.mark.parametrize("format", FOLDERS)
+def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_path, monkeypatch, format):
     monkeypatch.delenv("S2_API_KEY")
-    write_copy(tmp_path / "bucket", layout, [work(number, abstract="About it") for number in range(30)], per_file=10)
+    write_copy(tmp_path / "bucket", format, [work(number, abstract="About it") for number in range(30)], per_file=10)
     size = sum(path.stat().st_size for path in (tmp_path / "bucket").glob("**/works/*/part*"))
     requests: list[Arrival] = []
     with serve_copy(tmp_path / "bucket", requests=requests) as origin:
-        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[layout]}", "jobs": 2}
+        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[format]}", "jobs": 2}
         text = say(source, "2026-06-24")
     assert row(text, "works")[:3] == ["3", f"{size / 1000:.1f}", "kB"]
     assert "The 2 jobs of corpus.jobs have up to 2 files each" in text

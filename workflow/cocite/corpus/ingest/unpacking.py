@@ -30,6 +30,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """What some editors put before the first line; it is no part of it."""
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
+MOST_BLANK = 4_000_000
+"""Bytes of blocks that hold hardly anything but blank lines: 100 kB of gzip can hold 100 million of them."""
+SHARE_BLANK, SAMPLED = 15 / 16, 64
+"""A block is one of these if this share of its bytes is blank; one in 64 bytes is looked at."""
 PADDING = 64
 """Bytes after a block's text that may be read, because the scanner reads whole words."""
 
@@ -58,7 +62,7 @@ def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_
     """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead.
 
     Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
-    longer than `LONGEST_LINE`.
+    longer than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare, bytes_in_block)
@@ -73,7 +77,7 @@ def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_
 
 def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
     """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
-    rest, before = np.empty(0, dtype=np.uint8), 0
+    rest, before, blank = np.empty(0, dtype=np.uint8), 0, 0
     with explained(path), open_lines(path) as file:
         while True:
             buffer = _room_after(rest, spare, size)
@@ -87,6 +91,11 @@ def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
             before += length
             if len(rest) > LONGEST_LINE:
                 raise _too_long(path, before)
+            sampled = buffer[:length:SAMPLED] <= ord(" ")
+            blank += length if np.count_nonzero(sampled) > SHARE_BLANK * len(sampled) else 0
+            if blank > MOST_BLANK:
+                most = f"{MOST_BLANK / 1e6:.0f} MB"
+                raise InputError(f"{path}: more than {most} of it are blank lines; a shard has one record a line.")
             if length:
                 yield Block(text=buffer, length=length)
     if len(rest):
