@@ -51,10 +51,7 @@ def queries_to_start_from(queries: Path, count: int, seed: int) -> Ids:
 
 
 def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
-    """The papers in a text file of ids, or of names where the corpus has a table of them.
-
-    Raises `InputError` where one is no paper with a record.
-    """
+    """The papers in a text file of ids, or of names. Raises `InputError` where one is no paper with a record."""
     ids, unnamed = ids_of_names(connection, path, names) if names.is_file() else (read_ids(path), [])
     connection.register("listed", pa.table({"corpusid": ids}))
     unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()

@@ -46,10 +46,7 @@ SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rul
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts` (papers with a text) and `candidates`, with their references with text.
-
-    Takes the tables papers, citations and `excluded` (corpusid). Raises `InputError` for a field that no paper has.
-    """
+    """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
     _check_fields(connection, settings.fields)
     connection.execute("CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text")
     connection.execute(
@@ -102,7 +99,10 @@ def number_ids(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Replace the names of papers in a file by their corpus ids. Raises `InputError` where the file is not UTF-8."""
+    """Replace the names of papers in a file by their corpus ids.
+
+    Raises `InputError` where the file is not UTF-8.
+    """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         found, unknown = ids_of_names(connection, file, names)
     write_text(output, "".join(f"{corpusid}\n" for corpusid in found.tolist()))
@@ -198,10 +198,7 @@ def read_ids(path: Path) -> Ids:
 
 
 def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int]]]:
-    """The ids of lists, and those of each benchmark by its documents, with how many of these have no corpus id.
-
-    A file `.parquet` is the table documents of a benchmark, or the table document_papers of one, any other a text file.
-    """
+    """The ids of text files, and of the tables of benchmarks by documents, with how many of these have no corpus id."""
     of_benchmarks = [path for path in files if path.suffix == ".parquet"]
     lists = [read_ids(path) for path in files if path not in of_benchmarks]
     read = {documents: corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)}

@@ -1,7 +1,6 @@
 """What becomes of every line of a dataset: it is kept, omitted or malformed; lines are counted by shard.
 
-The share of malformed lines is judged over the whole dataset, because a shard of a few lines says little. With
-`corpus.base` the shards are the files of the diffs, and the share refers to their lines.
+The share of malformed lines is judged over the whole dataset; with `corpus.base`, over the lines of its diffs.
 """
 
 import json
@@ -110,10 +109,7 @@ class MalformedError(InputError):
 
 
 def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str, Any]:
-    """The record in a line of JSON whose keys `ids` are whole numbers, as numbers or strings, or null if they may be.
-
-    Ids come out as `int`. Raises `MalformedError` for anything else.
-    """
+    """The record in a line of JSON whose keys `ids` are whole numbers, or null if they may. Else `MalformedError`."""
     record = parse_object(line)
     for key in ids:
         if key not in record:
@@ -129,10 +125,7 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
 
 
 def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | None = None) -> dict[str, Any]:
-    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs.
-
-    Raises `MalformedError` for anything else.
-    """
+    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs. Else raises `MalformedError`."""
     try:
         record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=kind)
     except UnicodeDecodeError:

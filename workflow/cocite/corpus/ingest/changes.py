@@ -54,10 +54,7 @@ from cocite.corpus.release.manifest import DiffShard, Shard, read_manifest, shar
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
-    """Write what some shards of diffs change in a dataset, and the table `ingest_report` about them.
-
-    Raises `InputError` for a shard that is missing, of another size than listed, or not a whole gzip file.
-    """
+    """Write what some shards of diffs change in a dataset, and the table `ingest_report` about them."""
     write_ingested(f"changed_{settings.dataset}", _read_diff, settings, folder, shards, output=output, report=report)
 
 

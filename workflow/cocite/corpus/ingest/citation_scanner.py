@@ -102,10 +102,7 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
 
 @njit(nogil=True, cache=True)
 def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-def]
-    """Copy rows into arrays of the same length, bucket after bucket (citing id modulo `buckets`).
-
-    Returns where each bucket starts, and the end.
-    """
+    """Copy rows into arrays, by bucket (citing id modulo `buckets`); return where each bucket starts, and the end."""
     starts = np.zeros(buckets + 1, dtype=np.int64)
     for citing in rows[1]:
         starts[citing % buckets + 1] += 1

@@ -129,9 +129,8 @@ def read_citations(
 ) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations`, a batch a bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`: only updates need them. `contexts` gathers the contexts of the citations
-    that are kept. A batch is valid until the next one is asked for: new memory would have to be cleared by the kernel,
-    which takes as long as sorting.
+    Citation ids are null unless `keep_ids`. A batch is valid until the next one is asked for: new memory would have to
+    be cleared by the kernel, which takes as long as sorting.
     """
     rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
     for block in blocks:

@@ -113,10 +113,7 @@ _OLDER = {
 
 
 def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.DuckDBPyRelation]) -> dict[str, str]:
-    """Create a view of each table with the rows that count; return reason → query for how many do not.
-
-    Each table is one bucket; the papers must be among them where rows name their file.
-    """
+    """Create a view of each table, one bucket, with the rows that count; return reason → query for how many do not."""
     works = any(SHARD in rows.columns for rows in tables.values())
     for name, rows in tables.items():
         rows.create_view(f"all_{name}" if works else name)

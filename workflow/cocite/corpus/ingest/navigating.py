@@ -1,10 +1,8 @@
 """Find one's way in JSON text: past strings, lists and objects, from member to member, without reading what is skipped.
 
-Text is given as overlapping words: `words[i]` are the eight bytes from byte i on, so that a comparison of words is a
-comparison of bytes anywhere. Positions are unsigned, because Numba would wrap negative ones. Sixty-four bytes are
-compared at a time as well; LLVM finds the instructions, whatever the processor. So 64 bytes from any position on must
-be readable; what lies at `end` or beyond belongs to others. Whether skipped text is valid is not judged, but for its
-quotes and brackets.
+Text is given as overlapping words: `words[i]` are the eight bytes from byte i on. Positions are unsigned, because Numba
+would wrap negative ones. Sixty-four bytes are compared at a time as well; LLVM finds the instructions. So 64 bytes from
+any position on must be readable. Whether skipped text is valid is not judged, but for its quotes and brackets.
 """
 
 from typing import Any
@@ -39,10 +37,7 @@ def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _compare(predicate: str, *, folded: bool = False) -> Any:
-    """What gives the bits of the bytes that are equal to a byte, or less than it, as unsigned numbers.
-
-    Folded ones have the bit 0x20 in any case.
-    """
+    """What gives the bits of the bytes that are equal to a byte, or less than it; folded ones have the bit 0x20."""
 
     def bits(typingctx, address, byte):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]

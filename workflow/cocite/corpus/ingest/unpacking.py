@@ -1,8 +1,8 @@
 """Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
-Unpacking takes most of the time, and gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as
-fast as zlib, and, if the job has a second processor, in a thread of its own that never waits for the reader. A file
-that is one JSON list is rewritten in place to an item a line, byte for byte, so that all that reads lines reads it.
+Gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as fast as zlib, and, if the job has a
+second processor, in a thread of its own that never waits for the reader. A file that is one JSON list is rewritten in
+place to an item a line, so that all that reads lines reads it.
 """
 
 import io
@@ -163,10 +163,7 @@ def _end_of_lines(buffer: Text, filled: int) -> int:
 
 
 def open_lines(path: Path) -> io.BufferedIOBase:
-    """Open a shard as `unpacked` does; if it is a JSON list, its lines are the items.
-
-    Reading raises `InputError` where a list does not end.
-    """
+    """Open a shard; the lines of a JSON list are its items. Reading raises `InputError` where a list does not end."""
     file = unpacked(path)
     start = file.read(_BYTES_OF_START).removeprefix(BYTE_ORDER_MARK)
     while start and not start.strip():
@@ -207,10 +204,7 @@ class _Items(io.RawIOBase):
 
 @njit(nogil=True, cache=True)
 def _rewrite(text, ahead, state):  # type: ignore[no-untyped-def]
-    """Rewrite a piece of a list in place, given the state at its beginning, which becomes that at its end.
-
-    `ahead` is the byte behind the piece.
-    """
+    """Rewrite a piece of a list in place and move the state on; `ahead` is the byte behind the piece."""
     depth, in_string, escaped, in_name = state
     for place in range(len(text)):
         byte = text[place]

@@ -38,10 +38,7 @@ class FolderCopy:
         self.folder, self.origin = folder, str(folder)
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """The content of a file, by its path below the folder of the manifest, or of a span of its bytes.
-
-        Raises `MissingError` where the file is not there, and `InputError` where it cannot be read.
-        """
+        """A file, or a span of its bytes, by its path below the folder of the manifest. Raises `MissingError`."""
         try:
             with (self.folder / path).open("rb") as file:
                 file.seek(span.start if span else 0)
@@ -76,10 +73,7 @@ class RemoteCopy:
         raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
 
     def open(self, path: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (from 0, both counted) of a file.
-
-        The status is 206, or 200 from a storage that sends the whole file. Raises `InputError` for any other.
-        """
+        """Ask for bytes of a file (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
         response = self._storage.get(f"{self._url}/{path}", first=first, last=last)
         status, total = response.status_code, total_of(response)
         if status == 206 and first_of(response) != first:
@@ -99,10 +93,7 @@ Copy = FolderCopy | RemoteCopy
 
 
 def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> None:
-    """Make the folder `output` of links to some files of a copy in a folder.
-
-    Raises `InputError` for a file that is not there, or of another length than listed.
-    """
+    """Make a folder of links to files of a copy. Raises `InputError` for one that is missing or has another length."""
     with atomic_path(output) as links:
         links.mkdir()
         for shard in shards:

@@ -55,10 +55,7 @@ def whole(shard: Shard, folder: Path) -> Needed:
 def download_shards(
     remote: Open, shards: Sequence[Shard], *, state: Path, output: Path, choose: Choose = whole
 ) -> None:
-    """Put `shards` into the folder `output`, complete and checked; until then, `state` keeps what has come.
-
-    Raises `InputError` for a shard whose length or checksum is wrong, a server that gives up, and a full disk.
-    """
+    """Put shards into a folder, complete and checked; `state` keeps what has come. Else raises `InputError`."""
     folder = state / "shards"
     with explain_full_disk(state):
         folder.mkdir(parents=True, exist_ok=True)

@@ -77,10 +77,7 @@ def read_release(folder: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
-    """Serve the release in `folder` on a free port of the loopback interface; yield the API's base URL.
-
-    Raises `InputError` if the folder holds no `release.json`.
-    """
+    """Serve the release in a folder on a free port of the loopback interface; yield the API's base URL."""
     site = Site(Catalogue(folder))
     with running(site, Handler) as site.origin:
         yield f"{site.origin}{API}"

@@ -108,10 +108,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, in_base: bool = False) -> list[Shard]:
-    """The shards that part `part` (from 0) of `parts` works on: those to fetch, or those whose rows the base has.
-
-    Raises `InputError` for what the manifest lacks.
-    """
+    """The shards that a part (from 0) works on: those to fetch, or those whose rows the base has."""
     if dataset not in manifest.datasets:
         raise InputError(f"The manifest of release {manifest.release} lacks the dataset {dataset}; list it again.")
     if not 0 <= part < parts:

@@ -79,10 +79,7 @@ class Plan:
 
 
 def plan_corpus(config: Mapping[str, Any]) -> Plan:
-    """The plan of a resolved configuration; its release, corpus and folder of results count.
-
-    Raises `InputError` where the release must be listed and cannot be.
-    """
+    """The plan of a resolved configuration. Raises `InputError` where the release must be listed and cannot be."""
     results = results_folder(config)
     source: Source = entry_of(config["corpus"], Corpus)
     manifest, known_from = _listed(source, config["release"], results)

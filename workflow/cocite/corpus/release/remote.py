@@ -74,10 +74,7 @@ class RemoteDataset:
         return size
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (from 0, both counted); the caller reads the body and closes it.
-
-        The status is 206, or 200 from a storage that sends the whole shard. Raises `InputError` for any other.
-        """
+        """Ask for bytes of a shard (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
         for listing in range(1, LISTINGS + 1):
             links = self._links()
             if shard not in links:

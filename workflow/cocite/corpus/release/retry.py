@@ -55,10 +55,7 @@ def ask(
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET with retries; an answer that `is_doubtful` is returned after `DOUBTFUL_RETRIES` of them.
-
-    Raises `InputError` without the link where the host cannot be reached, or still fails after `RETRIES`.
-    """
+    """GET with retries, few of them while an answer `is_doubtful`. Raises `InputError`, without the link, at last."""
     failures = doubts = 0
     while True:
         response = None
@@ -101,10 +98,7 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Wait for the lock on the file `path`, and `DISTANCE` with it; then the block may send one request.
-
-    Raises `InputError` where the file's disk has no locks.
-    """
+    """Wait for the lock on a file, and `DISTANCE` with it. Raises `InputError` where its disk has no locks."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:

@@ -1,9 +1,8 @@
 """What a copy of OpenAlex says of its works, in the manifest of its format, as a manifest of ours.
 
-A manifest of the newer formats, Parquet and JSON Lines, has the date of the copy and the files of all entities. The
-older one is of works alone and has no date; the copy is then taken to be of the newest day on which one of its works
-changed. Files are partitioned by that day, and a work that changes moves to another file: so a file that has the same
-path, length and number of works in two copies is the same in both.
+A manifest of the newer formats has the date of the copy and the files of all entities; the older one has no date, and
+is taken to be of the newest day on which a work changed. Files are partitioned by that day, and a work that changes
+moves to another file: a file of the same path, length and number of works in two copies is the same in both.
 """
 
 import re
@@ -58,10 +57,7 @@ class _Older(BaseModel):
 
 
 def list_works(copy: Copy, format: str, release: str) -> Manifest:
-    """The manifest of the works of a copy in this format; `latest` is pinned to the day of the copy.
-
-    Raises `InputError` where the copy has no such manifest, is of another day, or has no works.
-    """
+    """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` where it has none."""
     place, content = _read(copy, format)
     where = f"{place} of the copy at {copy.origin}"
     files = content.entries if isinstance(content, _Older) else _files_of_works(content, where)
@@ -89,10 +85,7 @@ def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Ma
 
 
 def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
-    """The manifest, in which the files that the base has as well are marked, so that they are not fetched.
-
-    Raises `InputError` where the base is of no earlier day, or of no copy.
-    """
+    """The manifest with the files marked that the base has. Raises `InputError` where the base is not older."""
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:

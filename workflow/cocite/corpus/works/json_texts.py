@@ -1,9 +1,8 @@
 """Texts of works: strings of JSON with their escapes resolved, and abstracts put together from inverted indexes.
 
-An index is an object of JSON: word → positions. Its words are ordered by (position, word); several may stand at one
-position, a word may come as a key more than once, positions may be missing, and null stands for no position. What the
-kernel does not read, such as more words than an abstract has, or an abstract that is longer than its index, it leaves
-to Python (`work_records.py`).
+An index is an object of JSON: word → positions. Its words are ordered by (position, word); several may have one
+position, a word may come as a key more than once, and null stands for no position. What the kernel does not read, such
+as more words than an abstract has, it leaves to Python (`work_records.py`).
 """
 
 from typing import Any
@@ -58,10 +57,9 @@ def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
 
 @kernel
 def read_string(words, start, stop, into, at):  # type: ignore[no-untyped-def]
-    """Copy the text between the quotes of a string to place `at` of an array; return its length there, or BAD.
+    """Copy the text between the quotes of a string to place `at` of an array; return its length, or BAD.
 
-    It is BAD where it holds control characters, escapes that are none, halves of surrogate pairs, or is not UTF-8. The
-    text is never longer than the string.
+    It is BAD where there are control characters, wrong escapes, halves of surrogate pairs, or bytes that are not UTF-8.
     """
     if has_control(words, start, stop) or not is_utf8(words, start, stop):
         return BAD
@@ -193,10 +191,7 @@ Bounds = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
 def abstracts_of(words: NDArray[np.uint64], bounds: Bounds) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray]:
-    """The abstracts of the indexes between these bounds, as bytes, and where each ends; and what became of each.
-
-    An abstract that is left to Python, or has no index, is empty.
-    """
+    """The abstracts of indexes, as bytes, where each ends, and what became of each; one left to Python is empty."""
     starts, ends = bounds
     text = np.empty(int((ends - starts).sum()) + 64, dtype=np.uint8)
     offsets, outcomes = np.zeros(len(starts) + 1, dtype=np.int32), np.empty(len(starts), dtype=np.uint8)

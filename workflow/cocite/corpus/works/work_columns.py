@@ -1,7 +1,4 @@
-"""The columns that works are read into, whatever they come from, and how they are put together from bytes.
-
-Works that a reader leaves to Python join those that it reads here.
-"""
+"""The columns that works are read into, and how they are put together from bytes, or from what Python reads."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

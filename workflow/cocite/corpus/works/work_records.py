@@ -1,8 +1,4 @@
-"""What a work is to a corpus, said in Python: the row of one record of OpenAlex, or why it is none.
-
-This is the definition. The kernels read what looks as a copy has it and leave everything else to it, so that their
-speed costs no correctness.
-"""
+"""The row of one record of OpenAlex, or why it is none: the definition, for what the kernels leave to Python."""
 
 import json
 import re

@@ -118,10 +118,7 @@ def find_in_lists(words, starts, ends, outer, inner, odd, rows, firsts, lasts): 
 
 @kernel
 def read_texts(words, starts, ends, rows, text, offsets, odd):  # type: ignore[no-untyped-def]
-    """Write the strings between these bounds, quotes included, one after the other, and where each ends.
-
-    `rows` are the lines that they are of.
-    """
+    """Write the strings between these bounds, quotes included, where each ends, and which of their `rows` are odd."""
     at = ZERO
     for place in range(len(starts)):
         if starts[place] < ends[place]:

@@ -136,11 +136,7 @@ def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Colum
 
 @contextmanager
 def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator[Callable[[Columns, Tally], None]]:
-    """What writes rows of a file to the three tables, by bucket.
-
-    If there is a second processor, threads write some rows while the next ones are read, and each table while the next
-    one is sorted.
-    """
+    """What writes rows to the three tables, by bucket; in threads, if there is a second processor."""
     with ExitStack() as stack:
         given = schemas(authors=settings.authors, mag=settings.mag)
         writes = {}

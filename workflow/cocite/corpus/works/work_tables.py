@@ -71,11 +71,7 @@ def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
 
 
 def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:
-    """The name of each table, its rows, sorted by bucket, and where the rows of the buckets begin and end.
-
-    Abstracts and citations are counted. `rows` is emptied on the way, so that no column is in memory for longer than it
-    takes to sort it.
-    """
+    """The name of each table, its rows, sorted by bucket, and where its buckets begin and end; `rows` is emptied."""
     ids = rows["corpusid"].to_numpy()
     bucket = (ids % buckets).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
