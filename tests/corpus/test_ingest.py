@@ -203,23 +203,6 @@ def test_a_real_release_has_the_counts_that_it_states(shared, read, release, dat
     )
 
 
-def test_the_official_sample_of_2023_is_read_as_python_reads_it(shared, read):
-    path = shared / "data" / "s2ag-samples" / "citations" / "citations-sample.jsonl.gz"
-    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    known = [record for record in records if record["citedcorpusid"] is not None]
-    ingested = read("citations", path)
-    assert (ingested.lines("cited id"), ingested.lines("kept"), ingested.lines("")) == (23, 77, 100)
-    assert ingested.rows == [
-        row(
-            int(record["citingcorpusid"]),
-            int(record["citedcorpusid"]),
-            *set(record["intents"] or []),
-            *["influential"] * record["isinfluential"],
-        )
-        for record in known
-    ]
-
-
 AUTHORS = [{"authorId": "1", "name": "Ada Abel"}, {"authorId": None, "name": "Mira  Okoye"}]
 
 

@@ -62,8 +62,8 @@ def check_leaks(
 ) -> None:
     """Check that the finished tables hold no held-out or excluded paper.
 
-    Documents of benchmarks are texts with ids of their own, so that the rows about oracles only say what they are.
-    Raises `InputError` that names every column with a leak, and writes nothing then.
+    Documents of benchmarks are texts with ids of their own, which no search for papers finds, so the rows about oracles
+    say what they are. Raises `InputError` that names every column with a leak, and writes nothing then.
     """
     answers_in: dict[str, list[str]] = json.loads(oracles)
     chosen = _choose(results, tables)

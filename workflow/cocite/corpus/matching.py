@@ -84,8 +84,7 @@ def match_papers(
     Raises `InputError` where the files of its dataset cannot be read or have no MAG ids and DOIs, and where the papers
     of the corpus have none.
     """
-    shards = find_shards(theirs)
-    if not shards:
+    if not (shards := find_shards(theirs)):
         raise InputError(f"{theirs}: holds no files of Semantic Scholar's papers.")
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         _take_ours(connection, papers)

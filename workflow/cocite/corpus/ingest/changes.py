@@ -38,7 +38,7 @@ from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
 from cocite.corpus.ingest.release_records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.release_shards import IngestSettings, read_shard, write_ingested
+from cocite.corpus.ingest.release_shards import IngestSettings, read_shard
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.options import (
     Dataset,
@@ -50,18 +50,13 @@ from cocite.corpus.options import (
     Parts,
     Report,
 )
-from cocite.corpus.release.manifest import DiffShard, Shard, read_manifest, shards_of_part
+from cocite.corpus.release.manifest import DiffShard, read_manifest, shards_of_part
 
 
-def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
-    """Write what some shards of diffs change in a dataset, and the table `ingest_report` about them."""
-    write_ingested(f"changed_{settings.dataset}", _read_diff, settings, folder, shards, output=output, report=report)
-
-
-def _read_diff(
+def read_diff(
     settings: IngestSettings, shard: DiffShard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
-    """The keys of a shard, then the rows of its updates; its lines are counted once."""
+    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once."""
     keys_tally = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
     for keys in _read_keys(settings, path, keys_tally, spill):
         yield _as_changes(keys, settings.dataset, shard.step)

@@ -12,11 +12,12 @@ from typing import Annotated, Literal
 import duckdb
 import typer
 
+from cocite.config.aspects import INTENTS
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
-from cocite.corpus.ingest.release_records import BUCKET_KEYS, has_unknown_intent, intents_of, is_influential
+from cocite.corpus.ingest.release_records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
@@ -36,9 +37,11 @@ _PAPERS = """
     SELECT *, title IS NOT NULL AND (abstract IS NOT NULL OR {titles_alone}) AS has_text
     FROM distinct_papers LEFT JOIN distinct_abstracts USING (corpusid) ORDER BY corpusid
 """
+_INTENTS = ", ".join(f"CASE WHEN traits & {1 << bit} > 0 THEN '{name}' END" for bit, name in enumerate(INTENTS))
 _CITATIONS = f"""
     WITH united AS (SELECT citing, cited, bit_or(traits) AS traits FROM ingested_citations GROUP BY citing, cited)
-    SELECT citing, cited, {is_influential("traits")} AS influential, {intents_of("traits")} AS intents
+    SELECT citing, cited, traits & {INFLUENTIAL} > 0 AS influential,
+        list_filter([{_INTENTS}], lambda name: name IS NOT NULL) AS intents
     FROM united ORDER BY citing, cited
 """
 _QUERIES = {"papers": _PAPERS, "citations": _CITATIONS}
@@ -56,7 +59,7 @@ _OMISSIONS = {
     "citations": {
         "further copies of a citation": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_citations",
         "copies of a citation with an unknown intent (kept, as if they had none)": f"""
-            SELECT count(*) FROM ingested_citations WHERE {has_unknown_intent("traits")}
+            SELECT count(*) FROM ingested_citations WHERE traits & {UNKNOWN_INTENT} > 0
         """,
     },
 }

@@ -28,7 +28,8 @@ _QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for eac
 """A bracket of a list is the brace of an object without the bit 0x20."""
 _VECTOR = ir.VectorType(ir.IntType(8), 64)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
-_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+copy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+"""Copies to an address from another one so many bytes."""
 
 
 def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -55,19 +56,8 @@ def _compare(predicate: str, *, folded: bool = False) -> Any:
     return intrinsic(bits)
 
 
-_equal, _less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
-
-
-@kernel
-def where(address, byte):  # type: ignore[no-untyped-def]
-    """A bit for each of the 64 bytes from an address on that is this byte."""
-    return _equal(address, byte)
-
-
-@kernel
-def where_less(address, byte):  # type: ignore[no-untyped-def]
-    """A bit for each of the 64 bytes that is less than this byte."""
-    return _less(address, byte)
+where, where_less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
+"""A bit for each of the 64 bytes from an address on that is a byte, or less than it."""
 
 
 @kernel
@@ -99,12 +89,6 @@ def _between(marks):  # type: ignore[no-untyped-def]
 def address_of(words):  # type: ignore[no-untyped-def]
     """The address of the first byte."""
     return U(words.ctypes.data)
-
-
-@kernel
-def copy(target, source, length):  # type: ignore[no-untyped-def]
-    """Copy so many bytes from one address to another."""
-    _memcpy(target, source, length)
 
 
 @kernel

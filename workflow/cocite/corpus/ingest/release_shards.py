@@ -73,9 +73,9 @@ def ingest(
     cost = {"memory_mb": memory_mb, "threads": threads}
     settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=ids == "keep", authors=authors, **cost)
     if listed.since:
-        from cocite.corpus.ingest.changes import ingest_changes
+        from cocite.corpus.ingest.changes import read_diff
 
-        ingest_changes(settings, shards, chosen, output=output, report=report)
+        write_ingested(f"changed_{dataset}", read_diff, settings, shards, chosen, output=output, report=report)
     else:
         ingest_shards(settings, shards, chosen, output=output, report=report, contexts=contexts)
 

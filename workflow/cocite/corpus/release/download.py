@@ -110,7 +110,15 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
     """Ask once for missing bytes of a shard; what came before a broken connection stays."""
     last = None if missing.stop == shard.bytes else missing.stop - 1
     with remote(shard.name, first=missing.start, last=last) as response:
-        _check_range(response, shard, missing.start)
+        total, first = total_of(response), first_of(response)
+        if total not in (None, shard.bytes):
+            raise other_length(shard.name, total)
+        if response.status_code != 200 and first != missing.start:
+            begins = "an unknown byte" if first is None else f"byte {first}"
+            raise InputError(
+                f"Shard {shard.name}: asked for what begins at byte {missing.start}, the storage sends what begins at "
+                f"{begins}; run again later, and it resumes from there."
+            )
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
             bar.update(-_length(part))
@@ -132,18 +140,6 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
                 report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
-
-
-def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
-    """Raise `InputError` for what must not be joined to the bytes before `asked`."""
-    total, first = total_of(response), first_of(response)
-    if total not in (None, shard.bytes):
-        raise other_length(shard.name, total)
-    if response.status_code != 200 and first != asked:
-        raise InputError(
-            f"Shard {shard.name}: asked for what begins at byte {asked}, the storage sends what begins at "
-            f"{'an unknown byte' if first is None else f'byte {first}'}; run again later, and it resumes from there."
-        )
 
 
 def _check_whole(path: Path, name: str) -> None:
