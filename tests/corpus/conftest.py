@@ -3,10 +3,9 @@
 import gzip
 import json
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from functools import partial
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from random import Random
 
@@ -21,6 +20,7 @@ from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards
 from cocite.corpus.release import retry
+from cocite.corpus.release.local_server import running
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.selection import select
 from cocite.corpus.works.work_shards import WorksSettings, ingest_files
@@ -73,23 +73,10 @@ def release(tmp_path: Path, write_shard: WriteShard) -> Path:
     return folder
 
 
-@contextmanager
-def _serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.fixture
 def serve_handler() -> Callable[[type[BaseHTTPRequestHandler]], object]:
     """Serve a request handler of a test; a context manager that yields the base URL."""
-    return _serve
+    return partial(running, None)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 DATE = "2026-06-24"
 """The day of a copy, and of works that say of no other day that they changed on it."""
-FOLDERS = {"jsonl": "data/jsonl", "parquet": "data/parquet", "older": "data"}
+FOLDERS = {"jsonl": "data/jsonl", "parquet": "data/parquet", "legacy": "data"}
 """Layout → the folder of its entities in the bucket."""
 
 _URL = pa.string()
@@ -146,7 +146,7 @@ def inverted(text: str | None) -> dict[str, list[int]] | None:
 def write_copy(bucket: Path, layout: str, works: Sequence[Record], *, per_file: int = 100) -> Path:
     """Write a copy of OpenAlex as the bucket holds it, a partition for each `updated_date`; return its manifest.
 
-    `layout` is jsonl, parquet or older. Beside the works there is an author, who is of no use to a corpus.
+    `layout` is jsonl, parquet or legacy. Beside the works there is an author, who is of no use to a corpus.
     """
     root = bucket / FOLDERS[layout]
     partitions = defaultdict(list)
@@ -161,9 +161,9 @@ def write_copy(bucket: Path, layout: str, works: Sequence[Record], *, per_file: 
     authors = {_write(root / "authors" / f"updated_date={DATE}", layout, 0, author): 1}
     entities = {"works": files, "authors": authors}
     for entity, counted in entities.items():
-        path = root / entity / ("manifest" if layout == "older" else "manifest.json")
+        path = root / entity / ("manifest" if layout == "legacy" else "manifest.json")
         path.write_text(json.dumps(_manifest(bucket, layout, {entity: counted})))
-    if layout == "older":
+    if layout == "legacy":
         return root / "works" / "manifest"
     (root / "manifest.json").write_text(json.dumps(_manifest(bucket, layout, entities)))
     return root / "manifest.json"
@@ -176,7 +176,7 @@ def _write(folder: Path, layout: str, number: int, rows: Sequence[Record]) -> Pa
         path = folder / f"part_{number:04}.parquet"
         write_parquet(path, rows)
         return path
-    path = folder / (f"part_{number:03}.gz" if layout == "older" else f"part_{number:04}.gz")
+    path = folder / (f"part_{number:03}.gz" if layout == "legacy" else f"part_{number:04}.gz")
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
     return path
 
@@ -207,7 +207,7 @@ def _manifest(bucket: Path, layout: str, entities: Mapping[str, Mapping[Path, in
         }
         for entity, files in entities.items()
     ]
-    if layout == "older":
+    if layout == "legacy":
         return {"entries": [file for each in listed for file in each["files"]]}
     return {"date": DATE, "format": layout, "entities": listed}
 

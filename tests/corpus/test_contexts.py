@@ -115,8 +115,7 @@ def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_line
 
 def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(release, monkeypatch):
     monkeypatch.setattr(citations, "LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(citations, "BYTES_IN_STORE", 640)
-    monkeypatch.setattr(citations, "LONGEST_TEXT", 640)
+    monkeypatch.setattr(citations, "BYTES_TO_GATHER", 640)
     rows = [with_contexts(n, 100, f"{WORDS} {n} {'x' * n}") for n in range(60)]
     odd = [json.dumps(row).replace('"citing', '"\\u0063iting').encode() for row in rows[:30]]
     release.ingest(rows, odd, buckets=3)
@@ -189,11 +188,6 @@ def test_sentences_are_unescaped_whatever_their_spelling(release, style, is_asci
     assert set(sentences(release.merge())) == {'Über "naïve" models\\of Größe 😀 we say nothing'}
 
 
-def test_the_old_layout_gives_the_same_sentences(release):
-    release.ingest([with_contexts("1", "2", WORDS, intents=["background"]), with_contexts(3, 2, WORDS)])
-    assert [(row["citing"], row["cited"]) for row in release.merge()] == [(1, [2]), (3, [2])]
-
-
 def test_each_bucket_has_its_own_rows_and_an_empty_one_has_none(release):
     release.ingest([with_contexts(n, 100, WORDS) for n in (3, 4, 6)], buckets=4)
     found = [[row["citing"] for row in release.merge(bucket)] for bucket in range(4)]
@@ -231,23 +225,6 @@ def test_sentences_without_markers_are_what_dictionaries_give(tmp_path, write_sh
     counted = {REASONS[SHORT]: short, COPIES: together - sum(map(len, expected.values()))}
     assert release.left_out == {reason: count for reason, count in counted.items() if count}
     assert len(rows) == len(expected)
-
-
-def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path, write_shard, shared):
-    import gzip
-
-    sample = shared / "data/s2ag-samples/citations/citations-sample.jsonl.gz"
-    raw = [line for line in gzip.decompress(sample.read_bytes()).split(b"\n") if line]
-    # Many of its citations have no cited id, and so no row.
-    filled = [json.dumps(json.loads(line) | {"citedcorpusid": str(number)}).encode() for number, line in enumerate(raw)]
-    release = Release(tmp_path, write_shard)
-    release.ingest(filled)
-    given = {number: json.loads(line)["contexts"] for number, line in enumerate(raw)}
-    found = {cited: json.loads(text) for _, _, cited, text in release.ingested()}
-    assert found == {number: texts for number, texts in given.items() if texts}
-    rows = release.merge()
-    assert len(rows) > 30
-    assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))
 
 
 QUERY = f"SELECT {without_markers('text')} FROM (SELECT {with_single_blanks('$text')} AS text)"
@@ -301,14 +278,3 @@ def test_what_is_no_marker_stays(text):
 
 def test_white_space_and_what_cannot_be_seen_become_single_blanks():
     assert clean(" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0") == "one two three four five"
-
-
-MARKERS = ["[12]", "[3, 4–6]", "(Smith et al., 2019)", "(Doe, 2020a; Roe and Poe, 1999)", "[BCV13]", "(see Doe, 1999)"]
-PLAIN_WORDS = st.lists(st.from_regex(r"[a-zäß]{1,8}", fullmatch=True), min_size=1, max_size=8)
-
-
-@given(PLAIN_WORDS, st.sampled_from(MARKERS), st.data())
-def test_a_marker_between_any_words_leaves_just_these(words, marker, data):
-    place = data.draw(st.integers(0, len(words)))
-    assert clean(" ".join([*words[:place], marker, *words[place:]])) == " ".join(words)
-    assert clean(" ".join(words)) == " ".join(words)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import time
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,27 +23,22 @@ GOOD = {"corpusid": 1, "abstract": "text"}
     ("line", "reason"),
     [
         (b"{broken", "is not JSON"),
-        (b'{"corpusid": 2, "abstract": "cut', "is not JSON"),
         (b"[1, 2]", "is a list, not an object; a line has one record"),
         (b"17", "is a single value, not an object"),
         (b"\0\0\0\0", "is not JSON"),
         (b'{"corpusid": 2, "abstract": ["text"]}', 'abstract is \\["text"\\], not text'),
-        (b'{"corpusid": 2, "abstract": {"p": "text"}}', 'abstract is {"p": "text"}, not text'),
         (b'{"corpusid": ' + b"9" * 43 + b', "abstract": "text"}', "corpusid is 9{43}, not a whole number from 0"),
         (b'{"corpusid": "' + b"9" * 5000 + b'", "abstract": "text"}', 'corpusid is "9{59}…, not a whole number'),
         (b'{"abstract": "text"}', "has no corpusid"),
         (b'{"corpusid": null, "abstract": "text"}', "corpusid is null"),
         (b'{"corpusid": "x7", "abstract": "text"}', 'corpusid is "x7", not a whole number'),
-        (b'{"corpusid": [7], "abstract": "text"}', "not a whole number"),
         (b'{"corpusid": "\\ud800", "abstract": "text"}', r'corpusid is "\\ud800", not a whole number'),
         (b'{"corpusid": "7\xc2\x9b2J", "abstract": "text"}', r'corpusid is "7\\x9b2J", not a whole number'),
         (b'{"corpusid": 2, "abstract": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON that can be read"),
         (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
         (b'{"corpusid": 2, "abstract": "\\ud800"}', "holds half of a surrogate pair"),
-        (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number from 0 to 2⁶³ − 1"),
         (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
         (b'{"corpusid": "9223372036854775808", "abstract": "text"}', "not a whole number from 0"),
-        (b'{"corpusid": ' + b"7" * 43 + b', "abstract": "text"}', "corpusid is 7{43}, not a whole number from 0"),
         (b'{"corpusid": "' + b"0" * 43 + b'7", "abstract": "text"}', 'corpusid is "0{43}7", not a whole number'),
         (b'{"corpusid": -3, "abstract": "text"}', "corpusid is -3, not a whole number from 0"),
         (b'{"corpusid": 12.7, "abstract": "text"}', "corpusid is 12.7, not a whole number"),
@@ -73,17 +67,13 @@ def test_a_citation_that_lacks_the_key_of_an_id_is_unusable_unlike_one_where_it_
         (b"{broken", "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2, "contexts": ["cut', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2}}', "is not JSON"),
-        (b'{"citingcorpusid": 1, "citedcorpusid": 2} {', "is not JSON"),
-        (b'{"citingcorpusid": 1, "citedcorpusid": 2,}', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2, "intents": [["result"}', "is not JSON"),
         (b"[1, 2]", "not an object"),
         (b'{"citingcorpusid": 1.5, "citedcorpusid": 2}', "citingcorpusid is 1.5, not a whole number"),
         (b'{"citingcorpusid": 1, "citedcorpusid": -2}', "citedcorpusid is -2, not a whole number"),
         (b'{"citingcorpusid": 1, "citedcorpusid": "2x"}', 'citedcorpusid is "2x", not a whole number'),
-        (b'{"citingcorpusid": 1, "citedcorpusid": 99999999999999999999}', "not a whole number from 0 to"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 9223372036854775808}', "not a whole number from 0 to"),
         (b'{"citingcorpusid": 1, "citedcorpusid": "18446744073709551617"}', "not a whole number from 0 to"),
-        (b'{"citingcorpusid": ' + b"7" * 43 + b', "citedcorpusid": 2}', "citingcorpusid is 7{43}, not a whole number"),
         (b'{"citingcorpusid": "' + b"0" * 43 + b'7", "citedcorpusid": 2}', 'is "0{43}7", not a whole number'),
         (b'{"citingcorpusid": 01, "citedcorpusid": 2}', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": true}', "citedcorpusid is true, not a whole number"),
@@ -101,11 +91,6 @@ def test_malformed_lines_that_may_be_are_counted_and_the_first_is_remembered(rea
     (malformed,) = (row for row in ingested.report if "malformed" in row["outcome"])
     assert (malformed["lines"], malformed["first_line"]) == (2, 99)
     assert malformed["fault"].startswith("is not JSON")
-
-
-def test_a_title_that_is_a_list_is_no_text(read, shard):
-    with pytest.raises(InputError, match=r'line 2: title is \["On shards"\], not text'):
-        read("papers", shard({"corpusid": 1, "title": "x"}, {"corpusid": 2, "title": ["On shards"]}))
 
 
 @pytest.mark.parametrize("dataset", ["citations", "abstracts"])
@@ -162,20 +147,12 @@ def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(t
     assert columns_in(table, tmp_path / "a.jsonl") == ["id", "name"]
 
 
-@pytest.mark.parametrize("dataset", ["papers", "abstracts", "citations"])
 @pytest.mark.parametrize("blank", [b"\n", b" \t\r\n"])
-def test_a_shard_of_blank_lines_is_refused_before_they_take_long(tmp_path, dataset, blank):
-    """Records among them do not help: a hundred kilobytes of gzip would be read for minutes."""
-    path = tmp_path / "0.gz"
-    path.write_bytes(gzip.compress((b"{}\n" + blank * (3_000_000 // len(blank))) * 4, 1))
-    shard, files = (
-        Shard(name=path.name, bytes=path.stat().st_size),
-        {"output": tmp_path / "o", "report": tmp_path / "r"},
-    )
-    began = time.process_time()
-    with pytest.raises(InputError, match=r"0\.gz: more than 4 MB of it are blank lines; a shard has one record a line"):
-        ingest_shards(settings(dataset), tmp_path, [shard], **files)
-    assert time.process_time() - began < 20
+def test_a_shard_of_blank_lines_is_refused_though_there_are_records_among_them(read, tmp_path, monkeypatch, blank):
+    monkeypatch.setattr(unpacking, "MOST_BLANK", 1_000_000)
+    (tmp_path / SHARD).write_bytes(gzip.compress((b"{}\n" + blank * (3_000_000 // len(blank))) * 4, 1))
+    with pytest.raises(InputError, match="more than 1 MB of it are blank lines; a shard has one record a line"):
+        read("citations", tmp_path / SHARD)
 
 
 def test_blank_lines_among_records_are_counted(read, shard):

@@ -63,13 +63,22 @@ def ingested(*citations):
 
 
 def test_papers_of_all_parts_meet_their_abstracts_in_the_order_of_ids(merge_parts):
-    rows, omissions = merge_parts(
-        "papers", papers=[[paper(4), paper(1)], [paper(2)]], abstracts=[[abstract(2, "two")], [abstract(4, "four")]]
-    )
-    assert [(row["corpusid"], row["abstract"]) for row in rows] == [(1, None), (2, "two"), (4, "four")]
+    papers = [[paper(4), paper(1, None), paper(6) | {"bucket": 1}], [paper(2)]]
+    abstracts = [[abstract(2, "two"), abstract(3, "a"), abstract(3, "b")], [abstract(4, "four"), abstract(5, "five")]]
+    rows, omissions = merge_parts("papers", papers=papers, abstracts=abstracts)
+    assert [(row["corpusid"], row["title"], row["abstract"]) for row in rows] == [
+        (1, None, None),
+        (2, "A title", "two"),
+        (4, "A title", "four"),
+    ]
     assert {reason: count for reason, count in omissions.items() if count} == {
-        "papers without the texts that triplets need (kept)": 1
+        "papers without title (kept, with a null title)": 1,
+        "papers without the texts that triplets need (kept)": 1,
+        "further copies of an abstract": 1,
+        "abstracts without a paper": 2,
     }
+    assert merge_parts("papers", papers=[[], []], abstracts=[[], []])[0] == []
+    assert merge_parts("citations", citations=[[], []])[0] == []
 
 
 @pytest.mark.parametrize(("titles_alone", "with_text"), [(False, [1]), (True, [1, 3])])
@@ -88,20 +97,18 @@ def test_of_several_abstracts_the_longest_is_kept_then_the_first_by_text(merge_p
         assert omissions["further copies of an abstract"] == 2
 
 
-def test_of_several_papers_one_with_a_title_and_most_citations_is_kept(merge_parts):
-    copies = [paper(1, None, 9), paper(1, "Old", 3), paper(1, "New", 5)]
+@pytest.mark.parametrize(
+    ("copies", "expected"),
+    [
+        ([paper(1, None, 9), paper(1, "Old", 3), paper(1, "New", 5)], paper(1, "New", 5)),
+        ([paper(1) | {"authors": ["B"]}, paper(1) | {"authors": ["A"]}], paper(1) | {"authors": ["A"]}),
+    ],
+)
+def test_of_several_papers_one_with_a_title_and_most_citations_is_kept(merge_parts, copies, expected):
     for order in permutations(copies):
-        rows, omissions = merge_parts("papers", papers=[order[:1], order[1:]], abstracts=[[]])
-        assert [(row["title"], row["citation_count"]) for row in rows] == [("New", 5)]
-        assert omissions["further copies of a paper"] == 2
-
-
-def test_abstracts_without_a_paper_are_counted(merge_parts):
-    rows, omissions = merge_parts(
-        "papers", papers=[[paper(1)]], abstracts=[[abstract(2, "a"), abstract(2, "b")], [abstract(3, "c")]]
-    )
-    assert [row["corpusid"] for row in rows] == [1]
-    assert omissions["abstracts without a paper"] == 2
+        [row], omissions = merge_parts("papers", papers=[order[:1], order[1:]], abstracts=[[]])
+        assert expected.items() <= row.items()
+        assert omissions["further copies of a paper"] == len(copies) - 1
 
 
 def test_copies_of_a_citation_with_an_unknown_intent_are_counted_and_kept_as_if_they_had_none(merge_parts):
@@ -121,23 +128,6 @@ def test_a_citation_in_two_shards_counts_once_and_unites_its_copies(merge_parts)
     )
     assert rows == [citation(1, 2, True, ["background", "result"]), citation(3, 1)]
     assert omissions["further copies of a citation"] == 1
-
-
-def test_only_the_rows_of_the_bucket_are_merged(merge_parts):
-    rows, omissions = merge_parts("papers", papers=[[paper(2) | {"bucket": 1}, paper(4)]], abstracts=[[]])
-    assert [row["corpusid"] for row in rows] == [4]
-    assert omissions["further copies of a paper"] == 0
-
-
-def test_papers_without_a_title_are_kept_and_counted(merge_parts):
-    rows, omissions = merge_parts("papers", papers=[[paper(1, None), paper(2)]], abstracts=[[]])
-    assert [row["title"] for row in rows] == [None, "A title"]
-    assert omissions["papers without title (kept, with a null title)"] == 1
-
-
-def test_empty_parts_merge_to_an_empty_bucket(merge_parts):
-    assert merge_parts("papers", papers=[[], []], abstracts=[[], []])[0] == []
-    assert merge_parts("citations", citations=[[], []])[0] == []
 
 
 CITATIONS = st.builds(
@@ -161,21 +151,11 @@ def test_merged_citations_are_what_a_dictionary_gives(merge_parts, parts):
     assert omissions["further copies of a citation"] == sum(map(len, parts)) - len(expected)
 
 
-def with_authors(corpusid, *authors):
-    return paper(corpusid) | {"authors": list(authors)}
-
-
 def test_authors_are_there_where_they_were_ingested_and_papers_without_any_are_counted(merge_parts):
-    rows, omissions = merge_parts("papers", papers=[[with_authors(1, "B", "A"), with_authors(2)]], abstracts=[[]])
+    papers = [paper(1) | {"authors": ["B", "A"]}, paper(2) | {"authors": []}]
+    rows, omissions = merge_parts("papers", papers=[papers], abstracts=[[]])
     assert [row["authors"] for row in rows] == [["B", "A"], []]
     assert omissions["papers without authors (kept)"] == 1
     rows, omissions = merge_parts("papers", papers=[[paper(1)]], abstracts=[[]])
     assert "authors" not in rows[0]
     assert "papers without authors (kept)" not in omissions
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_of_copies_that_differ_in_their_authors_alone_the_same_one_is_kept(merge_parts, order):
-    copies = [with_authors(1, "A"), with_authors(1, "B")]
-    rows, _ = merge_parts("papers", papers=[[copies[place]] for place in order], abstracts=[[]])
-    assert [row["authors"] for row in rows] == [["A"]]

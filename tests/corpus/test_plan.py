@@ -1,12 +1,12 @@
 """What a plan states about a release before it is fetched, and about the part that is there already."""
 
-import json
 import shutil
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.corpus.made import make_corpus
 from tests.corpus.made_openalex import FOLDERS, work, write_copy
 from tests.releases.server import Arrival, serve, serve_copy
 from typer.testing import CliRunner
@@ -15,7 +15,7 @@ from cocite.cli import app
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
-from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
+from cocite.corpus.release.plan import plan_corpus
 
 RELEASE = "2026-01-06"
 SIZES = {"papers": [1000, 2000], "abstracts": [500], "citations": [10_000, 20_000, 30_000]}
@@ -66,12 +66,6 @@ def test_what_is_downloaded_in_whole_or_in_part_need_not_come_again(results):
     assert (need.downloaded, need.to_download) == (17_000, 43_000)
 
 
-def test_an_ingested_shard_need_not_come_again_though_it_is_dropped(results):
-    write(results / "corpus/ingest_report/citations/1.parquet", 1)
-    need = plan(results).needs["citations"]
-    assert (need.ingested, need.to_download) == (1, 40_000)
-
-
 def test_a_job_that_has_ingested_every_second_shard_has_two_of_three(results):
     write(results / "corpus/ingest_report/citations/0.parquet", 1)
     need = plan(results, shards={"citations": 2}).needs["citations"]
@@ -97,16 +91,6 @@ def test_the_peak_is_the_larger_of_fetching_and_merging(results):
     # Of 100 buckets 8 are merged at once; and all six shards may be under way while they are fetched.
     assert plan(results, buckets=100).at_peak == max(2 * 13_300 + 9_600, 13_300 + 63_500)
     assert plan(results, buckets=100, keep_raw=True).at_peak == 2 * 13_300 + 9_600 + 63_500
-
-
-def test_sixteen_shards_are_under_way_at_most():
-    shards = tuple(Shard(name=f"{number:02}", bytes=100 + number) for number in range(20))
-    manifest = Manifest(release=RELEASE, datasets={"papers": Dataset(shards=shards, readme="")})
-    assert raw_under_way(manifest) == sum(range(104, 120))
-
-
-def test_more_buckets_spill_less():
-    assert [spilled_while_merged(1_000, buckets) for buckets in (1, 8, 16, 160)] == [10_000, 10_000, 5_000, 500]
 
 
 def test_what_is_there_of_the_corpus_is_counted_once_and_nothing_else(results):
@@ -194,42 +178,27 @@ def test_a_disk_that_is_too_small_is_reported_with_what_is_missing(say, results,
     assert f"{(146_600 - 100 - there) / 1000:.1f} kB too little" in text
 
 
-@pytest.mark.parametrize("dataset", list(SIZES))
-def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, tmp_path, dataset):
-    release = shared / "data/releases/synergy"
-    needs = plan_corpus(
-        resolve({"release": RELEASE, "corpus": {"source": "directory", "path": str(release)},
-                 "pathvars": {"results": str(tmp_path / "results")}})
-    ).needs  # fmt: skip
-    source = f"--settings={json.dumps({'source': 'directory', 'path': str(release)})}"
-    common = [f"--results={tmp_path}", f"--output={tmp_path / 'manifest.json'}"]
-    CliRunner().invoke(app, ["corpus", "list", source, "--release=latest", *common], catch_exceptions=False)
-    options = f"--manifest={tmp_path / 'manifest.json'} --shards={release / dataset} --part=0 --parts=1 --buckets=2 "
-    options += f"--ids=drop --memory-mb=1500 --threads=2 --output={tmp_path / 'table.parquet'} "
-    options += f"--report={tmp_path / 'report.parquet'}"
-    CliRunner().invoke(app, ["corpus", "ingest", dataset, *options.split()], catch_exceptions=False)
-    taken = (tmp_path / "table.parquet").stat().st_size
-    assert taken <= needs[dataset].parquet <= 1.2 * taken
+def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, tmp_path):
+    corpus = {"source": "directory", "path": str(shared / "data/releases/synergy")}
+    config = {"release": RELEASE, "corpus": corpus, "pathvars": {"results": str(tmp_path / "results")}}
+    needs = plan_corpus(resolve(config)).needs
+    make_corpus(tmp_path / "made", corpus, release=RELEASE)
+    for dataset, need in needs.items():
+        taken = sum(file.stat().st_size for file in (tmp_path / "made/corpus/ingested" / dataset).glob("*.parquet"))
+        assert taken <= need.parquet <= 1.2 * taken
 
 
-@pytest.mark.parametrize(("format", "layout"), [("parquet", "parquet"), ("jsonl", "jsonl"), ("legacy", "older")])
-def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_path, monkeypatch, format, layout):
+@pytest.mark.parametrize("format", FOLDERS)
+def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_path, monkeypatch, format):
     monkeypatch.delenv("S2_API_KEY")
-    write_copy(tmp_path / "bucket", layout, [work(number, abstract="About it") for number in range(30)], per_file=10)
+    write_copy(tmp_path / "bucket", format, [work(number, abstract="About it") for number in range(30)], per_file=10)
     size = sum(path.stat().st_size for path in (tmp_path / "bucket").glob("**/works/*/part*"))
     requests: list[Arrival] = []
     with serve_copy(tmp_path / "bucket", requests=requests) as origin:
-        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[layout]}", "jobs": 2}
+        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[format]}", "jobs": 2}
         text = say(source, "2026-06-24")
     assert row(text, "works")[:3] == ["3", f"{size / 1000:.1f}", "kB"]
     assert "The 2 jobs of corpus.jobs have up to 2 files each" in text
     assert "The download takes 0 s at 10 MB/s" in text
     assert "S2_API_KEY" not in text
     assert all(request.path.endswith(("manifest.json", "manifest", ".parquet")) for request in requests)
-
-
-def test_nothing_of_a_copy_in_a_folder_is_to_be_downloaded(say, tmp_path):
-    manifest = write_copy(tmp_path / "bucket", "jsonl", [work(1)])
-    text = say({"source": "openalex", "format": "jsonl", "path": str(manifest.parent)}, "latest")
-    assert row(text, "together")[-3] == "-"
-    assert "The download takes" not in text

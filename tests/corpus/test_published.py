@@ -136,14 +136,6 @@ def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path
     assert read(tmp_path / "fetched")[0] == [1, 2]
 
 
-def test_a_commit_that_the_hub_does_not_have_is_named(hub, tmp_path):
-    result = fetch(hub[0], tmp_path, revision="f" * 40)
-    assert result.returncode == 1
-    assert "Error: lab/papers at ffffffff" in result.stderr
-    assert "cannot be fetched from the hub" in result.stderr
-    assert not (tmp_path / "fetched").exists()
-
-
 def test_published_queries_become_the_papers_that_they_are_matched_with(tmp_path):
     write_triplets(tmp_path / "cite_prediction_new/train-00000-of-00001.parquet", [7, 5, 9])
     write_triplets(tmp_path / "cite_prediction_new/validation-00000-of-00001.parquet", [9])

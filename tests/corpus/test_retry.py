@@ -78,17 +78,6 @@ def test_a_key_that_is_refused_for_a_moment_is_not_given_up(ask):
     assert [request.status for request in requests] == [403, 403, 403, 200]
 
 
-def test_a_key_that_stays_refused_is_reported_after_a_few_retries(release, key, tmp_path, pauses):
-    requests: list[Arrival] = []
-    with (
-        serve(release, key=key, faults=Faults(api_refusals=1000), requests=requests) as origin,
-        pytest.raises(InputError, match=r"refuses the key in S2_API_KEY \(status 403\)") as caught,
-    ):
-        DatasetsApi(origin, tmp_path / "turns").releases()
-    assert len(requests) == 4
-    assert key not in str(caught.value)
-
-
 class Counting(QuietHandler):
     """Counts its requests, and answers each with a status and a body, or not at all."""
 
@@ -106,11 +95,22 @@ def handler(*answers: tuple[int, bytes] | None) -> type[Counting]:
     return type("Answering", (Counting,), {"requests": 0, "answers": answers})
 
 
-def test_a_missing_key_is_reported_at_once(serve_handler, pauses, tmp_path):
-    refusing = handler((401, b'{"error": "no key"}'))
-    with serve_handler(refusing) as origin, pytest.raises(InputError, match="status 401"):
+GIVEN_UP = {
+    "a missing key, at once": (401, b'{"error": "no key"}', "status 401", 1),
+    "a key that stays refused": (403, b"", r"refuses the key in S2_API_KEY \(status 403\)", 1 + retry.DOUBTFUL_RETRIES),
+    "what is never JSON": (200, b"<html>", "does not answer with JSON", 1 + retry.DOUBTFUL_RETRIES),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "message", "requests"), GIVEN_UP.values(), ids=GIVEN_UP)
+def test_what_does_not_pass_is_reported_after_a_few_retries(
+    serve_handler, key, pauses, tmp_path, status, body, message, requests
+):
+    refusing = handler((status, body))
+    with serve_handler(refusing) as origin, pytest.raises(InputError, match=message) as caught:
         DatasetsApi(origin, tmp_path / "turns").releases()
-    assert refusing.requests == 1
+    assert refusing.requests == requests
+    assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", [None, (200, b'["2026-01'), (429, b""), (500, b""), (502, b"<html>"), (503, b"")])
@@ -119,13 +119,6 @@ def test_broken_connections_half_answers_and_passing_statuses_are_retried(serve_
     with serve_handler(recovering) as origin:
         assert DatasetsApi(origin, tmp_path / "turns").releases() == ["2026-01-06"]
     assert recovering.requests == 3
-
-
-def test_what_is_never_json_is_reported_after_a_few_retries(serve_handler, pauses, tmp_path):
-    page = handler((200, b"<html>"))
-    with serve_handler(page) as origin, pytest.raises(InputError, match="does not answer with JSON"):
-        DatasetsApi(origin, tmp_path / "turns").releases()
-    assert page.requests == 1 + retry.DOUBTFUL_RETRIES
 
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
@@ -169,7 +162,7 @@ def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monke
 def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch):
     requests: list[Arrival] = []
     with serve(release, key=key, requests=requests) as origin:
-        links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers")["files"]
+        links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers").files
         monkeypatch.setattr(retry, "DISTANCE", 60)
         storage = Storage()
         assert [len(storage.get(link, first=0, last=9).content) for link in links] == [10, 10, 10]

@@ -1,6 +1,5 @@
 """A sample of a corpus: which papers it has, that it holds all that the corpus has of them, and that it can be read."""
 
-import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -180,14 +179,3 @@ def test_what_cannot_be_sampled_is_told_in_a_sentence(whole, cut, tmp_path):
         cut(whole)
     with pytest.raises(InputError, match="does not exist"):
         cut(Made(tmp_path), "another")
-
-
-def test_a_sample_of_hci_has_exactly_the_citations_among_its_papers(shared, tmp_path, cut):
-    made = make_corpus(
-        tmp_path / "hci", {"source": "directory", "path": f"{shared}/data/releases/hci"}, release="2026-01-13"
-    )
-    write_queries(made.results / "corpus/queries.parquet", dict.fromkeys([*made.papers][::50], "train"))
-    described, folder = cut(made, count=50, depth=2, neighbours=5)
-    check_consistent(read(folder), made)
-    assert described.papers > 1000
-    assert gzip.decompress((folder / "papers/0.gz").read_bytes()).count(b"\n") == described.papers

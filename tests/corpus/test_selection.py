@@ -1,18 +1,14 @@
 """Drawing queries and held-out papers by a rule."""
 
-import json
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus.small_corpus import RULE, by_hand, fields_of, write_corpus, year_of
+from tests.corpus.small_corpus import by_hand, fields_of, write_corpus, year_of
 from tests.papers import papers_table
-from typer.testing import CliRunner
 
-from cocite.cli import app
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import write_table
 from cocite.corpus.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
 
 
@@ -110,15 +106,3 @@ def test_more_queries_keep_those_that_were_drawn_before(choose):
 @pytest.mark.parametrize(("count", "validating"), [(1, 0), (2, 1), (3, 1), (8, 2)])
 def test_validation_gets_its_share_and_at_least_one_query_of_two(choose, count, validating):
     assert len(choose(count=count)[0]["validation"]) == validating
-
-
-def test_the_command_takes_the_section_of_the_configuration(corpus, tmp_path):
-    section = {"from": "rule"} | {name: value for name, value in RULE.items() if name != "from_"}
-    folders = [f"--{name}={corpus / name}" for name in ("papers", "citations")]
-    limits = ["--seed=1", "--memory-mb=500", "--threads=1"]
-    outputs = [f"--output={tmp_path / 'queries'}", f"--omissions={tmp_path / 'omissions'}"]
-    result = CliRunner().invoke(
-        app, ["corpus", "select", *folders, f"--settings={json.dumps(section)}", *limits, *outputs]
-    )
-    assert result.exit_code == 0, result.output
-    assert read_table(tmp_path / "queries", "queries").num_rows == 60

@@ -19,6 +19,13 @@ import cocite.corpus.sources
 cocite.corpus.sources.__path__.append("added")
 """
 """Has a process find the sources of a folder beside those of the package, as if they lay there."""
+RUN_ALL = """
+import json, sys
+from cocite.cli import app
+
+for step in json.loads(sys.argv[1]):
+    app(step, standalone_mode=False)
+"""
 PAPERS = 'id,title,year,abstract\n7,"One, two",1999,An abstract.\n9,Another,,\n'
 CITATIONS = "citing,cited\n7,9\n9,12\n"
 
@@ -73,19 +80,24 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
 
 
 def test_the_two_files_of_the_page_become_papers_abstracts_and_citations(added):
+    steps: list[list[str]] = []
+
     def step(name: str, *options: str) -> None:
-        run(added, "from cocite.cli import app; app()", "corpus", name, *options)
+        steps.append(["corpus", name, *options])
 
     shared = ["--settings", json.dumps(entry()["corpus"]), "--results", "results"]
     step("list", *shared, "--release", "2026-01-06", "--output", "manifest.json")
-    rows = {}
     for dataset in ("papers", "abstracts", "citations"):
         part = ["--manifest", "manifest.json", "--part", "0", "--parts", "1"]
         step("download", dataset, *shared, *part, "--state", f"state/{dataset}", "--output", f"raw/{dataset}")
         bounds = ["--buckets", "1", "--ids", "drop", "--memory-mb", "500", "--threads", "1"]
         written = ["--output", f"{dataset}.parquet", "--report", f"report-{dataset}.parquet"]
         step("ingest", dataset, *part, "--shards", f"raw/{dataset}", *bounds, *written)
-        rows[dataset] = read_table(added / f"{dataset}.parquet", f"ingested_{dataset}").to_pylist()
+    run(added, RUN_ALL, json.dumps(steps))
+    rows = {
+        name: read_table(added / f"{name}.parquet", f"ingested_{name}").to_pylist()
+        for name in ("papers", "abstracts", "citations")
+    }
     assert [(row["corpusid"], row["title"], row["year"]) for row in rows["papers"]] == [
         (7, "One, two", 1999),
         (9, "Another", None),

@@ -12,10 +12,8 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.core.tables.files import read_table
-from cocite.corpus.release import needed_columns, retry
 from cocite.corpus.release.manifest import read_manifest
 
-LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
 DAYS = ("2026-05-01", "2026-05-20", "2026-06-10")
 NEXT = "2026-07-24"
 JOBS, BUCKETS = 2, 2
@@ -49,7 +47,7 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Two copies in each layout, by their days."""
     for day, works in {DATE: older_works(), NEXT: newer_works()}.items():
         monkeypatch.setattr("tests.corpus.made_openalex.DATE", day)
-        for layout in LAYOUTS.values():
+        for layout in FOLDERS:
             write_copy(tmp_path / day, layout, works, per_file=10)
     return {day: tmp_path / day for day in (DATE, NEXT)}
 
@@ -66,7 +64,7 @@ def make(
     """Make papers and citations by the commands of the pipeline; return what was asked for while files were fetched."""
     corpus, requests = results / "corpus", list[Arrival]()
     with serve_copy(copy, requests=requests, faults=faults) as origin:
-        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[LAYOUTS[format]]}", "jobs": JOBS}
+        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[format]}", "jobs": JOBS}
         settings = json.dumps(source | ({} if base is None else {"base": str(base)}))
         listed = {"settings": settings, "results": results}
         call("list", **listed, release=day, output=corpus / "manifest.json")
@@ -103,7 +101,7 @@ def assert_same(updated: Path, fresh: Path) -> None:
         assert read_table(mine, "omissions").equals(read_table(theirs, "omissions")), mine.name
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("format", FOLDERS)
 def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetches_what_is_new(copies, format, tmp_path):
     make(copies[DATE], DATE, format, tmp_path / "base")
     requests = make(copies[NEXT], NEXT, format, tmp_path / "updated", base=tmp_path / "base")
@@ -124,17 +122,6 @@ def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetche
     assert fetched == {shard.path.removeprefix("works/") for shard in newer if not shard.in_base} != set()
 
 
-@pytest.mark.parametrize("format", LAYOUTS)
-def test_a_server_on_a_bad_day_gives_the_same_tables(copies, format, tmp_path, monkeypatch):
-    monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
-    monkeypatch.setattr(retry, "RETRIES", 10)
-    monkeypatch.setattr(needed_columns, "GAP", 0)
-    make(copies[DATE], DATE, format, tmp_path / "good")
-    requests = make(copies[DATE], DATE, format, tmp_path / "bad", faults=Faults(share=0.4, seed=3, retry_after="0"))
-    assert {request.fault for request in requests} > {None}
-    assert_same(tmp_path / "bad", tmp_path / "good")
-
-
 def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monkeypatch):
     make(copies[DATE], DATE, "jsonl", tmp_path / "first")
     make(copies[NEXT], NEXT, "jsonl", tmp_path / "second", base=tmp_path / "first")
@@ -146,8 +133,7 @@ def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monk
     assert_same(tmp_path / "third", tmp_path / "fresh")
 
 
-@pytest.mark.parametrize("day", [DATE, "2026-06-01"])
-def test_a_base_that_is_not_older_is_refused(copies, day, tmp_path):
+def test_a_base_that_is_not_older_is_refused(copies, tmp_path):
     make(copies[DATE], DATE, "legacy", tmp_path / "base")
     settings = {"source": "openalex", "format": "jsonl", "path": str(copies[DATE] / "data/jsonl")}
     listing = {"settings": json.dumps(settings | {"base": str(tmp_path / "base")}), "results": tmp_path}

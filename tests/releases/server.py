@@ -1,6 +1,7 @@
 """A server of a release that fails as real servers do, records its requests, and has the diffs of a successor."""
 
 import io
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,7 +20,6 @@ from cocite.corpus.release.local_server import (
     HOST,
     Catalogue,
     Handler,
-    LinkSigner,
     Site,
     read_release,
     running,
@@ -34,6 +34,29 @@ FAILING_STATUSES = {
     Fault.FAILING: HTTPStatus.INTERNAL_SERVER_ERROR,
     Fault.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }
+
+
+class LinkSigner:
+    """Signs paths and checks links: whoever holds one may fetch one file until it lapses, without any key.
+
+    The links of every listing differ, so that no link can be mistaken for the name of a file.
+    """
+
+    def __init__(self) -> None:
+        self._signed: dict[str, tuple[str, float]] = {}
+
+    def sign(self, path: str, seconds: float) -> str:
+        """The path with a query string that allows fetching it for so many seconds; 0 or less makes a lapsed link."""
+        query = f"Signature={secrets.token_hex(16)}"
+        self._signed[query] = path, time.time() + seconds
+        return f"{path}?{query}"
+
+    def refusal(self, path: str, query: str) -> str | None:
+        """Why a link is not valid, or None if it is."""
+        signed, expires = self._signed.get(query, ("", 0.0))
+        if signed != path:
+            return "SignatureDoesNotMatch"
+        return "Request has expired" if time.time() >= expires else None
 
 
 class CatalogueWithDiffs(Catalogue):
@@ -81,7 +104,6 @@ class CopyCatalogue(Catalogue):
     """A copy of OpenAlex in a folder: all its files are given to everyone, by their paths."""
 
     storages = ("/",)
-    is_open = True
 
     def __init__(self, folder: Path) -> None:
         """The files are those that lie in the folder when they are asked for."""
@@ -130,7 +152,7 @@ def serve(
     faults: Faults | None = None,
     requests: list[Arrival] | None = None,
 ) -> Iterator[str]:
-    """As `local_server.serve`; `requests` collects what arrives, and each fault strikes one request.
+    """As `local_server.serve`, for those with the key; `requests` collects what arrives, a fault strikes one request.
 
     Where faults come at random, the storage has a second host to redirect to.
     """
@@ -141,7 +163,7 @@ def serve(
 @contextmanager
 def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arrival] | None = None) -> Iterator[str]:
     """Serve the copy of OpenAlex in a folder, with faults and `requests` as above; yield the URL of the folder."""
-    with _serving(FailingSite(CopyCatalogue(folder), ""), faults, requests) as origin:
+    with _serving(FailingSite(CopyCatalogue(folder)), faults, requests) as origin:
         yield origin
 
 
@@ -163,8 +185,9 @@ class FailingSite(Site):
     mishaps: Mishaps
     requests: list[Arrival]
 
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
+    def __init__(self, catalogue: Catalogue, key: str = "", link_seconds: float = 3600.0) -> None:
+        super().__init__(catalogue)
+        self.key, self.link_seconds, self.signer = key, link_seconds, LinkSigner()
         self.origins: list[str] = []
 
     def other_origin(self, host: str) -> str:
@@ -192,20 +215,41 @@ class FailingHandler(Handler):
             super().answer()
 
     def answer_api(self, parts: list[str]) -> None:
+        catalogue = self.site.catalogue
+        is_known = parts[0] == "diffs" or (parts[0] == "release" and parts[1:2] in ([catalogue.release], [LATEST]))
+        if len(parts) > 2 and is_known and not self.key_is_right():
+            return
         if parts[0] != "diffs":
             super().answer_api(parts)
-        elif self.key_is_right():
-            catalogue = self.site.catalogue
-            if len(parts) == 5 and parts[2] == "to" and catalogue.leads(parts[1], parts[3], parts[4]):
-                _, start, _, end, name = parts
-                self.send_json(HTTPStatus.OK, catalogue.describe_diffs(start, end, name, self.link))
-            else:
-                self.send_unknown()
+        elif len(parts) == 5 and parts[2] == "to" and catalogue.leads(parts[1], parts[3], parts[4]):
+            _, start, _, end, name = parts
+            self.send_json(HTTPStatus.OK, catalogue.describe_diffs(start, end, name, self.link))
+        else:
+            self.send_unknown()
+
+    def key_is_right(self) -> bool:
+        """Whether the request has the key; refuses it where it has not."""
+        given = self.headers.get("x-api-key")
+        if given is None:
+            self.send_json(HTTPStatus.UNAUTHORIZED, {"error": "the header x-api-key is missing"})
+            return False
+        if given != self.site.key:
+            self.send_json(HTTPStatus.FORBIDDEN, {"error": "the key in x-api-key is not known"})
+            return False
+        return True
 
     def answer_storage(self) -> None:
         if self.arrival.fault == Fault.ALL_LAPSED:
             self.site.signer = LinkSigner()
-        super().answer_storage()
+        path, _, query = self.path.partition("?")
+        is_open = isinstance(self.site.catalogue, CopyCatalogue)
+        refusal = None if is_open else self.site.signer.refusal(path, query)
+        if "x-api-key" in self.headers:
+            self.send_bytes(HTTPStatus.BAD_REQUEST, b"a key of the API was sent to the storage", {})
+        elif refusal is not None:
+            self.send_bytes(HTTPStatus.FORBIDDEN, refusal.encode(), {})
+        else:
+            super().answer_storage()
 
     def link(self, path: str) -> str:
         self.use_up("listing")
@@ -227,14 +271,11 @@ class FailingHandler(Handler):
 
     def stream(self, status: HTTPStatus, body: BinaryIO, length: int, headers: dict[str, str]) -> None:
         self.arrival.status = status
-        if self.command == "HEAD":
-            return super().stream(status, body, length, headers)
         announced, sent = self.damaged(length)
         self.close_connection = self.close_connection or not announced == sent == length
         super().stream(status, io.BytesIO(body.read(sent)), announced, headers)
         if self.arrival.fault == Fault.STALLED:
             self.site.mishaps.stall()
-        return None
 
     def damaged(self, length: int) -> tuple[int, int]:
         """The stated length of a body, and how much of it is sent."""

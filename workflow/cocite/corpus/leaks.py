@@ -1,10 +1,8 @@
 """Check that the finished tables hold none of the papers that are kept out.
 
-From the table `queries` and the tables of papers between the corpus and the encoders comes the table `leaks`, with one
-row for each column of corpus ids that was searched. The declarations of the tables say which columns those are.
-
-Where the results hold sentences that cite, the table `contexts`, those that name a paper that is kept out are searched
-for as well, by their negative ids: the sentences of such a paper, and those that cite one.
+The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders; the
+declarations of the tables say which columns those are. If the results hold sentences that cite (the table `contexts`),
+those of a paper that is kept out, and those that cite one, are searched for as well, by their negative ids.
 """
 
 import json
@@ -95,24 +93,23 @@ def check_leaks(
 def _forbid(db: DuckDBPyConnection, results: Path) -> None:
     """Make the table `forbidden`: the papers that are kept out, and the sentences that name one."""
     db.execute("CREATE TEMP TABLE forbidden AS SELECT corpusid AS id FROM kept_out")
-    files = sorted(results.glob(CONTEXTS))
-    if files:
+    if files := sorted(results.glob(CONTEXTS)):
         naming = """
+            INSERT INTO forbidden
             SELECT context FROM read_parquet($files) WHERE citing IN (FROM kept_out)
             UNION
             SELECT context FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
             WHERE paper IN (FROM kept_out)
         """
-        columns = ["citing", "cited", "context"]
-        db.execute(f"INSERT INTO forbidden {naming}", {"files": verified_files(files, "contexts", columns)})
+        db.execute(naming, {"files": verified_files(files, "contexts", ["citing", "cited", "context"])})
 
 
 def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
-    found = {one.path.resolve(): one for one in _on_disk(results)}
+    on_disk = {one.path.resolve(): one for one in _on_disk(results)}
     for path in tables:
-        if path.resolve() not in found:
+        if path.resolve() not in on_disk:
             raise InputError(f"{path}: is not the file or folder of a table of papers in {results}.")
-    return [found[path.resolve()] for path in tables] if tables else list(found.values())
+    return [on_disk[path.resolve()] for path in tables or on_disk]
 
 
 def _on_disk(results: Path) -> Iterator[Finished]:
@@ -123,10 +120,8 @@ def _on_disk(results: Path) -> Iterator[Finished]:
             files = sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path)))
             sharded = "{bucket}" in table.path
             for path in sorted({file.parent if sharded else file for file in files}):
-                shards = [file for file in files if path in (file, file.parent)]
-                yield Finished(
-                    table=table, path=path, files=list(scan_table(shards, table.name).files), columns=columns
-                )
+                shards = scan_table([file for file in files if path in (file, file.parent)], table.name).files
+                yield Finished(table=table, path=path, files=shards, columns=columns)
 
 
 def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
@@ -141,9 +136,8 @@ def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Ro
 
 def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
     """The benchmarks whose answers the table of a row holds; None where it holds none."""
-    stage, _, entry = row["path"].partition("/")
-    given_away = answers_in.get(entry.partition("/")[0], ()) if stage == "triplets" else ()
-    return ", ".join(given_away) or None
+    stage, entry, *_ = row["path"].split("/")
+    return ", ".join(answers_in.get(entry, ())) or None if stage == "triplets" else None
 
 
 def _leaks(one: Finished, name: str) -> str:

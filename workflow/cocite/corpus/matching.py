@@ -6,13 +6,14 @@ a MAG id are not matched by their DOI either.
 
 Documents (table `document_papers`) have Semantic Scholar's corpus ids or, as those of SciDocs, its hashes, which the
 dataset paper-ids translates into corpus ids; from there `matches` leads on. Others are looked for by DOI, if their id
-is one, then by title. A title may be that of several papers, such as a preprint and its published version: all of them
-are the document, since each would give it away. Corpus ids that have no record in papers are in the table too, marked
-as such: they may be ends of citations, and are kept out with the others.
+is one, then by title. All papers with the title of a document, such as a preprint and its published version, are the
+document, since each would give it away. Corpus ids without a record in papers are in the table too, marked as such:
+they may be ends of citations, and are kept out with the others.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 from typing import Annotated
@@ -83,8 +84,7 @@ def match_papers(
     Raises `InputError` where the files of its dataset cannot be read or have no MAG ids and DOIs, and where the papers
     of the corpus have none.
     """
-    shards = find_shards(theirs)
-    if not shards:
+    if not (shards := find_shards(theirs)):
         raise InputError(f"{theirs}: holds no files of Semantic Scholar's papers.")
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         _take_ours(connection, papers)
@@ -106,8 +106,7 @@ def match_papers(
 
 def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
     """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` where no paper has either."""
-    given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"]))
-    given.create_view("papers")
+    given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"])).create_view("papers")
     mag = MAG if MAG in given.columns else "NULL::BIGINT"
     connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers")
     if number(connection, "SELECT count(*) FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL") == 0:
@@ -120,22 +119,17 @@ def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
 def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[Path]) -> None:
     """Make the table `theirs`, likewise. Raises `InputError` where a file cannot be read, or none has either."""
     mag, corpusid = sql_of_id("externalids.MAG"), sql_of_id("corpusid")
-    records = f"""
-        read_json($files, format = 'newline_delimited', maximum_object_size = {LARGEST_RECORD},
-            columns = {{corpusid: 'VARCHAR', externalids: 'STRUCT(MAG VARCHAR, DOI VARCHAR)'}})
-    """
-    try:
+    with _explained(folder, "papers"):
         connection.execute(
             f"""
             CREATE TABLE theirs AS FROM (
-                SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi FROM {records}
+                SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi
+                FROM read_json($files, format = 'newline_delimited', maximum_object_size = {LARGEST_RECORD},
+                    columns = {{corpusid: 'VARCHAR', externalids: 'STRUCT(MAG VARCHAR, DOI VARCHAR)'}})
             ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
             """,
             {"files": [escape(str(shard)) for shard in shards]},
         )
-    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{folder}: cannot be read as Semantic Scholar's dataset papers ({said}).") from None
     if number(connection, "SELECT count(*) FROM theirs") == 0:
         raise InputError(
             f"{folder}: no record has a corpusid and externalids with a MAG id or a DOI, as those of Semantic "
@@ -143,9 +137,18 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[
         )
 
 
+@contextmanager
+def _explained(folder: Path, dataset: str) -> Iterator[None]:
+    """Turn what DuckDB says of files that it cannot read into an `InputError`."""
+    try:
+        yield
+    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"{folder}: cannot be read as Semantic Scholar's dataset {dataset} ({said}).") from None
+
+
 def _match(connection: DuckDBPyConnection, key: str) -> int:
-    """Move the papers that a key matches from `rest` to `matches`; drop those for which it does so to several, and
-    return how many these are."""
+    """Move the papers that a key matches from `rest` to `matches`; drop the ambiguous ones, and return how many."""
     connection.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE pairs AS
@@ -258,13 +261,10 @@ def _find_by_ids(connection: DuckDBPyConnection, matches: Path | None, paper_ids
 
 def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
     """Add to `theirs` the corpus ids of hashes, unless two records differ about one."""
-    shards = find_shards(folder)
-    records = """
-        read_json($files, format = 'newline_delimited', columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'})
-    """
+    records = "read_json($files, format = 'newline_delimited', columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'})"
     known = f"sha IS NOT NULL AND regexp_full_match(corpusid, '{DIGITS}')"
-    files = {"files": [escape(str(shard)) for shard in shards]}
-    try:
+    files = {"files": [escape(str(shard)) for shard in find_shards(folder)]}
+    with _explained(folder, "paper-ids"):
         has_hashes = connection.execute(f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", files).fetchall()
         connection.execute(
             f"""
@@ -275,9 +275,6 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
             """,
             files,
         )
-    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{folder}: cannot be read as Semantic Scholar's dataset paper-ids ({said}).") from None
     if not has_hashes:
         raise InputError(
             f"{folder}: no record has a sha and a corpusid, as those of Semantic Scholar's dataset paper-ids do; name "
@@ -310,25 +307,24 @@ def _find_by_title(connection: DuckDBPyConnection, documents: Path, papers: Path
                 found = having.get(normalised(title)) if title else None
                 if found is not None and len(found) <= SHARED_BY:
                     found.append(paper)
-    told = {title: found for title, found in having.items() if len(found) <= SHARED_BY}
+    common = {title for title, found in having.items() if len(found) > SHARED_BY}
     rows = [
         {"document": document, "corpusid": paper}
-        for title, found in told.items()
+        for title in having.keys() - common
         for document in sought[title]
-        for paper in found
+        for paper in having[title]
     ]
     schema = pa.schema({"document": pa.string(), "corpusid": pa.int64()})
     connection.register("by_title", pa.Table.from_pylist(rows, schema))
     connection.execute("INSERT INTO found SELECT document, corpusid, 'title' FROM by_title")
-    return sum(len(sought[title]) for title in having.keys() - told.keys())
+    return sum(len(sought[title]) for title in common)
 
 
 def _titles_of(documents: Path, names: pa.Array) -> dict[str, list[str]]:
     """Of some documents that are no short queries, by their titles as they are compared: their names."""
     found = defaultdict(list)
     for batch in read_documents(documents):
-        wanted = pc.and_(pc.is_in(batch["document"], value_set=names), pc.invert(batch["is_query"]))
-        kept = batch.filter(wanted)
+        kept = batch.filter(pc.and_(pc.is_in(batch["document"], value_set=names), pc.invert(batch["is_query"])))
         for document, title in zip(kept["document"].to_pylist(), kept["title"].to_pylist(), strict=True):
             if key := normalised(title or ""):
                 found[key].append(document)

@@ -1,8 +1,7 @@
 """The queries of SPECTER2's published training triplets (Singh et al., 2023), from the Hugging Face hub or a folder.
 
 In `cite_prediction_new` of the dataset, each row has query, pos and neg, each with an id, a title and an abstract; only
-the ids of the queries are read. The validation triplets keep their purpose: a query that they share with the training
-triplets is left out. What comes from the hub is pinned by its commit, and only Parquet files are taken.
+the ids of the queries are read. A query of the training triplets that is one of the validation triplets is left out.
 """
 
 import shutil
@@ -75,19 +74,19 @@ def read_triplets(
     files = _files(folder, VALIDATION)
     if not files:
         raise InputError(
-            f"{folder}: holds no validation triplets ({TRIPLETS}/validation-*.parquet or evaluation-*.parquet), whose "
-            "queries must be left out."
+            f"{folder}: holds no validation triplets ({TRIPLETS}/validation-*.parquet or evaluation-*.parquet)."
         )
     validation, _ = _distinct_queries(files, "Validation triplets")
     queries = np.setdiff1d(training, validation, assume_unique=True)
-    known = queries if matches is None else _matched(queries, matches)
-    write_table(output, "published_queries", pa.table({"corpusid": known}))
-    of_others = {} if matches is None else {NOT_MATCHED: len(queries) - len(known)}
     counts = {
-        **of_others,
         "published triplets whose query's id is no number": without_id,
         "published training queries that are validation queries as well": len(training) - len(queries),
     }
+    if matches is not None:
+        matched = _matched(queries, matches)
+        counts = {NOT_MATCHED: len(queries) - len(matched), **counts}
+        queries = matched
+    write_table(output, "published_queries", pa.table({"corpusid": queries}))
     write_omissions(omissions, counts)
 
 

@@ -1,10 +1,9 @@
 """Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
 
 The sample has the papers that it starts from, what they cite, what cites them, and so on to a depth, with all that the
-tables keep of them, and every citation of the corpus between two of them. A paper without a record stands in citations
-alone. Of each paper at most so many references and citing papers are followed, those of the smallest priorities (a
-seeded hash of both ids): the sample depends neither on threads nor on buckets, and a larger number of neighbours, a
-larger depth or more papers to start from only add to it.
+tables keep of them, and every citation of the corpus between two of them. A paper without a record is in citations
+alone. Of the references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids) are
+followed: more neighbours, a larger depth or more papers to start from only add to the sample.
 """
 
 import json
@@ -52,10 +51,7 @@ def queries_to_start_from(queries: Path, count: int, seed: int) -> Ids:
 
 
 def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
-    """The papers in a text file of ids, or of names where the corpus has a table of them.
-
-    Raises `InputError` where one is no paper with a record.
-    """
+    """The papers in a text file of ids, or of names. Raises `InputError` where one is no paper with a record."""
     ids, unnamed = ids_of_names(connection, path, names) if names.is_file() else (read_ids(path), [])
     connection.register("listed", pa.table({"corpusid": ids}))
     unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()
@@ -104,11 +100,10 @@ _FOLLOW = """
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What a sample has."""
+    """How many papers with and without a record, abstracts and citations a sample has."""
 
     release: str
     papers: int
-    """Those with a record."""
     abstracts: int
     unrecorded: int
     citations: int
@@ -151,10 +146,12 @@ def write_sample(
         gather_members(connection, start, depth=depth, neighbours=neighbours, seed=seed)
         sample = _described(connection, results, f"{manifest.release}-sample")
         with atomic_path(output) as folder:
+            optional = {name: sql if name in sample.keys else "" for name, sql in _OPTIONAL.items()}
+            optional["sentences"] = _SENTENCES if "contexts" in sample.keys else ""
             for dataset in DATASETS:
                 (folder / dataset).mkdir(parents=True)
                 shard = as_text(str(folder / dataset / "0.gz"))
-                query = _QUERIES[dataset].format(**_optional(sample.keys))
+                query = _QUERIES[dataset].format(**optional)
                 connection.execute(f"COPY ({query}) TO {shard} (FORMAT json, COMPRESSION gzip)")
                 if readme := manifest.datasets[dataset].readme:
                     write_text(folder / dataset / "README.txt", readme)
@@ -210,23 +207,18 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     return sample
 
 
-def _optional(keys: tuple[str, ...]) -> dict[str, str]:
-    return {
-        "authors": ", list_transform(authors, lambda name: {'name': name}) AS authors" if "authors" in keys else "",
-        "contexts": ", contexts" if "contexts" in keys else "",
-        "sentences": _SENTENCES if "contexts" in keys else "",
-    }
-
-
 def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) -> None:
     """Write the names of the papers beside the release, where the corpus was brought with names for ids."""
-    names = path_of(results, "names")
-    if names.is_file():
+    if (names := path_of(results, "names")).is_file():
         connection.read_parquet(verified_files(names, "names")).create_view("names")
         chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")
         write_table(folder / "names.parquet", "names", chosen.to_arrow_reader(NAMES_AT_ONCE))
 
 
+_OPTIONAL = {
+    "authors": ", list_transform(authors, lambda name: {'name': name}) AS authors",
+    "contexts": ", contexts",
+}
 _QUERIES = {
     "papers": """
         SELECT corpusid, title, year, venue,

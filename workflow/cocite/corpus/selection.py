@@ -1,10 +1,9 @@
 """Choose the queries: papers that anchor triplets, and papers kept out of every graph, index and triplet.
 
 A candidate has a text, a year and a field as asked for, is cited often enough, and cites enough papers with text.
-Excluded papers come from lists, and are kept out whether the release has them or not. Held-out papers are drawn among
-the candidates, then queries among the rest of them, or of published queries. Each draw takes the smallest priorities (a
-seeded hash of the id), so the choice depends on the papers alone, not on buckets, threads or the order of rows. The ids
-of a file are all queries, and nothing is drawn but the held-out papers beside them.
+Excluded papers are kept out whether the release has them or not. Held-out papers are drawn among the candidates, then
+queries among the rest of them, or of published queries; the ids of a file are all queries. Each draw takes the smallest
+priorities (a seeded hash of the id), so the choice depends on the papers alone, not on buckets, threads or row order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,10 +46,7 @@ SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rul
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts` (papers with a text) and `candidates`, with their references with text.
-
-    Takes the tables papers, citations and `excluded` (corpusid). Raises `InputError` for a field that no paper has.
-    """
+    """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
     _check_fields(connection, settings.fields)
     connection.execute("CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text")
     connection.execute(
@@ -72,13 +68,7 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         WHERE coalesce(citations, 0) >= $min_citations AND coalesce("references", 0) >= $min_references
         AND corpusid NOT IN (FROM excluded)
         """,
-        {
-            "min_citations": settings.min_citations,
-            "min_references": settings.min_references,
-            "min_year": settings.min_year,
-            "max_year": settings.max_year,
-            "fields": list(settings.fields),
-        },
+        settings.model_dump(include={"min_citations", "min_references", "min_year", "max_year", "fields"}),
     )
 
 
@@ -90,10 +80,8 @@ def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]
 
 
 def _check_fields(connection: DuckDBPyConnection, fields: tuple[str, ...]) -> None:
-    if not fields:
-        return
-    named = connection.sql("SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field")
-    known = [field for (field,) in named.fetchall()]
+    query = "SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field"
+    known = [field for (field,) in connection.sql(query).fetchall()] if fields else []
     for field in fields:
         if field not in known:
             raise InputError(
@@ -132,9 +120,8 @@ def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tup
     connection.register("asked", pa.table({"name": asked}))
     known = connection.read_parquet(verified_files(names, "names"))
     found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()
-    return found["corpusid"].to_numpy(), [
-        name for name in asked.to_pylist() if name not in {*found["name"].to_pylist()}
-    ]
+    names_found = {*found["name"].to_pylist()}
+    return found["corpusid"].to_numpy(), [name for name in asked.to_pylist() if name not in names_found]
 
 
 def select(
@@ -184,9 +171,12 @@ def select(
             counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
-    validating = _validating(queries, settings.validation, seed)
-    splits = {"train": np.setdiff1d(queries, validating), "validation": validating, HELD_OUT: holdout}
-    write_table(output, "queries", _as_table(splits | {EXCLUDED: excluded}))
+    share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
+    validating = _smallest(queries, share, seed, "validation")
+    splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
+    splits |= {HELD_OUT: holdout, EXCLUDED: excluded}
+    tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
+    write_table(output, "queries", pa.concat_tables(tables).sort_by("corpusid"))
     write_omissions(omissions, counts)
 
 
@@ -208,10 +198,7 @@ def read_ids(path: Path) -> Ids:
 
 
 def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int]]]:
-    """The ids of lists, and those of each benchmark by its documents, with how many of these have no corpus id.
-
-    A file `.parquet` is the table documents of a benchmark, or the table document_papers of one, any other a text file.
-    """
+    """The ids of text files, and of the tables of benchmarks by documents, with how many of these have no corpus id."""
     of_benchmarks = [path for path in files if path.suffix == ".parquet"]
     lists = [read_ids(path) for path in files if path not in of_benchmarks]
     read = {documents: corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)}
@@ -228,9 +215,8 @@ def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, wi
     ):
         raise InputError(
             f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
-            f"is a paper of the corpus ({without:,} have no corpus id), so that nothing is kept out. If they have "
-            "hashes for ids, name Semantic Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list "
-            "of ids, or leave the benchmark out of exclude."
+            f"is a paper of the corpus ({without:,} have no corpus id). If they have hashes for ids, name Semantic "
+            "Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list of ids, or leave it out."
         )
 
 
@@ -268,17 +254,6 @@ def _smallest(ids: Ids, count: int, seed: int, split: str) -> Ids:
     return ids[np.argsort(priorities(seed, f"corpus select {split}", ids))[:count]]
 
 
-def _validating(queries: Ids, validation: float, seed: int) -> Ids:
-    """The share of the queries that validates, but at least one of two queries or more."""
-    share = max(round(validation * len(queries)), min(1, len(queries) - 1))
-    return _smallest(queries, share, seed, "validation")
-
-
-def _as_table(splits: dict[str, Ids]) -> pa.Table:
-    tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
-    return pa.concat_tables(tables).sort_by("corpusid")
-
-
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
     beside = f" beside the {held_out} held-out ones" if held_out else ""
     if settings.from_ == "file":
@@ -288,9 +263,8 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
             f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with a "
             "text, and not excluded."
         )
-    papers, texts, citations = (
-        connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("papers", "texts", "citations")
-    )
+    counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in ("papers", "texts", "citations"))
+    ((papers, texts, citations),) = connection.sql(f"SELECT {counts}").fetchall()
     ((outside,),) = connection.sql("SELECT count(*) FROM citations ANTI JOIN papers ON cited = corpusid").fetchall()
     cause = (
         f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "

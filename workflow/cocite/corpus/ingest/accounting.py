@@ -1,7 +1,6 @@
 """What becomes of every line of a dataset: it is kept, omitted or malformed; lines are counted by shard.
 
-The share of malformed lines is judged over the whole dataset, because a shard of a few lines says little. With
-`corpus.base` the shards are the files of the diffs, and the share refers to their lines.
+The share of malformed lines is judged over the whole dataset; with `corpus.base`, over the lines of its diffs.
 """
 
 import json
@@ -22,11 +21,9 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_omissions
 from cocite.core.written_ids import is_id
 
-CONTEXTS = "contexts"
-"""What stands for a dataset in the account of the contexts of citations, which are counted beside their lines."""
-ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "abstracts of works", "citations of works"
-"""Likewise, for the account of what the works of OpenAlex hold."""
+CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
 BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
+"""What lines of citations or works hold, in place of a dataset; it is counted beside the lines."""
 KEPT = "kept"
 BLANK = "blank lines"
 MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
@@ -44,8 +41,7 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     """Outcome → lines; their sum is the number of lines of the shard."""
     beside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """One of `BESIDE` → outcome → how many of them the lines that are kept have: citations, by what became of their
-    contexts, where these are asked for; or abstracts and citations of works."""
+    """One of `BESIDE` → outcome → how many of them the lines that are kept have."""
     first_line: int | None = None
     """Number, from 1, of the first malformed line."""
     fault: str | None = None
@@ -72,14 +68,8 @@ def tallies_as_table(tallies: list[Tally]) -> pa.Table:
         for outcome, count in outcomes.items()
     ]
     rows = [
-        {
-            "dataset": dataset,
-            "shard": tally.shard,
-            "outcome": outcome,
-            "lines": count,
-            "first_line": tally.first_line if outcome == MALFORMED else None,
-            "fault": tally.fault if outcome == MALFORMED else None,
-        }
+        {"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count}
+        | ({"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {})
         for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2]))
     ]
     return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
@@ -98,11 +88,9 @@ def account(
     rows = read_table(reports, "ingest_report")
     counts: Counter[str] = Counter({MALFORMED: 0})
     total = 0
-    for dataset, outcome, lines in zip(
-        *(rows[name].to_pylist() for name in ("dataset", "outcome", "lines")), strict=True
-    ):
-        counts[outcome] += lines
-        total += lines if dataset not in BESIDE else 0
+    for row in rows.select(["dataset", "outcome", "lines"]).to_pylist():
+        counts[row["outcome"]] += row["lines"]
+        total += row["lines"] if row["dataset"] not in BESIDE else 0
     if counts[MALFORMED] > malformed * total:
         first = rows.filter(pc.is_valid(rows["first_line"])).sort_by("shard").slice(0, 1).to_pylist()[0]
         shard = first["shard"]
@@ -121,10 +109,7 @@ class MalformedError(InputError):
 
 
 def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str, Any]:
-    """The record in a line of JSON whose keys `ids` are whole numbers, as numbers or strings, or null if they may be.
-
-    Ids come out as `int`. Raises `MalformedError` for anything else.
-    """
+    """The record in a line of JSON whose keys `ids` are whole numbers, or null if they may. Else `MalformedError`."""
     record = parse_object(line)
     for key in ids:
         if key not in record:
@@ -140,10 +125,7 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
 
 
 def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | None = None) -> dict[str, Any]:
-    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs.
-
-    Raises `MalformedError` for anything else.
-    """
+    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs. Else raises `MalformedError`."""
     try:
         record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=kind)
     except UnicodeDecodeError:

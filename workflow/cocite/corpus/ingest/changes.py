@@ -1,13 +1,11 @@
 """Move an ingested release to a newer one: by diffs, bucket after bucket, or by taking the files that both copies have.
 
-A diff replaces and deletes records by primary key. Each of its records becomes a row that has only a key and the number
-of the step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is
-omitted there. The keys are read in a pass of their own, because an update can turn a record that was kept into one that
-is omitted. A key is looked for in the changes of all buckets, since an update can move a citation to another citing
-paper. What comes out is what ingest gives for the newer release, in another order.
+A diff replaces and deletes records by primary key. Each of its records becomes a row of its key and the number of the
+step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is omitted
+there. The keys are read in a pass of their own, since an update can turn a record that was kept into one that is
+omitted, and are looked for in the changes of all buckets, since an update can move a citation to another citing paper.
 
-A work of OpenAlex that changes moves to another file, so a file that both copies have holds what it held: its rows and
-its lines in the account are those of the earlier run.
+A work of OpenAlex that changes moves to another file: the rows of a file that both copies have are those of the base.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from cocite.config.release_folder import WORKS
+from cocite.config.release_folder import DATASETS, WORKS
 from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import Buckets, MemoryMb, Omissions, Output, Threads
@@ -40,7 +38,7 @@ from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
 from cocite.corpus.ingest.release_records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.release_shards import IngestSettings, read_shard, write_ingested
+from cocite.corpus.ingest.release_shards import IngestSettings, read_shard
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.options import (
     Dataset,
@@ -52,21 +50,13 @@ from cocite.corpus.options import (
     Parts,
     Report,
 )
-from cocite.corpus.release.manifest import DiffShard, Shard, read_manifest, shards_of_part
+from cocite.corpus.release.manifest import DiffShard, read_manifest, shards_of_part
 
 
-def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
-    """Write what some shards of diffs change in a dataset, and the table `ingest_report` about them.
-
-    Raises `InputError` for a shard that is missing, of another size than listed, or not a whole gzip file.
-    """
-    write_ingested(f"changed_{settings.dataset}", _read_diff, settings, folder, shards, output=output, report=report)
-
-
-def _read_diff(
+def read_diff(
     settings: IngestSettings, shard: DiffShard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
-    """The keys of a shard, then the rows of its updates; its lines are counted once."""
+    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once."""
     keys_tally = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
     for keys in _read_keys(settings, path, keys_tally, spill):
         yield _as_changes(keys, settings.dataset, shard.step)
@@ -95,13 +85,10 @@ def _read_keys(settings: IngestSettings, path: Path, tally: Tally, spill: Path) 
 
 def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatch:
     """The columns of the table of changes; what a batch of keys lacks of them is null."""
-    given = dict(zip(batch.schema.names, batch.columns, strict=True))
-    given["step"] = pa.array(np.full(len(batch), step, dtype=np.uint16))
     schema = empty_schema(TABLES[f"changed_{dataset}"])
-    return pa.record_batch(
-        [given[field.name] if field.name in given else pa.nulls(len(batch), field.type) for field in schema],
-        names=schema.names,
-    )
+    columns = {field.name: pa.nulls(len(batch), field.type) for field in schema}
+    columns |= dict(zip(batch.schema.names, batch.columns, strict=True))
+    return pa.record_batch({**columns, "step": pa.array(np.full(len(batch), step, dtype=np.uint16))})
 
 
 def update(
@@ -188,7 +175,7 @@ def reuse_works(
             f"{base} has no rows of the file {min(missing)}, which the manifest takes from there: the base has "
             "changed; delete the manifest and run again."
         )
-    for dataset, output in (("papers", papers), ("abstracts", abstracts), ("citations", citations)):
+    for dataset, output in zip(DATASETS, (papers, abstracts, citations), strict=True):
         _copy_rows(base / "ingested" / dataset, f"ingested_{dataset}", shards, output)
     write_table(report, "ingest_report", lines.sort_by([(name, "ascending") for name in ("dataset", SHARD, "outcome")]))
 

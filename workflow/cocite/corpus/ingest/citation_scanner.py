@@ -1,10 +1,8 @@
 """Scan lines of JSON for citations, eight bytes at a time, in machine code that Numba compiles and keeps.
 
-More than half of a shard is sentences that are not needed, and a parser spends its time on what is thrown away:
 DuckDB alone takes twice as long for a shard as all of ingesting does (docs/speed.md). The scanner takes the lines that
-look as releases have them and leaves any other, as *odd*, to Python's parser (`citations.py`): speed costs no
-correctness. What is not needed is skipped, and whether it is valid is not judged: a line with a broken context still
-holds a citation.
+look as releases have them and leaves any other, as *odd*, to Python's parser (`citations.py`). What is not needed is
+skipped, whether it is valid or not: a line with a broken context still holds a citation.
 """
 
 import numpy as np
@@ -30,10 +28,8 @@ from cocite.corpus.ingest.navigating import (
     SPACE,
     ZERO,
     U,
-    address_of,
     after_blanks,
     after_value,
-    copy,
     end_of_string,
     find,
     next_member,
@@ -106,10 +102,7 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
 
 @njit(nogil=True, cache=True)
 def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-def]
-    """Copy rows into arrays of the same length, bucket after bucket (citing id modulo `buckets`).
-
-    Returns where each bucket starts, and the end.
-    """
+    """Copy rows into arrays, by bucket (citing id modulo `buckets`); return where each bucket starts, and the end."""
     starts = np.zeros(buckets + 1, dtype=np.int64)
     for citing in rows[1]:
         starts[citing % buckets + 1] += 1
@@ -124,41 +117,6 @@ def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-de
         sorted_rows[2][place] = rows[2][row]
         sorted_rows[3][place] = rows[3][row]
     return starts
-
-
-@kernel
-def copy_contexts(words, contexts, count, rows, into):  # type: ignore[no-untyped-def]
-    """Append the contexts of `count` rows to those that are there; return how many rows and bytes there are now.
-
-    `into` has arrays of the citing ids, the cited ids and the ends of what is there, its bytes, which must have room,
-    and how many rows it has.
-    """
-    _, citing, cited, _ = rows
-    to_citing, to_cited, ends, text, written = into
-    at = ends[written - 1] if written else 0
-    source, target = address_of(words), U(text.ctypes.data)
-    for row in range(count):
-        length = contexts[row, 1] - contexts[row, 0]
-        if length:
-            copy(target + U(at), source + contexts[row, 0], length)
-            at += np.int64(length)
-            to_citing[written], to_cited[written], ends[written] = citing[row], cited[row], at
-            written += 1
-    return written, at
-
-
-@kernel
-def cut_contexts(text, ends, rows, offsets, cut):  # type: ignore[no-untyped-def]
-    """Copy the contexts of some rows to `cut`, one after the other, and where each begins to `offsets`."""
-    source, target = U(text.ctypes.data), U(cut.ctypes.data)
-    at = 0
-    for number in range(len(rows)):
-        row = rows[number]
-        first = ends[row - 1] if row else 0
-        offsets[number] = at
-        copy(target + U(at), source + U(first), U(ends[row] - first))
-        at += ends[row] - first
-    offsets[len(rows)] = at
 
 
 @kernel

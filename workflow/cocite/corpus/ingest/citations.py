@@ -1,15 +1,14 @@
 """Read citations from the blocks of a shard with the scanner, and odd lines with Python's parser.
 
 Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together. So do
-the contexts of citations, the sentences that cite, in one of two stores; a thread writes the full one. They are kept as
-the JSON that they are: reading it is left to `merge_contexts`, of which many jobs run at once.
+the contexts of citations, the sentences that cite, as the JSON that they are: reading it is left to `merge_contexts`,
+of which many jobs run at once.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,22 +28,16 @@ from cocite.corpus.ingest.citation_scanner import (
     NO_TEXTS,
     NONE,
     SELF,
-    copy_contexts,
-    cut_contexts,
     scan_citations,
     scatter_by_bucket,
 )
-from cocite.corpus.ingest.navigating import overlapping_words
+from cocite.corpus.ingest.navigating import copy_texts, overlapping_words
 from cocite.corpus.ingest.release_records import INFLUENTIAL, UNKNOWN_INTENT
-from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, LONGEST_LINE, Block
+from cocite.corpus.ingest.unpacking import Block
 
 TABLE = "ingested_contexts"
-BYTES_IN_STORE = 1 << 27
-"""Text of the lists that gather before they are cut by bucket; there are two stores."""
-LONGEST_TEXT = LONGEST_LINE + BYTES_IN_BLOCK
-"""Bytes that one block can add at most, and so the least room of a store."""
-SHORTEST_LIST = 64
-"""Bytes of a list, on average at least: a store has room for so many rows that only shorter ones fill it first."""
+BYTES_TO_GATHER = 1 << 26
+"""Text of contexts that gathers before it is cut by bucket; there is three times as much while it is written."""
 NO_LIST = "citations whose contexts are not a list of texts (kept, without contexts)"
 WITHOUT = "citations without contexts"
 IDS = ("citingcorpusid", "citedcorpusid")
@@ -61,111 +54,58 @@ Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np
 """Citation ids (−1 where the release has none), citing ids, cited ids, traits."""
 
 
-@dataclass(kw_only=True)
-class Store:
-    """Lists of contexts, one after the other."""
-
-    citing: NDArray[np.int64]
-    cited: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    """Where the list of each row ends."""
-    text: NDArray[np.uint8]
-    cut: NDArray[np.uint8]
-    """The lists of one bucket, again in one piece."""
-    rows: int = 0
-    length: int = 0
-
-    @classmethod
-    def empty(cls) -> "Store":
-        """A store with nothing in it; the kernel gives memory only for what is filled."""
-        size = max(BYTES_IN_STORE, LONGEST_TEXT)
-        citing, cited, ends = (np.empty(size // SHORTEST_LIST, dtype=np.int64) for _ in range(3))
-        text, cut = np.empty(size, dtype=np.uint8), np.empty(0, dtype=np.uint8)
-        return cls(citing=citing, cited=cited, ends=ends, text=text, cut=cut)
-
-    def add(self, words: NDArray[np.uint64], contexts: NDArray[np.uint64], count: int, rows: Any) -> None:
-        """Append the contexts of the first `count` rows that were scanned, which fit."""
-        into = self.citing, self.cited, self.ends, self.text, self.rows
-        self.rows, self.length = copy_contexts(words, contexts, count, rows, into)
-
-    def add_list(self, citing: int, cited: int, text: bytes) -> None:
-        """Append one list, which fits."""
-        self.text[self.length : self.length + len(text)] = np.frombuffer(text, dtype=np.uint8)
-        self.length += len(text)
-        self.citing[self.rows], self.cited[self.rows], self.ends[self.rows] = citing, cited, self.length
-        self.rows += 1
-
-    def by_bucket(self, buckets: int) -> Iterator[pa.RecordBatch]:
-        """The rows of each bucket that has any; a batch is valid until the next one is asked for."""
-        ends, bucket = self.ends[: self.rows], (self.citing[: self.rows] % buckets).astype(np.uint16)
-        order = np.argsort(bucket, kind="stable")
-        starts = np.searchsorted(bucket[order], np.arange(buckets + 1))
-        lengths = np.diff(ends, prepend=0)
-        for first, last in pairwise(starts.tolist()):
-            if first < last:
-                rows = order[first:last]
-                offsets, length = np.empty(len(rows) + 1, dtype=np.int32), int(lengths[rows].sum())
-                if length > len(self.cut):
-                    self.cut = np.empty(length + length // 2, dtype=np.uint8)
-                cut_contexts(self.text, ends, rows, offsets, self.cut)
-                buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.cut)]
-                yield pa.record_batch(
-                    {
-                        "bucket": bucket[rows],
-                        "citing": self.citing[rows],
-                        "cited": self.cited[rows],
-                        "contexts": pa.Array.from_buffers(pa.binary(), len(rows), buffers),
-                    }
-                )
-
-
-class Gathered:
-    """The contexts of a shard as they are found; a thread writes those of a full store while the other one fills."""
+class GatheredContexts:
+    """The contexts of citations, lists of JSON; a thread writes those that have gathered while others are read."""
 
     def __init__(self, write: Callable[[pa.RecordBatch], object], thread: ThreadPoolExecutor, buckets: int) -> None:
         self._write, self._thread, self._buckets = write, thread, buckets
-        self._store, self._other = Store.empty(), Store.empty()
+        self._batches, self._bytes = list[pa.RecordBatch](), 0
         self._writing: Future[None] | None = None
 
-    def add(self, words: NDArray[np.uint64], places: NDArray[np.uint64], rows: Any, *, count: int, lists: int) -> None:
-        """Append the contexts of `count` rows that were scanned, `lists` of which have some."""
-        length = int((places[:count, 1] - places[:count, 0]).sum())
-        self._with_room(lists, length).add(words, places, count, rows)
+    def add_scanned(self, text: NDArray[np.uint8], places: NDArray[np.uint64], rows: Any) -> int:
+        """Append the lists between these places of a text, one a row, and return how many are not empty."""
+        starts, lengths = places[:, 0], places[:, 1] - places[:, 0]
+        chosen = np.flatnonzero(lengths)
+        copied, offsets = np.empty(int(lengths.sum()), dtype=np.uint8), np.zeros(len(chosen) + 1, dtype=np.int32)
+        copy_texts(starts + np.uint64(text.ctypes.data), lengths, chosen, copied, offsets)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(copied)]
+        lists = pa.Array.from_buffers(pa.binary(), len(chosen), buffers)
+        self.add(rows[1][chosen], rows[2][chosen], lists)
+        return len(chosen)
 
-    def add_list(self, citing: int, cited: int, text: bytes) -> None:
-        """Append the contexts of one citation."""
-        self._with_room(1, len(text)).add_list(citing, cited, text)
-
-    def _with_room(self, rows: int, length: int) -> Store:
-        """A store in which so much more fits; no block has more than an empty one takes."""
-        store = self._store
-        if store.rows + rows > len(store.ends) or store.length + length > len(store.text):
+    def add(self, citing: Any, cited: Any, lists: Any) -> None:
+        """Append lists, one for each citation."""
+        ids = {"citing": pa.array(citing, ID), "cited": pa.array(cited, ID)}
+        self._batches.append(pa.record_batch({**ids, "contexts": pa.array(lists, pa.binary())}))
+        self._bytes += self._batches[-1].nbytes
+        if self._bytes >= BYTES_TO_GATHER:
             self.pass_on()
-        return self._store
 
     def pass_on(self) -> None:
-        """Have what is there written, and go on with the other store as soon as that has been written."""
+        """Have what has gathered written, as soon as what was passed on before is."""
         self.wait()
-        self._store, self._other = self._other, self._store
-        self._writing = self._thread.submit(self._empty, self._other)
+        self._writing = self._thread.submit(self._cut_and_write, self._batches)
+        self._batches, self._bytes = [], 0
 
     def wait(self) -> None:
         """Wait until what was passed on is written, or has failed."""
         if self._writing is not None:
             self._writing.result()
 
-    def _empty(self, store: Store) -> None:
-        for batch in store.by_bucket(self._buckets):
-            self._write(batch)
-        store.rows = store.length = 0
+    def _cut_and_write(self, batches: list[pa.RecordBatch]) -> None:
+        from cocite.corpus.ingest.documents import cut_by_bucket
+
+        if batches:
+            for batch in cut_by_bucket("citing", self._buckets, [pa.Table.from_batches(batches)]):
+                self._write(batch)
 
 
 @contextmanager
-def gather_contexts(path: Path, buckets: int) -> Iterator[Gathered]:
+def gather_contexts(path: Path, buckets: int) -> Iterator[GatheredContexts]:
     """What gathers the contexts of the citations of some shards, and writes the table `ingested_contexts`."""
     schema = empty_schema(TABLES[TABLE])
-    with table_writer(path, TABLE, schema, sync_every=BYTES_IN_STORE) as write, ThreadPoolExecutor(1) as thread:
-        gathered = Gathered(write, thread, buckets)
+    with table_writer(path, TABLE, schema, sync_every=BYTES_TO_GATHER) as write, ThreadPoolExecutor(1) as thread:
+        gathered = GatheredContexts(write, thread, buckets)
         yield gathered
         gathered.pass_on()
         gathered.wait()
@@ -185,13 +125,12 @@ def count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
 
 
 def read_citations(
-    blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool, contexts: Gathered | None = None
+    blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool, contexts: GatheredContexts | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations`, a batch a bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`: only updates need them. `contexts` gathers the contexts of the citations
-    that are kept. A batch is valid until the next one is asked for: new memory would have to be cleared by the kernel,
-    which takes as long as sorting.
+    Citation ids are null unless `keep_ids`. A batch is valid until the next one is asked for: new memory would have to
+    be cleared by the kernel, which takes as long as sorting.
     """
     rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
     for block in blocks:
@@ -231,7 +170,7 @@ def _scan(
     tally: Tally,
     *,
     ids_only: bool = False,
-    contexts: Gathered | None = None,
+    contexts: GatheredContexts | None = None,
 ) -> tuple[int, int]:
     """Append rows until memory is full or the block ends; return where it stopped and how many rows there are now."""
     counts, odd = np.zeros(len(LEFT_OUT) + 1, dtype=np.int64), np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
@@ -243,10 +182,10 @@ def _scan(
     tally.outcomes[KEPT] += found
     tally.outcomes.update({LEFT_OUT[place]: int(count) for place, count in enumerate(counts[: len(LEFT_OUT)])})
     if contexts:
-        lists = int(np.count_nonzero(places[:found, 1]))
-        contexts.add(words, places, room, count=found, lists=lists)
+        lists = contexts.add_scanned(block.text, places[:found], room)
         count_contexts(tally, kept=found, lists=lists, faulty=int(counts[NO_TEXTS]))
     written += found
+    odd_lists: list[tuple[int, int, bytes]] = []
     for first, after in odd[:skipped].tolist():
         number += int(np.count_nonzero(block.text[counted:after] == ord("\n")))
         counted = after
@@ -255,7 +194,7 @@ def _scan(
             tally.outcomes[BLANK] += 1
             continue
         try:
-            row = _read_odd_id(line, tally) if ids_only else _read_odd(line, tally, contexts)
+            row = _read_odd_id(line, tally) if ids_only else _read_odd(line, tally, odd_lists if contexts else None)
         except MalformedError as error:
             tally.note_malformed(number, str(error))
             continue
@@ -263,21 +202,23 @@ def _scan(
             for place, value in enumerate(row):
                 rows[place][written] = value
             written += 1
+    if contexts and odd_lists:
+        contexts.add(*zip(*odd_lists, strict=True))
     return int(stop), written
 
 
-def _read_odd(line: bytes, tally: Tally, contexts: Gathered | None) -> tuple[int, ...] | None:
-    """The row of a line that the scanner leaves to Python, if it gives one; the line is counted."""
+def _read_odd(line: bytes, tally: Tally, lists: list[tuple[int, int, bytes]] | None) -> tuple[int, ...] | None:
+    """The row of a line that the scanner leaves to Python, if it gives one; its contexts are appended to `lists`."""
     record = parse_record(line, IDS, null_ids=True)
     citing, cited = (record[key] for key in IDS)
     left_out = NO_CITING if citing is None else NO_CITED if cited is None else SELF if citing == cited else None
     tally.outcomes[KEPT if left_out is None else LEFT_OUT[left_out]] += 1
     if left_out is not None:
         return None
-    if contexts:
+    if lists is not None:
         texts = list_of_texts(record.get("contexts"))
         if texts:
-            contexts.add_list(citing, cited, texts)
+            lists.append((citing, cited, texts))
         count_contexts(tally, kept=1, lists=int(bool(texts)), faulty=int(texts is None))
     number: Any = record.get("citationid")
     return int(number) if is_id(number) else NONE, citing, cited, _traits(record)

@@ -5,10 +5,8 @@ Rows gather in memory and leave sorted by bucket, so that what a bucket needs la
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -18,8 +16,7 @@ from cocite.core.database import connect
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
 from cocite.corpus.ingest.release_records import Records
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
-
-Item = TypeVar("Item", pa.StringArray, pa.Table)
+from cocite.corpus.ingest.unpacking import gather as gather
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
 """Text that one query reads: DuckDB's threads share it. A block with a long line can be as much by itself."""
@@ -31,24 +28,12 @@ def read_documents(
     blocks: Iterable[Block], tally: Tally, records: Records, *, buckets: int, memory_mb: int, threads: int, spill: Path
 ) -> Iterator[pa.RecordBatch]:
     """The table of the records, a batch a bucket, some at a time; every line is counted."""
+    (key, *_) = records.columns
     with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=spill) as connection:
-        read_lines = partial(_read_lines, connection, records, tally)
-        tables = map(read_lines, gather(map(lines_of, blocks), BYTES_AT_ONCE))
-        gathered = gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6)
-        (key, *_) = records.columns
-        yield from chain.from_iterable(map(partial(cut_by_bucket, key, buckets), gathered))
-
-
-def gather(items: Iterable[Item], size: float) -> Iterator[list[Item]]:
-    """Lists of items that have so many bytes together; the last list may have fewer."""
-    some: list[Item] = []
-    for item in items:
-        some.append(item)
-        if sum(part.nbytes for part in some) >= size:
-            yield some
-            some = []
-    if some:
-        yield some
+        texts = gather(map(lines_of, blocks), BYTES_AT_ONCE)
+        tables = (_read_lines(connection, records, tally, some) for some in texts)
+        for gathered in gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6):
+            yield from cut_by_bucket(key, buckets, gathered)
 
 
 def lines_of(block: Block) -> pa.StringArray:
@@ -136,9 +121,5 @@ def cut_by_bucket(key: str, buckets: int, gathered: list[pa.Table]) -> list[pa.R
     order = np.argsort(bucket, kind="stable")
     starts = np.searchsorted(bucket[order], np.arange(buckets + 1)).tolist()
     sorted_rows = rows.append_column("bucket", pa.array(bucket)).take(order).combine_chunks()
-    return [
-        batch
-        for start, stop in pairwise(starts)
-        if stop > start
-        for batch in sorted_rows.slice(start, stop - start).to_batches()
-    ]
+    cuts = (sorted_rows.slice(start, stop - start) for start, stop in pairwise(starts) if stop > start)
+    return [batch for rows in cuts for batch in rows.to_batches()]

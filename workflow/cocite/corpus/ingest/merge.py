@@ -12,11 +12,12 @@ from typing import Annotated, Literal
 import duckdb
 import typer
 
+from cocite.config.aspects import INTENTS
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
-from cocite.corpus.ingest.release_records import has_unknown_intent, intents_of, is_influential
+from cocite.corpus.ingest.release_records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
@@ -36,9 +37,11 @@ _PAPERS = """
     SELECT *, title IS NOT NULL AND (abstract IS NOT NULL OR {titles_alone}) AS has_text
     FROM distinct_papers LEFT JOIN distinct_abstracts USING (corpusid) ORDER BY corpusid
 """
+_INTENTS = ", ".join(f"CASE WHEN traits & {1 << bit} > 0 THEN '{name}' END" for bit, name in enumerate(INTENTS))
 _CITATIONS = f"""
     WITH united AS (SELECT citing, cited, bit_or(traits) AS traits FROM ingested_citations GROUP BY citing, cited)
-    SELECT citing, cited, {is_influential("traits")} AS influential, {intents_of("traits")} AS intents
+    SELECT citing, cited, traits & {INFLUENTIAL} > 0 AS influential,
+        list_filter([{_INTENTS}], lambda name: name IS NOT NULL) AS intents
     FROM united ORDER BY citing, cited
 """
 _QUERIES = {"papers": _PAPERS, "citations": _CITATIONS}
@@ -56,7 +59,7 @@ _OMISSIONS = {
     "citations": {
         "further copies of a citation": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_citations",
         "copies of a citation with an unknown intent (kept, as if they had none)": f"""
-            SELECT count(*) FROM ingested_citations WHERE {has_unknown_intent("traits")}
+            SELECT count(*) FROM ingested_citations WHERE traits & {UNKNOWN_INTENT} > 0
         """,
     },
 }
@@ -105,8 +108,6 @@ def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(found)
 
 
-CURRENT = {"ingested_papers": "corpusid", "ingested_abstracts": "corpusid", "ingested_citations": "citing"}
-"""Ingested table → the paper that a row of it is of."""
 _OLDER = {
     "ingested_papers": "older copies of a paper, which is in a newer file as well",
     "ingested_abstracts": "abstracts of older copies of a paper",
@@ -115,30 +116,25 @@ _OLDER = {
 
 
 def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.DuckDBPyRelation]) -> dict[str, str]:
-    """Create a view of each table with the rows that count; return reason → query for how many do not.
-
-    Each table is one bucket; the papers must be among them where rows name their file.
-    """
+    """Create a view of each table, one bucket, with the rows that count; return reason → query for how many do not."""
+    works = any(SHARD in rows.columns for rows in tables.values())
     for name, rows in tables.items():
-        rows.create_view(f"all_{name}")
-    if not any(SHARD in rows.columns for rows in tables.values()):
-        for name, rows in tables.items():
-            rows.create_view(name)
+        rows.create_view(f"all_{name}" if works else name)
+    if not works:
         return {}
     connection.execute(
         "CREATE TEMP TABLE newest AS SELECT corpusid, max(shard::VARCHAR) AS shard FROM all_ingested_papers "
         "GROUP BY corpusid HAVING count(*) > 1"
     )
     reasons = {}
-    for name, paper in CURRENT.items():
-        if name not in tables:
-            continue
+    for name in tables:
+        paper = BUCKET_KEYS[name.removeprefix("ingested_")]
         taken = "NOT rows.left_out" if name == "ingested_papers" else "true"
         older = "rows.shard::VARCHAR < newest.shard"
         joined = f"FROM all_{name} AS rows LEFT JOIN newest ON newest.corpusid = rows.{paper}"
-        unwanted = [SHARD, "left_out"] if name == "ingested_papers" else [SHARD]
+        unwanted = f"{SHARD}, left_out" if name == "ingested_papers" else SHARD
         connection.execute(
-            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({', '.join(unwanted)}) {joined} "
+            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({unwanted}) {joined} "
             f"WHERE {taken} AND NOT coalesce({older}, false)"
         )
         if name != "ingested_papers" or "ingested_abstracts" in tables:  # beside citations, papers only say what counts

@@ -1,8 +1,7 @@
 """Numbers for ids that are texts: the rank of each among all names of a corpus, sorted.
 
-The rank depends on the set of names alone, not on files, threads or buckets. No two names can share one, as hashes
-might, and ranks are dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file,
-one job numbers them all, and a second pass looks the numbers of a file's names up.
+The rank depends on the set of names alone, and is dense, which keeps sets of ids small (`core.id_sets`). A first pass
+lists the names of each file, one job numbers them all, and a second pass looks the numbers of a file's names up.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,10 +1,8 @@
 """Find one's way in JSON text: past strings, lists and objects, from member to member, without reading what is skipped.
 
-Text is given as overlapping words: `words[i]` are the eight bytes from byte i on, so that a comparison of words is a
-comparison of bytes anywhere. Positions are unsigned, because Numba would wrap negative ones. Sixty-four bytes are
-compared at a time as well; LLVM finds the instructions, whatever the processor. So 64 bytes from any position on must
-be readable; what lies at `end` or beyond belongs to others. Whether skipped text is valid is not judged, but for its
-quotes and brackets.
+Text is given as overlapping words: `words[i]` are the eight bytes from byte i on. Positions are unsigned, because Numba
+would wrap negative ones. Sixty-four bytes are compared at a time as well; LLVM finds the instructions. So 64 bytes from
+any position on must be readable. Whether skipped text is valid is not judged, but for its quotes and brackets.
 """
 
 from typing import Any
@@ -30,7 +28,8 @@ _QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for eac
 """A bracket of a list is the brace of an object without the bit 0x20."""
 _VECTOR = ir.VectorType(ir.IntType(8), 64)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
-_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+copy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+"""Copies to an address from another one so many bytes."""
 
 
 def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -39,10 +38,7 @@ def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _compare(predicate: str, *, folded: bool = False) -> Any:
-    """What gives the bits of the bytes that are equal to a byte, or less than it, as unsigned numbers.
-
-    Folded ones have the bit 0x20 in any case.
-    """
+    """What gives the bits of the bytes that are equal to a byte, or less than it; folded ones have the bit 0x20."""
 
     def bits(typingctx, address, byte):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -60,19 +56,8 @@ def _compare(predicate: str, *, folded: bool = False) -> Any:
     return intrinsic(bits)
 
 
-_equal, _less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
-
-
-@kernel
-def where(address, byte):  # type: ignore[no-untyped-def]
-    """A bit for each of the 64 bytes from an address on that is this byte."""
-    return _equal(address, byte)
-
-
-@kernel
-def where_less(address, byte):  # type: ignore[no-untyped-def]
-    """A bit for each of the 64 bytes that is less than this byte."""
-    return _less(address, byte)
+where, where_less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
+"""A bit for each of the 64 bytes from an address on that is a byte, or less than it."""
 
 
 @kernel
@@ -107,9 +92,14 @@ def address_of(words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def copy(target, source, length):  # type: ignore[no-untyped-def]
-    """Copy so many bytes from one address to another."""
-    _memcpy(target, source, length)
+def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-untyped-def]
+    """Copy texts to one array, one after the other in some order; `offsets` says where each ends."""
+    target, at = U(text.ctypes.data), ZERO
+    for place in range(len(order)):
+        length = U(lengths[order[place]])
+        copy(target + at, addresses[order[place]], length)
+        at += length
+        offsets[place + 1] = at
 
 
 @kernel

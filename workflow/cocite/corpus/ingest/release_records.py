@@ -102,19 +102,3 @@ KEYS = {
     if dataset != "citations"
 }
 """The primary keys alone: all that a diff must state of what it deletes."""
-
-
-def intents_of(traits: str) -> str:
-    """SQL expression: the sorted list of the intents in traits."""
-    chosen = ", ".join(f"CASE WHEN {traits} & {1 << bit} > 0 THEN '{name}' END" for bit, name in enumerate(INTENTS))
-    return f"list_filter([{chosen}], lambda name: name IS NOT NULL)"
-
-
-def is_influential(traits: str) -> str:
-    """SQL expression: whether traits say that a citation is influential."""
-    return f"{traits} & {INFLUENTIAL} > 0"
-
-
-def has_unknown_intent(traits: str) -> str:
-    """SQL expression: whether traits say that a citation has an intent that nobody knows."""
-    return f"{traits} & {UNKNOWN_INTENT} > 0"

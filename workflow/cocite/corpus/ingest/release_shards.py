@@ -25,7 +25,7 @@ from cocite.corpus.options import Authors, Dataset, ManifestFile, Part, Parts, R
 from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
 
 if TYPE_CHECKING:
-    from cocite.corpus.ingest.citations import Gathered
+    from cocite.corpus.ingest.citations import GatheredContexts
 
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 """Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
@@ -33,13 +33,11 @@ BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 
 @dataclass(frozen=True, kw_only=True)
 class IngestSettings:
-    """How shards of a dataset are ingested."""
+    """How shards of a dataset are ingested: into buckets by id, with or without the ids of citations."""
 
     dataset: str
     buckets: int
-    """Buckets that the rows are cut into, by id modulo this number."""
     keep_ids: bool
-    """Whether the ids of citations are kept, which updates need."""
     memory_mb: int
     threads: int
     authors: bool = False
@@ -75,9 +73,9 @@ def ingest(
     cost = {"memory_mb": memory_mb, "threads": threads}
     settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=ids == "keep", authors=authors, **cost)
     if listed.since:
-        from cocite.corpus.ingest.changes import ingest_changes
+        from cocite.corpus.ingest.changes import read_diff
 
-        ingest_changes(settings, shards, chosen, output=output, report=report)
+        write_ingested(f"changed_{dataset}", read_diff, settings, shards, chosen, output=output, report=report)
     else:
         ingest_shards(settings, shards, chosen, output=output, report=report, contexts=contexts)
 
@@ -91,11 +89,10 @@ def ingest_shards(
     report: Path,
     contexts: Path | None = None,
 ) -> None:
-    """Write the rows of some shards of a dataset, and the table `ingest_report` about them.
+    """Write the rows of some shards of a dataset, the table `ingest_report` about them and, to `contexts`, theirs.
 
-    With `contexts`, the contexts of citations are written to that path as well. Raises `InputError` for a shard that is
-    missing, of another size than listed, empty, or not a whole gzip file. Malformed lines are left to `account`, so
-    that allowing more of them later does not mean reading all shards again.
+    Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
+    Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
     """
 
     def read(settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
@@ -135,9 +132,7 @@ def find_shard(folder: Path, shard: Shard) -> Path:
         raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
     size = path.stat().st_size
     if size != shard.bytes and not shard.estimated:
-        raise InputError(
-            f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
-        )
+        raise InputError(f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete that and run again.")
     if size == 0:
         raise InputError(f"{path} is empty; a shard holds at least one record.")
     return path
@@ -150,7 +145,7 @@ def check_filled(path: Path, tally: Tally) -> None:
 
 
 def read_shard(
-    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None" = None
+    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "GatheredContexts | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted. `contexts` gathers contexts."""
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
@@ -162,7 +157,6 @@ def read_shard(
     from cocite.corpus.ingest.documents import read_documents
     from cocite.corpus.ingest.release_records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
 
-    of_papers = PAPERS_WITH_AUTHORS if settings.authors else PAPERS
-    records = of_papers if settings.dataset == "papers" else ABSTRACTS
+    records = ABSTRACTS if settings.dataset == "abstracts" else PAPERS_WITH_AUTHORS if settings.authors else PAPERS
     cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
     return read_documents(blocks, tally, records, buckets=settings.buckets, spill=spill, **cost)

@@ -1,17 +1,17 @@
 """Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
-Unpacking takes most of the time, and gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as
-fast as zlib, and, if the job has a second processor, in a thread of its own that never waits for the reader. A file
-that is one JSON list is rewritten in place to an item a line, byte for byte, so that all that reads lines reads it.
+Gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as fast as zlib, and, if the job has a
+second processor, in a thread of its own that never waits for the reader. A file that is one JSON list is rewritten in
+place to an item a line, so that all that reads lines reads it.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from isal import igzip, igzip_lib
@@ -31,14 +31,14 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
 MOST_BLANK = 4_000_000
-"""Bytes of blocks that hold hardly anything but blank lines: 100 kB of gzip can hold 100 million lines, which no reader
-gets through in reasonable time."""
+"""Bytes of blocks that hold hardly anything but blank lines: 100 kB of gzip can hold 100 million of them."""
 SHARE_BLANK, SAMPLED = 15 / 16, 64
 """A block is one of these if this share of its bytes is blank; one in 64 bytes is looked at."""
 PADDING = 64
 """Bytes after a block's text that may be read, because the scanner reads whole words."""
 
 Text = NDArray[np.uint8]
+Sized = TypeVar("Sized", bound=Any)
 BYTES_AT_ONCE = 1 << 20
 _BYTES_OF_START = 1 << 12
 _DEPTH, _IN_STRING, _ESCAPED, _IN_NAME = range(4)
@@ -59,22 +59,20 @@ class Block:
 
 
 def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_BLOCK) -> Iterator[Block]:
-    """The lines of a shard, or the items of one that is a JSON list, in blocks.
+    """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead.
 
-    Up to `blocks_ahead` of them are unpacked before they are asked for.
-
-    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, a line is
+    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
     longer than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare, bytes_in_block)
-    return _recycle(ahead(blocks, blocks_ahead) if blocks_ahead else blocks, spare)
 
+    def recycled(blocks: Iterator[Block]) -> Iterator[Block]:
+        for block in blocks:
+            yield block
+            spare.append(block.text)
 
-def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
-    for block in blocks:
-        yield block
-        spare.append(block.text)
+    return recycled(ahead(blocks, blocks_ahead) if blocks_ahead else blocks)
 
 
 def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
@@ -93,22 +91,17 @@ def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
             before += length
             if len(rest) > LONGEST_LINE:
                 raise _too_long(path, before)
-            blank += length if _is_blank(buffer[:length]) else 0
+            sampled = buffer[:length:SAMPLED] <= ord(" ")
+            blank += length if np.count_nonzero(sampled) > SHARE_BLANK * len(sampled) else 0
             if blank > MOST_BLANK:
-                raise InputError(
-                    f"{path}: more than {MOST_BLANK / 1e6:.0f} MB of it are blank lines; a shard has one record a line."
-                )
+                most = f"{MOST_BLANK / 1e6:.0f} MB"
+                raise InputError(f"{path}: more than {most} of it are blank lines; a shard has one record a line.")
             if length:
                 yield Block(text=buffer, length=length)
     if len(rest):
         # A last line that no newline ends.
         buffer = np.concatenate([rest, np.frombuffer(b"\n" + bytes(PADDING), dtype=np.uint8)])
         yield Block(text=buffer, length=len(rest) + 1)
-
-
-def _is_blank(text: Text) -> bool:
-    sampled = text[::SAMPLED]
-    return bool(np.count_nonzero(sampled <= ord(" ")) > SHARE_BLANK * len(sampled))
 
 
 def _room_after(rest: Text, spare: list[Text], size: int) -> Text:
@@ -118,6 +111,18 @@ def _room_after(rest: Text, spare: list[Text], size: int) -> Text:
         buffer = np.empty(min(4 * len(rest), LONGEST_LINE + size) + PADDING, dtype=np.uint8)
     buffer[: len(rest)] = rest
     return buffer
+
+
+def gather(items: Iterable[Sized], size: float) -> Iterator[list[Sized]]:
+    """Lists of items that have so many bytes together; the last list may have fewer."""
+    some: list[Sized] = []
+    for item in items:
+        some.append(item)
+        if sum(part.nbytes for part in some) >= size:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 @contextmanager
@@ -130,16 +135,14 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _too_long(path: Path, before: int) -> InputError:
-    """The error for the line that begins after `before` bytes. Lines are counted only here, because it takes time."""
+    """The error for the line that begins after `before` bytes."""
     line = 1
     with open_lines(path) as file:
         while before:
             text = file.read(min(before, BYTES_IN_BLOCK))
             line, before = line + text.count(b"\n"), before - len(text)
-    return InputError(
-        f"{path}, line {line}: is longer than {LONGEST_LINE / 1e6:.0f} MB; a shard has one record a line, or is a list "
-        "of records, and none is that long."
-    )
+    longest = f"{LONGEST_LINE / 1e6:.0f} MB"
+    return InputError(f"{path}, line {line}: is longer than {longest}; a shard has one record a line, or is a list.")
 
 
 def _fill(file: BufferedIOBase, room: Text) -> int:
@@ -152,34 +155,22 @@ def _fill(file: BufferedIOBase, room: Text) -> int:
 
 def _end_of_lines(buffer: Text, filled: int) -> int:
     """The position after the last newline, 0 if there is none."""
-    step = 1 << 16
-    for stop in range(filled, 0, -step):
-        start = max(stop - step, 0)
-        newlines = np.flatnonzero(buffer[start:stop] == ord("\n"))
-        if len(newlines):
-            return int(start + newlines[-1] + 1)
+    for start in (max(filled - (1 << 16), 0), 0):  # copied, and so little of it first
+        end = buffer[start:filled].tobytes().rfind(b"\n")
+        if end >= 0:
+            return start + end + 1
     return 0
 
 
 def open_lines(path: Path) -> io.BufferedIOBase:
-    """Open a shard as `unpacked` does; if it is a JSON list, its lines are the items.
-
-    Reading raises `InputError` where a list does not end.
-    """
+    """Open a shard; the lines of a JSON list are its items. Reading raises `InputError` where a list does not end."""
     file = unpacked(path)
-    if not _begins_list(file):
-        file.seek(0)
-        return file
-    file.seek(0)
-    return io.BufferedReader(_Items(file, path), BYTES_AT_ONCE)
-
-
-def _begins_list(file: io.BufferedIOBase) -> bool:
-    """Whether the first byte that is no white space, after a mark of the byte order, opens a list."""
-    start = file.read(_BYTES_OF_START).removeprefix(b"\xef\xbb\xbf")
+    start = file.read(_BYTES_OF_START).removeprefix(BYTE_ORDER_MARK)
     while start and not start.strip():
         start = file.read(_BYTES_OF_START)
-    return start.lstrip().startswith(b"[")
+    file.seek(0)
+    is_list = start.lstrip().startswith(b"[")
+    return io.BufferedReader(_Items(file, path), BYTES_AT_ONCE) if is_list else file
 
 
 class _Items(io.RawIOBase):
@@ -213,10 +204,7 @@ class _Items(io.RawIOBase):
 
 @njit(nogil=True, cache=True)
 def _rewrite(text, ahead, state):  # type: ignore[no-untyped-def]
-    """Rewrite a piece of a list in place, given the state at its beginning, which becomes that at its end.
-
-    `ahead` is the byte behind the piece.
-    """
+    """Rewrite a piece of a list in place and move the state on; `ahead` is the byte behind the piece."""
     depth, in_string, escaped, in_name = state
     for place in range(len(text)):
         byte = text[place]

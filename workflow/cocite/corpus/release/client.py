@@ -1,58 +1,66 @@
 """A client of the Semantic Scholar Datasets API, and of the storage that its signed links lead to.
 
-Two hosts, two sessions: the key goes to the API's host and nowhere else, not even where the API redirects to. All jobs
-share the rate limit of the API. A failure that may pass is retried; any other is an `InputError`, whose message holds
-neither the key nor a signed link.
+Two hosts, two sessions: the key goes to the API's host and nowhere else, not even where the API redirects to. A failure
+that may pass is retried; any other is an `InputError`, whose message holds neither the key nor a signed link.
 """
 
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
-from jsonschema import Draft202012Validator
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from cocite.core.errors import InputError
 from cocite.corpus.release.retry import RateLimitAdapter, ask, host_of
 
 KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"
-SCHEMES = ("http://", "https://")
 RELEASES_TO_NAME = 5
 # The warnings of urllib3 show the link with its signature.
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
-TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": TEXT}
+
+class DatasetSummary(BaseModel):
+    """A dataset as a release lists it."""
+
+    name: str
+    README: str
 
 
-def object_with(description: str = "", **keys: Any) -> dict[str, Any]:
-    """The JSON schema of an object that has these keys, and may have others."""
-    return {"description": description, "type": "object", "properties": keys, "required": [*keys]}
+class ReleaseAnswer(BaseModel):
+    """What the API answers of a release."""
+
+    release_id: str
+    datasets: list[DatasetSummary]
 
 
-def list_with(**keys: Any) -> dict[str, Any]:
-    """The JSON schema of a list of such objects."""
-    return {"type": "array", "items": object_with(**keys)}
+class DatasetAnswer(BaseModel):
+    """What it answers of a dataset: `files` are links that lapse after some hours."""
+
+    README: str
+    files: list[str]
 
 
-RESPONSE_SCHEMAS = {
-    "releases": _TEXTS | {"description": "a list of ids"},
-    "release": object_with(
-        "release_id and datasets, each with name and README",
-        release_id=TEXT,
-        datasets=list_with(name=TEXT, README=TEXT),
-    ),
-    "dataset": object_with("README and files, a list of links", README=TEXT, files=_TEXTS),
-    "diffs": object_with(
-        "diffs, each with from_release, to_release, update_files and delete_files, which are lists of links",
-        diffs=list_with(from_release=TEXT, to_release=TEXT, update_files=_TEXTS, delete_files=_TEXTS),
-    ),
-}
-"""A response of another shape is refused where it arrives, in a sentence that quotes the description."""
+class Diff(BaseModel):
+    """What changes in a dataset from one release to the next; files are links that lapse."""
+
+    from_release: str
+    to_release: str
+    update_files: list[str]
+    delete_files: list[str]
+
+
+class DiffsAnswer(BaseModel):
+    """What the API answers of the diffs of a dataset from one release to a later one."""
+
+    diffs: list[Diff]
+
+
+Answer = TypeVar("Answer")
 
 
 class KeptKeySession(requests.Session):
@@ -70,44 +78,44 @@ class DatasetsApi:
     """The API at a base URL such as https://api.semanticscholar.org/datasets/v1, asked with the user's key."""
 
     def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
-        """`turns` is the file through which all jobs keep the rate limit (see `retry.py`).
-
-        Without a key, it is the user's, in the environment.
-        """
+        """`turns` is the file through which all jobs keep the rate limit; the key defaults to the environment's."""
         self._base_url = base_url.rstrip("/")
         self._session = KeptKeySession()
         self._session.headers[KEY_HEADER] = key or _read_key()
-        for scheme in SCHEMES:
+        for scheme in ("http://", "https://"):
             self._session.mount(scheme, RateLimitAdapter(turns))
 
     def releases(self) -> list[str]:
         """Ids of all releases, the oldest first."""
-        return sorted(self._ask("release/", "releases"))
+        return sorted(self._ask("release/", list[str]))
 
-    def release(self, name: str) -> dict[str, Any]:
-        """A release's `release_id`, `README` and `datasets`; `latest` is a name too."""
-        return self._ask(
-            f"release/{name}", "release", lambda: f"Release {name} does not exist; the newest are {self._newest()}."
-        )
+    def release(self, name: str) -> ReleaseAnswer:
+        """A release by its id, or `latest`."""
+        answer = self._ask(f"release/{name}", ReleaseAnswer, may_be_missing=True)
+        if answer is None:
+            newest = ", ".join(reversed(self.releases()[-RELEASES_TO_NAME:])) or "none"
+            raise InputError(f"Release {name} does not exist; the newest are {newest}.")
+        return answer
 
-    def dataset(self, release: str, name: str) -> dict[str, Any]:
-        """A dataset's `README` and `files`, which are links that lapse after some hours."""
-        return self._ask(
-            f"release/{release}/dataset/{name}", "dataset", lambda: f"Release {release} has no dataset {name}."
-        )
+    def dataset(self, release: str, name: str) -> DatasetAnswer:
+        """A dataset of a release."""
+        answer = self._ask(f"release/{release}/dataset/{name}", DatasetAnswer, may_be_missing=True)
+        if answer is None:
+            raise InputError(f"Release {release} has no dataset {name}.")
+        return answer
 
-    def diffs(self, since: str, release: str, name: str) -> dict[str, Any]:
-        """The `diffs` of a dataset from one release to a later one, each with links to its files, which lapse."""
-        return self._ask(
-            f"diffs/{since}/to/{release}/{name}",
-            "diffs",
-            lambda: (
+    def diffs(self, since: str, release: str, name: str) -> DiffsAnswer:
+        """The diffs of a dataset from one release to a later one."""
+        answer = self._ask(f"diffs/{since}/to/{release}/{name}", DiffsAnswer, may_be_missing=True)
+        if answer is None:
+            raise InputError(
                 f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole "
                 "(without corpus.base)."
-            ),
-        )
+            )
+        return answer
 
-    def _ask(self, path: str, kind: str, unknown: Callable[[], str] | None = None) -> Any:
+    def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
+        """The answer for a path; None where the API does not know it, if it may be missing."""
         url = f"{self._base_url}/{path}"
         response = ask(self._session, url, is_doubtful=_is_doubtful)
         if response.status_code in (401, 403):
@@ -115,36 +123,38 @@ class DatasetsApi:
                 f"{host_of(url)} refuses the key in {KEY_VARIABLE} (status {response.status_code}): "
                 "check that it is complete and still valid."
             )
-        if response.status_code in (400, 404) and unknown is not None:
-            raise InputError(unknown())
+        if response.status_code in (400, 404) and may_be_missing:
+            return None
         if not response.ok:
             raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
         if not _is_json(response):
             raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
-        answer = response.json()
-        schema = RESPONSE_SCHEMAS[kind]
-        if not Draft202012Validator(schema).is_valid(answer):
+        try:
+            return TypeAdapter(kind).validate_json(response.content)
+        except ValidationError as error:
             raise InputError(
-                f"{host_of(url)} answers {path} with other JSON than expected ({schema['description']}); is it the "
-                "host of the API?"
-            )
-        return answer
+                f"{host_of(url)} answers {path} with other JSON than expected ({first_fault(error)}); is it the host "
+                "of the API?"
+            ) from None
 
-    def _newest(self) -> str:
-        return ", ".join(reversed(self.releases()[-RELEASES_TO_NAME:])) or "none"
+
+def first_fault(error: ValidationError) -> str:
+    """The place and the kind of the first fault in an answer, without its value: links are secrets."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
 
 
 class Storage:
     """The storage that signed links lead to, or that a copy lies in. It is never sent the key."""
 
     def __init__(self, doubtful: Collection[int] = ()) -> None:
-        """`doubtful` are statuses of answers that may change when they are asked for again."""
+        """`doubtful` are statuses that may change when the storage is asked again."""
         self._session = requests.Session()
         self._doubtful = doubtful
 
     def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
         """Ask for the bytes from `first` to `last` (both counted, from 0); the body is streamed by the caller."""
-        # Without this, requests asks for packed transfer, and lengths would be those of another stream.
+        # By itself, requests asks for packed transfer, and lengths would be those of another stream.
         headers = {"Range": f"bytes={first}-{'' if last is None else last}", "Accept-Encoding": "identity"}
         return ask(
             self._session,

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import requests
-import urllib3
 
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import Storage, first_of, total_of
-from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS
+from cocite.corpus.release.download import FRUITLESS_ATTEMPTS
 from cocite.corpus.release.manifest import CopiedShard
 from cocite.corpus.release.remote import other_length
 
@@ -39,10 +38,7 @@ class FolderCopy:
         self.folder, self.origin = folder, str(folder)
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """The content of a file, by its path below the folder of the manifest, or the bytes of a span of it.
-
-        Raises `MissingError` where the file is not there, and `InputError` where it cannot be read.
-        """
+        """A file, or a span of its bytes, by its path below the folder of the manifest. Raises `MissingError`."""
         try:
             with (self.folder / path).open("rb") as file:
                 file.seek(span.start if span else 0)
@@ -59,31 +55,25 @@ class RemoteCopy:
         self.origin = self._url.replace(self._url.split("://")[1].split("/")[0], retry.host_of(self._url))
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """As `FolderCopy.read`; what came before a broken connection is not asked for again."""
-        content, end, fruitless = bytearray(), span.stop if span else None, 0
-        start = span.start if span else 0
-        while end is None or start + len(content) < end:
-            present = len(content)
-            with self.open(path, first=start + present, last=span.stop - 1 if span else None) as response:
-                end = end or total_of(response)
-                if response.status_code == 200:
-                    # This storage takes no ranges.
-                    content = bytearray()
-                content += _received(response, path)
-                if response.status_code == 200 and span:
-                    return bytes(content[span.start : span.stop])
-            fruitless = 0 if len(content) > present else fruitless + 1
-            if end is None or fruitless == FRUITLESS_ATTEMPTS:
-                raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
-            if fruitless:
-                retry.wait(fruitless)
-        return bytes(content)
+        """As `FolderCopy.read`; asks again where a connection breaks."""
+        start, last = (span.start, span.stop - 1) if span else (0, None)
+        for attempt in range(1, FRUITLESS_ATTEMPTS + 1):
+            try:
+                with self.open(path, first=start, last=last) as response:
+                    content = response.content
+            except retry.BROKEN as error:
+                report(f"{path}: the connection broke ({type(error).__name__}); trying again.")
+            else:
+                if span and response.status_code == 200:  # This storage takes no ranges.
+                    content = content[span.start : span.stop]
+                length = len(span) if span else total_of(response)
+                if length in (None, len(content)):
+                    return content
+            retry.wait(attempt)
+        raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
 
     def open(self, path: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (from 0, both counted) of a file.
-
-        The status is 206, or 200 from a storage that sends the whole file. Raises `InputError` for any other.
-        """
+        """Ask for bytes of a file (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
         response = self._storage.get(f"{self._url}/{path}", first=first, last=last)
         status, total = response.status_code, total_of(response)
         if status == 206 and first_of(response) != first:
@@ -103,10 +93,7 @@ Copy = FolderCopy | RemoteCopy
 
 
 def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> None:
-    """Make the folder `output` of links to some files of a copy in a folder.
-
-    Raises `InputError` for a file that is not there, or of another length than listed.
-    """
+    """Make a folder of links to files of a copy. Raises `InputError` for one that is missing or has another length."""
     with atomic_path(output) as links:
         links.mkdir()
         for shard in shards:
@@ -116,14 +103,3 @@ def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> No
             if file.stat().st_size != shard.bytes:
                 raise other_length(shard.path, file.stat().st_size)
             (links / shard.name).symlink_to(file)
-
-
-def _received(response: requests.Response, path: str) -> bytes:
-    """The body of an answer, or what came of it before the connection broke."""
-    content = bytearray()
-    try:
-        while block := response.raw.read1(BLOCK, decode_content=False):
-            content += block
-    except urllib3.exceptions.HTTPError as error:
-        report(f"{path}: the connection broke ({type(error).__name__}); resuming.")
-    return bytes(content)

@@ -2,9 +2,8 @@
 
 Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
 that gzip keeps, or the footer of Parquet) and renamed; when all are there, the folder of shards moves to its final
-place. Of a shard in Parquet only the columns may come that are needed: each byte lies where it lies in the whole file,
-and what was not fetched is a hole, which takes no room on the disk. So the length of what is there always says where
-to resume.
+place. Of a shard in Parquet only the needed columns may come: each byte keeps its place, and what was not fetched is a
+hole, which takes no room on the disk. So the length of what is there always says where to resume.
 """
 
 import shutil
@@ -36,21 +35,16 @@ FRUITLESS_ATTEMPTS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Needed:
-    """What is to be fetched of a shard."""
+    """What is to be fetched of a shard: its bytes, in rising order, but for what it is known to end with."""
 
     spans: Sequence[range]
-    """Its bytes, in rising order."""
     end: bytes = b""
-    """What it ends with, where that is known."""
 
 
 Choose = Callable[[Any, Path], Needed]
 """Says what is needed of a shard; what it learns of the shard it can keep in the folder."""
-
-
 Open = Callable[..., requests.Response]
-"""Asks for the bytes of a shard, by its name, from `first` to `last` (from 0, both counted); the status is 206, or 200
-for all."""
+"""Asks for the bytes of a shard, by its name, from `first` to `last` (both counted); the status is 206 or 200."""
 
 
 def whole(shard: Shard, folder: Path) -> Needed:
@@ -61,10 +55,7 @@ def whole(shard: Shard, folder: Path) -> Needed:
 def download_shards(
     remote: Open, shards: Sequence[Shard], *, state: Path, output: Path, choose: Choose = whole
 ) -> None:
-    """Put `shards` into the folder `output`, complete and checked; until then, `state` keeps what has come.
-
-    Raises `InputError` for a shard whose length or checksum is wrong, a server that gives up, and a full disk.
-    """
+    """Put shards into a folder, complete and checked; `state` keeps what has come. Else raises `InputError`."""
     folder = state / "shards"
     with explain_full_disk(state):
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +110,15 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
     """Ask once for missing bytes of a shard; what came before a broken connection stays."""
     last = None if missing.stop == shard.bytes else missing.stop - 1
     with remote(shard.name, first=missing.start, last=last) as response:
-        _check_range(response, shard, missing.start)
+        total, first = total_of(response), first_of(response)
+        if total not in (None, shard.bytes):
+            raise other_length(shard.name, total)
+        if response.status_code != 200 and first != missing.start:
+            begins = "an unknown byte" if first is None else f"byte {first}"
+            raise InputError(
+                f"Shard {shard.name}: asked for what begins at byte {missing.start}, the storage sends what begins at "
+                f"{begins}; run again later, and it resumes from there."
+            )
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
             bar.update(-_length(part))
@@ -133,35 +132,14 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                 while block := response.raw.read1(BLOCK, decode_content=False):
                     if file.tell() + len(block) > missing.stop:
                         file.truncate(missing.start)
-                        raise _too_much(shard, missing)
+                        raise InputError(
+                            f"Shard {shard.name}: the storage sends more than the bytes from {missing.start} to "
+                            f"{missing.stop - 1} of {shard.bytes} in the manifest; delete the manifest and run again."
+                        )
                     file.write(block)
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
                 report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
-
-
-def _too_much(shard: Shard, asked: range) -> InputError:
-    if asked.stop == shard.bytes:
-        return InputError(
-            f"Shard {shard.name}: the storage sends more than the {shard.bytes} bytes in the manifest; delete the "
-            "manifest and run again."
-        )
-    return InputError(
-        f"Shard {shard.name}: the storage sends more than the bytes from {asked.start} to {asked.stop - 1} that were "
-        "asked for; run again later, and it resumes from there."
-    )
-
-
-def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
-    """Raise `InputError` for what must not be joined to the bytes before `asked`."""
-    total, first = total_of(response), first_of(response)
-    if total not in (None, shard.bytes):
-        raise other_length(shard.name, total)
-    if response.status_code != 200 and first != asked:
-        raise InputError(
-            f"Shard {shard.name}: asked for what begins at byte {asked}, the storage sends what begins at "
-            f"{'an unknown byte' if first is None else f'byte {first}'}; run again later, and it resumes from there."
-        )
 
 
 def _check_whole(path: Path, name: str) -> None:

@@ -1,8 +1,7 @@
 """The manifest: the shards of a release, pinned once, so that every later job works on the same files.
 
-It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, but a
-shard's name stays. A job of part p of n takes every n-th shard in the order of the names. What the manifest of a copy
-of OpenAlex says of its works (`works_manifest.py`) becomes one of ours.
+It holds names and sizes and never a link, which would lapse after some hours. A job of part p of n takes every n-th
+shard in the order of the names.
 """
 
 from collections.abc import Mapping
@@ -17,10 +16,9 @@ from cocite.core.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Shard:
-    """One gzipped file of a dataset."""
+    """One gzipped file of a dataset, such as 20260101_000000_00000_papers.gz."""
 
     name: str
-    """File name, such as 20260101_000000_00000_papers.gz."""
     bytes: int
     """Length of the packed file."""
     estimated: bool = False
@@ -63,22 +61,19 @@ class CopiedShard(Shard):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """One dataset of a release."""
+    """One dataset of a release; its shards come in the order of their names."""
 
     shards: tuple[Shard, ...]
-    """Its shards, in the order of their names."""
     readme: str
     """Its README in the release: schema, licence, whom to cite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """A release as it was when it was listed."""
+    """A release as it was when it was listed, with its id, a date, and its datasets, by name."""
 
     release: str
-    """Its id, a date."""
     datasets: Mapping[str, Dataset]
-    """Its datasets, by name."""
     since: str | None = None
     """The earlier release that the diffs start from, where the shards are diffs; none for a whole release."""
 
@@ -96,27 +91,24 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises `InputError` where the file is missing, is no manifest or lacks a dataset."""
+    again = "delete it and run again, which lists the release."
     try:
         content: Any = read_json(path)
-    except InputError as error:
-        raise InputError(f"{str(error).rstrip('.')}; delete it and run again, which lists the release.") from None
-    try:
         kind = DiffShard if content.get("since") else Shard
         datasets = {name: _dataset(entry, kind) for name, entry in content["datasets"].items()}
         manifest = Manifest(release=content["release"], datasets=datasets, since=content.get("since"))
+    except InputError as error:
+        raise InputError(f"{str(error).rstrip('.')}; {again}") from None
     except (KeyError, TypeError, AttributeError):
-        raise InputError(f"{path}: is not a manifest; delete it and run again, which lists the release.") from None
+        raise InputError(f"{path}: is not a manifest; {again}") from None
     for name in DATASETS:
         if name not in datasets and WORKS not in datasets:
-            raise InputError(f"{path}: lacks the dataset {name}; delete it and run again, which lists the release.")
+            raise InputError(f"{path}: lacks the dataset {name}; {again}")
     return manifest
 
 
 def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, in_base: bool = False) -> list[Shard]:
-    """The shards that part `part` (from 0) of `parts` works on: those to fetch, or those whose rows the base has.
-
-    Raises `InputError` for what the manifest lacks.
-    """
+    """The shards that a part (from 0) works on: those to fetch, or those whose rows the base has."""
     if dataset not in manifest.datasets:
         raise InputError(f"The manifest of release {manifest.release} lacks the dataset {dataset}; list it again.")
     if not 0 <= part < parts:
@@ -125,17 +117,12 @@ def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, i
     return sorted(shard for shard in shards if getattr(shard, "in_base", False) == in_base)[part::parts]
 
 
-def check_datasets(release: str, found: set[str]) -> None:
-    """Raise `InputError` where a release lacks a dataset that the pipeline needs."""
-    for name in DATASETS:
-        if name not in found:
-            raise InputError(f"Release {release} lacks the dataset {name}; it must have {', '.join(DATASETS)}.")
-
-
-def check_shards(release: str, dataset: str, count: int) -> None:
-    """Raise `InputError` where a dataset has no shard."""
-    if count == 0:
-        raise InputError(f"Release {release}: the dataset {dataset} has no shard (a file that ends in {ENDINGS}).")
+def lacks_dataset(release: str, name: str) -> InputError:
+    """The error for a release without a dataset that the pipeline needs, or without a shard of it."""
+    return InputError(
+        f"Release {release} lacks the dataset {name}, or has no shard of it (a file that ends in {ENDINGS}); it must "
+        f"have {', '.join(DATASETS)}."
+    )
 
 
 def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:

@@ -1,7 +1,6 @@
 """Which columns of a work in Parquet a corpus needs, and which bytes of a file hold them, as its footer says.
 
-A work in OpenAlex has far more columns than a corpus needs, and Parquet stores each by itself. So the footer is fetched
-first, then the needed columns of each row group, in as few requests as is reasonable.
+The footer of a file is fetched first, then the needed columns of each row group, in as few requests as is reasonable.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,10 +21,8 @@ TITLES = ("title", "display_name")
 """Columns of which either will do."""
 INDEX = "abstract_inverted_index"
 NAMES_OF_AUTHORS = "authorships.author.display_name"
-"""The column that is needed as well where the names of authors are kept."""
 MAG = "ids.mag"
-"""The column that is needed as well where works are matched with Semantic Scholar's papers; it is downloaded in any
-case, so that a match that is added later does not mean other files."""
+"""Needed where works are matched with Semantic Scholar's; always downloaded, since a match may be added later."""
 _ALWAYS = {
     **dict.fromkeys(("id", "doi", INDEX), "text"),
     **dict.fromkeys(("publication_year", "cited_by_count"), "whole numbers"),
@@ -35,10 +32,9 @@ _ALWAYS = {
     "topics.field.display_name": "text in lists of structures",
 }
 _OF_AUTHORS = {NAMES_OF_AUTHORS: "text in lists of structures"}
-_FLAGS, _TEXTS = ("is_retracted", "is_paratext"), ("type", "language")
+_OF_FILTERS = {"is_retracted": "true or false", "is_paratext": "true or false", "type": "text", "language": "text"}
 GAP = 1 << 20
-"""Bytes between two needed columns that are fetched along with them, as another request would take as long; a file
-that is no longer is fetched whole."""
+"""Bytes between two needed columns that are fetched with them, as another request would take as long."""
 USUAL_FOOTER = 1 << 16
 """Bytes at the end of a file that are read first: most footers are shorter."""
 MAGIC = b"PAR1"
@@ -52,21 +48,18 @@ SAMPLED = 3
 
 def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> dict[str, str]:
     """The columns that are read, and what each holds, but for the titles; filters ask for some more."""
-    asked = {
-        **dict(zip(_FLAGS, (not filters.retracted, not filters.paratext), strict=True)),
-        **dict(zip(_TEXTS, (bool(filters.types), bool(filters.languages)), strict=True)),
-    }
+    asked = (not filters.retracted, not filters.paratext, filters.types, filters.languages)
     return {
         **_ALWAYS,
         **(_OF_AUTHORS if authors else {}),
         **({MAG: "whole numbers or text"} if mag else {}),
-        **{name: "true or false" if name in _FLAGS else "text" for name, is_asked in asked.items() if is_asked},
+        **{name: what for (name, what), is_asked in zip(_OF_FILTERS.items(), asked, strict=True) if is_asked},
     }
 
 
 def columns_downloaded(*, authors: bool) -> frozenset[str]:
     """The columns that are downloaded: those of any filters, so that other filters do not mean other files."""
-    return frozenset({*_ALWAYS, *TITLES, *_FLAGS, *_TEXTS, MAG, *(_OF_AUTHORS if authors else {})})
+    return frozenset({*_ALWAYS, *TITLES, *_OF_FILTERS, MAG, *(_OF_AUTHORS if authors else {})})
 
 
 def choose_columns(copy: Copy, columns: Collection[str]) -> Choose:

@@ -1,8 +1,7 @@
 """What a run fetches of a release, from whatever source: planned, listed once, then downloaded part by part.
 
-A plan says what is to be downloaded, what is there, and what the disk must hold. Its shards are those of the manifest,
-if the run has one; otherwise the release is listed. The sizes of tables are estimates from releases that were measured.
-They err on the side of too much: a disk that turns out too small is worse than one that turns out too large.
+The shards of a plan are those of the manifest, if the run has one; otherwise the release is listed. The sizes of tables
+are estimates from releases that were measured, and err on the side of too much.
 """
 
 import shlex
@@ -28,7 +27,7 @@ from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.manifest import CopiedShard, Manifest, Shard, read_manifest, shards_of_part, write_manifest
 
 KEYS = ("release", "corpus", "pathvars")
-"""The sections of a configuration that a corpus depends on; a plan does not check the others."""
+"""The sections of a configuration that a plan reads and checks."""
 TEXT_OF_PACKED = 3
 """Bytes of text for each byte of a packed shard, at least: 3.3 to 14 in the releases hci and synergy."""
 INGESTED_CONTEXTS_OF_PACKED, CONTEXTS_OF_PACKED = 2.0, 0.8
@@ -42,22 +41,20 @@ BLOCK = 512
 JOBS_AT_ONCE = 8
 """As many as profiles/slurm lets download at once; one machine has fewer."""
 WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
-"""Column → characters, in the order of the fields of `Need`; the names of datasets stand before them."""
+"""Column → characters, in the order of the fields of `Need`."""
 RATES = (10, 100)
 """Rates of a connection for which the time of the download is given, MB a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What one dataset needs, in bytes where nothing else is said."""
+    """What one dataset needs: numbers of shards, of all and of those that are ingested, and bytes."""
 
     shards: int
-    """How many it has."""
     packed: int
     downloaded: int
     """What is on the disk of its shards."""
     ingested: int
-    """How many shards are ingested."""
     to_download: int
     parquet: int
     """Its rows as Parquet, an estimate."""
@@ -78,14 +75,10 @@ class Plan:
     there: int
     """The part of the corpus that is there already."""
     free: int
-    results: Path
 
 
 def plan_corpus(config: Mapping[str, Any]) -> Plan:
-    """The plan of a resolved configuration; its release, corpus and folder of results count.
-
-    Raises `InputError` where the release must be listed and cannot be.
-    """
+    """The plan of a resolved configuration. Raises `InputError` where the release must be listed and cannot be."""
     results = results_folder(config)
     source: Source = entry_of(config["corpus"], Corpus)
     manifest, known_from = _listed(source, config["release"], results)
@@ -100,7 +93,6 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
         at_end=at_end,
         there=_bytes(results, "corpus/**/*", ".state/corpus/**/*"),
         free=shutil.disk_usage(existing_folder(results)).free,
-        results=results,
     )
 
 
@@ -129,8 +121,11 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
         for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
     )
     kept = sum(_to_fetch(manifest)) if getattr(source, "keep_raw", False) and source.downloads else 0
-    while_fetched = ingested + ingested_contexts + max(kept, raw_under_way(manifest) if source.downloads else 0)
-    spilled = spilled_while_merged(citations, source.buckets)
+    under_way = sum(
+        sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :]
+    )  # the largest, downloaded and ingested at one time
+    while_fetched = ingested + ingested_contexts + max(kept, under_way if source.downloads else 0)
+    spilled = MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, source.buckets) // source.buckets
     while_merged = ingested + ingested_contexts + tables + contexts + spilled + kept
     at_end = tables + contexts + kept + (ingested if source.keep_ingested else 0)
     return max(while_fetched, while_merged), at_end
@@ -155,9 +150,12 @@ def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
 
 def _ingested(manifest: Manifest, name: str, parts: int, results: Path) -> set[str]:
     """The shards that are accounted for; what was read from them may have been merged and dropped since."""
-    reports = (path_of(results, "ingest_report", dataset=name, part=part) for part in range(parts))
-    done = [part for part, report in enumerate(reports) if report.is_file()]
-    return {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
+    return {
+        shard.name
+        for part in range(parts)
+        if path_of(results, "ingest_report", dataset=name, part=part).is_file()
+        for shard in shards_of_part(manifest, name, part=part, parts=parts)
+    }
 
 
 def _parquet(manifest: Manifest, table: str, source: Source) -> int:
@@ -183,16 +181,6 @@ def packed_bytes(shard: Shard) -> int:
 
 def _to_fetch(manifest: Manifest) -> list[int]:
     return [shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards]
-
-
-def raw_under_way(manifest: Manifest) -> int:
-    """Bytes of the largest shards, as many as can be downloaded and ingested at one time."""
-    return sum(sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :])
-
-
-def spilled_while_merged(citations: int, buckets: int) -> int:
-    """Bytes that merging may spill, given the bytes of citations in Parquet."""
-    return MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, buckets) // buckets
 
 
 def _files(folder: Path, *patterns: str) -> list[Path]:
@@ -241,14 +229,21 @@ def print_plan(
     configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
 ) -> None:
     """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
-    plan = plan_corpus(read_configuration(configfile, KEYS))
+    config = read_configuration(configfile, KEYS)
+    plan = plan_corpus(config)
+    missing = sum(need.to_download for need in plan.needs.values())
+    times = [f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES]
+    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    key = f"    export {KEY_VARIABLE}=…\n" if plan.source.needs_key and not has_key() else ""
     paragraphs = [
         f"Release {plan.release}, {plan.known_from}:",
-        _table(plan.needs) + _time_in_words(plan.needs),
-        _disk_in_words(plan),
+        _table(plan.needs),
+        *([f"The download takes {' or '.join(times)}."] if missing else []),
+        _disk_in_words(plan, results_folder(config)),
         plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
         *plan.source.remarks(),
-        _next_step(plan.source, configfile),
+        "Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)\n"
+        f"{key}    {program('snakemake', Path.cwd())} {shlex.join(arguments)}",
     ]
     typer.echo("\n\n".join(paragraphs))
 
@@ -256,40 +251,23 @@ def print_plan(
 def _table(needs: Mapping[str, Need]) -> str:
     rows = {name: astuple(need) for name, need in needs.items()}
     rows["together"] = tuple(map(sum, zip(*rows.values(), strict=True)))
-    texts = {"": WIDTHS, **{name: map(_cell, WIDTHS, row) for name, row in rows.items()}}
-    return "\n".join(
-        f"{name:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True))
-        for name, cells in texts.items()
-    )
+    lines = [" " * 10 + "".join(map(str.rjust, WIDTHS, WIDTHS.values()))]
+    for name, row in rows.items():
+        cells = [
+            str(value) if column in ("shards", "ingested") else byte_size(value) if value else "-"
+            for column, value in zip(WIDTHS, row, strict=True)
+        ]
+        lines.append(f"{name:<10}" + "".join(map(str.rjust, cells, WIDTHS.values())))
+    return "\n".join(lines)
 
 
-def _time_in_words(needs: Mapping[str, Need]) -> str:
-    """How long the download takes, at two rates; nothing where there is none."""
-    missing = sum(need.to_download for need in needs.values())
-    times = [f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES]
-    return f"\n\nThe download takes {' or '.join(times)}." if missing else ""
-
-
-def _cell(column: str, value: int) -> str:
-    return str(value) if column in ("shards", "ingested") else byte_size(value) if value else "-"
-
-
-def _disk_in_words(plan: Plan) -> str:
+def _disk_in_words(plan: Plan, results: Path) -> str:
     missing = plan.at_peak - plan.there - plan.free
     verdict = f"{byte_size(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
     peak, end, free = map(byte_size, (plan.at_peak, plan.at_end, plan.free))
     there = f"{byte_size(plan.there)} of it" if plan.there else "nothing of it"
     return (
         f"On the disk: about {peak} at the peak, while citations are merged, and {end} in the end\n"
-        f"In {plan.results}: {there} so far, {free} free, {verdict}\n"
+        f"In {results}: {there} so far, {free} free, {verdict}\n"
         "What becomes Parquet is estimated. Graphs, embeddings and models come on top."
-    )
-
-
-def _next_step(source: Source, configfile: Path) -> str:
-    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
-    command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
-    steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
-    return "\n    ".join(
-        ["Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)", *steps]
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
 import requests
 
@@ -10,8 +9,8 @@ from cocite.config.release_folder import DATASETS
 from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
 from cocite.corpus.release import retry
-from cocite.corpus.release.client import DatasetsApi, Storage, shard_name, total_of
-from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, check_datasets, check_shards
+from cocite.corpus.release.client import DatasetAnswer, DatasetsApi, Diff, Storage, shard_name, total_of
+from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, lacks_dataset
 
 LAPSED = (400, 403, 416)
 """Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
@@ -22,17 +21,19 @@ LISTINGS = 5
 def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Manifest:
     """The manifest of a release or, since an earlier one, of the diffs that lead to it; `latest` is pinned here.
 
-    Raises `InputError` for a release or a dataset that the API does not have, a key that is refused, and a release that
-    is not later than `since`.
+    Raises `InputError` for what the API does not have, a refused key, and a release that is not later than `since`.
     """
     description = api.release(release)
-    pinned = description["release_id"]
+    pinned = description.release_id
     if since is not None and pinned <= since:
         raise InputError(f"Release {pinned} is not later than {since}, so no diffs lead to it from there.")
-    readmes = {dataset["name"]: dataset["README"] for dataset in description["datasets"]}
-    check_datasets(pinned, set(readmes))
-    shards = {name: sorted(remote_dataset(api, pinned, since, name).shards()) for name in DATASETS}
-    datasets = {name: Dataset(shards=tuple(shards[name]), readme=readmes[name]) for name in DATASETS}
+    readmes = {dataset.name: dataset.README for dataset in description.datasets}
+    datasets = {}
+    for name in DATASETS:
+        if name not in readmes:
+            raise lacks_dataset(pinned, name)
+        shards = sorted(remote_dataset(api, pinned, since, name).shards())
+        datasets[name] = Dataset(shards=tuple(shards), readme=readmes[name])
     return Manifest(release=pinned, datasets=datasets, since=since)
 
 
@@ -59,7 +60,8 @@ class RemoteDataset:
     def shards(self) -> Iterator[Shard]:
         """The shards with their lengths. Raises `InputError` where there are none."""
         names = sorted(self._links())
-        check_shards(self._release, self._name, len(names))
+        if not names:
+            raise lacks_dataset(self._release, self._name)
         for name in progress(names, of=f"list {self._name}", unit="shards"):
             yield Shard(name=name, bytes=self.size(name))
 
@@ -72,12 +74,12 @@ class RemoteDataset:
         return size
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (from 0, both counted); the caller reads the body and closes it.
-
-        The status is 206, or 200 from a storage that sends the whole shard. Raises `InputError` for any other.
-        """
+        """Ask for bytes of a shard (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
         for listing in range(1, LISTINGS + 1):
-            response = self._storage.get(self._link(shard), first=first, last=last)
+            links = self._links()
+            if shard not in links:
+                raise InputError(f"Release {self._release} does not list the shard {shard}; delete the manifest.")
+            response = self._storage.get(links[shard], first=first, last=last)
             if response.status_code in (200, 206):
                 return response
             response.close()
@@ -88,44 +90,38 @@ class RemoteDataset:
             report(f"Shard {shard}: the link has lapsed (status {response.status_code}, listing {listing}).")
             if listing > 1:
                 retry.wait(listing - 1)
-            del self._listing
+            self._forget_listing()
         raise InputError(f"Shard {shard}: the storage answers with status {response.status_code}; run again later.")
 
     @cached_property
-    def _listing(self) -> dict[str, Any]:
+    def _listing(self) -> DatasetAnswer:
         return self._api.dataset(self._release, self._name)
 
-    def _link(self, shard: str) -> str:
-        links = self._links()
-        if shard not in links:
-            raise InputError(f"Release {self._release} does not list the shard {shard}; delete the manifest.")
-        return links[shard]
+    def _forget_listing(self) -> None:
+        del self._listing
 
     def _links(self) -> dict[str, str]:
         links: dict[str, str] = {}
         for name, link in self._named_links():
             if name in links:
                 raise InputError(
-                    f"Release {self._release}: the dataset {self._name} lists several shards named {name}; each must "
-                    "have a name of its own."
+                    f"Release {self._release}: the dataset {self._name} lists several shards named {name}."
                 )
             links[name] = link
         return links
 
     def _named_links(self) -> Iterable[tuple[str, str]]:
-        return ((shard_name(link), link) for link in self._listing["files"])
+        return ((shard_name(link), link) for link in self._listing.files)
 
 
 class RemoteDiffs(RemoteDataset):
     """The current links of the files of a dataset's diffs.
 
-    The API gives a diff for each release on the way, and for each diff files of updates and files of deletes. All files
-    are named by their date and a number, alike for both kinds and in all datasets; here they get names of their own,
-    so that a file of a diff is listed, downloaded and found again like a shard.
+    The API gives a diff for each release on the way, with files of updates and of deletes. All are named by their date
+    and a number; here they get names of their own, so that they are listed, downloaded and found again like shards.
     """
 
     def __init__(self, api: DatasetsApi, since: str, release: str, name: str) -> None:
-        """Of the diffs of the dataset `name` from the release `since` to `release`."""
         super().__init__(api, release, name)
         self._since = since
 
@@ -137,26 +133,29 @@ class RemoteDiffs(RemoteDataset):
             yield DiffShard(name=name, bytes=self.size(name), step=step, deletes=deletes)
 
     @cached_property
-    def _listing(self) -> dict[str, Any]:
-        return self._api.diffs(self._since, self._release, self._name)
+    def _diffs(self) -> list[Diff]:
+        return self._api.diffs(self._since, self._release, self._name).diffs
+
+    def _forget_listing(self) -> None:
+        del self._diffs
 
     def _named_links(self) -> Iterable[tuple[str, str]]:
         return ((name, link) for *_, name, link in self._files())
 
     def _files(self) -> Iterator[tuple[int, bool, str, str]]:
         """Number of the step, whether it is of deletes, name and link of each file."""
-        for step, diff in enumerate(self._listing["diffs"], start=1):
-            for kind, links in (("updates", diff["update_files"]), ("deletes", diff["delete_files"])):
+        for step, diff in enumerate(self._diffs, start=1):
+            for kind, links in (("updates", diff.update_files), ("deletes", diff.delete_files)):
                 for link in links:
-                    name = f"{diff['from_release']}-to-{diff['to_release']}_{kind}_{shard_name(link)}"
+                    name = f"{diff.from_release}-to-{diff.to_release}_{kind}_{shard_name(link)}"
                     yield step, kind == "deletes", name, link
 
     def _check_steps(self) -> None:
         reached = self._since
-        for diff in self._listing["diffs"]:
-            if diff["from_release"] != reached:
+        for diff in self._diffs:
+            if diff.from_release != reached:
                 break
-            reached = diff["to_release"]
+            reached = diff.to_release
         if reached != self._release:
             raise InputError(
                 f"The diffs of {self._name} from release {self._since} lead to {reached} and not on to "

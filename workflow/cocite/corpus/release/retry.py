@@ -1,13 +1,12 @@
-"""How other machines are asked: requests are sent again while their failure may pass, and no more often than allowed.
+"""Requests to other machines: sent again while their failure may pass, and no more often than allowed.
 
-Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, so that
-jobs that failed together do not retry together, and last at least as long as Retry-After asks for. No link or key is
-logged.
+Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, and last
+at least as long as Retry-After asks for. No link or key is logged.
 
 The API takes one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results folder.
 A job that holds its lock waits, sends one request, and releases the lock when the head of the answer has come. So a
-request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes say. The lock is
-the kernel's: a killed job releases it too, and the next one still waits first.
+request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes say. The kernel
+releases the lock of a killed job.
 """
 
 import fcntl
@@ -35,7 +34,7 @@ DOUBTFUL_RETRIES = 3
 """Most retries after an answer that seldom changes, such as a refused key."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
-"""Seconds of the first pause and the longest, without their random part, which can be as long again."""
+"""Seconds of the first pause and the longest, without their random part of up to as much again."""
 LONGEST_WAIT = 3600
 """The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its slot."""
 PASSING_STATUSES = (429, 500, 502, 503, 504)
@@ -56,18 +55,24 @@ def ask(
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET with retries; an answer that `is_doubtful` is returned after `DOUBTFUL_RETRIES` of them.
-
-    Raises `InputError` without the link where the host cannot be reached, or still fails after `RETRIES`.
-    """
+    """GET with retries, few of them while an answer `is_doubtful`. Raises `InputError`, without the link, at last."""
     failures = doubts = 0
     while True:
-        response, failure = _try(session, url, **options)
+        response = None
+        try:
+            response = session.get(url, timeout=TIMEOUT, **options)
+            failure = f"answers with status {response.status_code}"
+        except BROKEN as error:
+            failure = f"cannot be reached ({type(error).__name__})"
+        except requests.RequestException as error:
+            # The error's own text holds the link; and its chain would be printed with it.
+            raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
         if response is not None and response.status_code not in PASSING_STATUSES:
             if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
                 return response
-            response.close()
             doubts += 1
+        if response is not None:
+            response.close()
         if failures == RETRIES:
             raise InputError(f"{host_of(url)} {failure}, even after {RETRIES} retries; run again later.")
         failures += 1
@@ -76,9 +81,14 @@ def ask(
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
-    """Sleep after this many failures in a row (from 1), at least as long as the last answer asks for."""
+    """Sleep after this many failures in a row (from 1), at least as long as Retry-After in the last answer asks for."""
+    header = None if response is None else response.headers.get("Retry-After")
+    try:
+        asked_for = Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
+    except (InvalidHeader, ValueError, OverflowError):
+        asked_for = 0
     pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
-    time.sleep(max(pause, _asked_for(response)) + SystemRandom().uniform(0, pause))
+    time.sleep(max(pause, asked_for) + SystemRandom().uniform(0, pause))
 
 
 def host_of(url: str) -> str:
@@ -86,35 +96,9 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-def _try(session: requests.Session, url: str, **options: Any) -> tuple[requests.Response | None, str]:
-    """The answer, if one came, and a description of what may be wrong with it."""
-    try:
-        response = session.get(url, timeout=TIMEOUT, **options)
-    except BROKEN as error:
-        return None, f"cannot be reached ({type(error).__name__})"
-    except requests.RequestException as error:
-        # The error's own text holds the link; and its chain would be printed with it.
-        raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
-    if response.status_code in PASSING_STATUSES:
-        response.close()
-    return response, f"answers with status {response.status_code}"
-
-
-def _asked_for(response: requests.Response | None) -> float:
-    """Seconds that Retry-After asks for, which gives them or a date; 0 without it."""
-    header = None if response is None else response.headers.get("Retry-After")
-    try:
-        return Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
-    except (InvalidHeader, ValueError, OverflowError):
-        return 0
-
-
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Wait for the lock on the file `path`, and `DISTANCE` with it; then the block may send one request.
-
-    Raises `InputError` where the file's disk has no locks.
-    """
+    """Wait for the lock on a file, and `DISTANCE` with it. Raises `InputError` where its disk has no locks."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
@@ -132,7 +116,6 @@ class RateLimitAdapter(HTTPAdapter):
     """Sends each request in a turn of its own, also a retry and each hop of a redirect."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the file that all jobs share."""
         super().__init__(max_retries=0)  # urllib3 would retry within one turn
         self._path = path
 

@@ -1,24 +1,22 @@
 """What a copy of OpenAlex says of its works, in the manifest of its format, as a manifest of ours.
 
-A manifest of the newer formats, Parquet and JSON Lines, has the date of the copy and the files of all entities. The
-older one is of works alone and has no date; the copy is then taken to be of the newest day on which one of its works
-changed. Files are partitioned by that day, and a work that changes moves to another file: so a file that has the same
-path, length and number of works in two copies is the same in both.
+A manifest of the newer formats has the date of the copy and the files of all entities; the older one has no date, and
+is taken to be of the newest day on which a work changed. Files are partitioned by that day, and a work that changes
+moves to another file: a file of the same path, length and number of works in two copies is the same in both.
 """
 
-import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Annotated
 
-from jsonschema import Draft202012Validator
+from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
 
 from cocite.config.release_folder import WORKS
 from cocite.config.source import LATEST
 from cocite.core.errors import InputError
-from cocite.corpus.release.client import TEXT, list_with, object_with
+from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.copies import Copy, MissingError
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
 from cocite.corpus.release.needed_columns import share_needed
@@ -33,31 +31,50 @@ PATH = re.compile(rf"(?:.*/)?(?P<path>{WORKS}/(?P<folder>[\w=-][\w=.-]*)/(?P<fil
 DAY = re.compile(r"updated_date=(\d{4}-\d\d-\d\d)")
 README = "Works of OpenAlex, a catalogue of the world's research (https://openalex.org). The data are CC0."
 
-_NUMBER = {"type": "integer", "minimum": 0}
-_FILES = list_with(url=TEXT, meta=object_with(content_length=_NUMBER, record_count=_NUMBER))
-_NEWER = object_with(
-    "date, and entities, each with entity and files",
-    date=TEXT | {"pattern": r"^\d{4}-\d\d-\d\d$"},
-    entities=list_with(entity={}, files=_FILES),
-)
-_OLDER = object_with("entries", entries=_FILES)
+
+class _Length(BaseModel):
+    content_length: NonNegativeInt
+    record_count: NonNegativeInt
+
+
+class _File(BaseModel):
+    url: str
+    meta: _Length
+
+
+class _Entity(BaseModel):
+    entity: str
+    files: list[_File]
+
+
+class _Newer(BaseModel):
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    entities: list[_Entity]
+
+
+class _Older(BaseModel):
+    entries: list[_File]
 
 
 def list_works(copy: Copy, format: str, release: str) -> Manifest:
-    """The manifest of the works of a copy in this format; `latest` is pinned to the day of the copy.
-
-    Raises `InputError` where the copy has no such manifest, is of another day, or has no works.
-    """
+    """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` where it has none."""
     place, content = _read(copy, format)
     where = f"{place} of the copy at {copy.origin}"
-    entries = content["entries"] if format == LEGACY else _files_of_works(content, where)
-    shards = sorted(_shard(entry, format, where) for entry in entries)
+    files = content.entries if isinstance(content, _Older) else _files_of_works(content, where)
+    shards = sorted(_shard(file, format, where) for file in files)
     for earlier, later in pairwise(shards):
         if earlier.name == later.name:
             raise InputError(f"{where} lists {later.path} twice; ask whoever keeps the copy.")
     if not shards:
         raise InputError(f"{where} lists no file of works, and a corpus is made of these; name another copy.")
-    pinned = _pin_undated(shards, release, where) if format == LEGACY else _pin(content["date"], release, where)
+    if isinstance(content, _Older):
+        pinned = _pin_undated(shards, release, where)
+    elif release in (LATEST, content.date):
+        pinned = content.date
+    else:
+        raise InputError(
+            f"{where} is of {content.date}, and release is {release}; set release to {content.date}, or to {LATEST}."
+        )
     return Manifest(release=pinned, datasets={WORKS: Dataset(shards=tuple(shards), readme=README)})
 
 
@@ -68,10 +85,7 @@ def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Ma
 
 
 def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
-    """The manifest, in which the files that the base has as well are marked, so that they are not fetched.
-
-    Raises `InputError` where the base is of no earlier day, or of no copy.
-    """
+    """The manifest with the files marked that the base has. Raises `InputError` where the base is not older."""
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:
@@ -94,52 +108,42 @@ def _identity(shard: CopiedShard) -> tuple[str, int, int]:
     return shard.path, shard.bytes, shard.records
 
 
-def _read(copy: Copy, format: str) -> tuple[str, Any]:
+def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
     """The first manifest that is there, with its path."""
-    schema = _OLDER if format == LEGACY else _NEWER
     for place in PLACES[format]:
         try:
-            content = json.loads(copy.read(place))
+            content = copy.read(place)
+            return place, TypeAdapter(_Older if format == LEGACY else _Newer).validate_json(content)
         except MissingError:
             continue
-        except ValueError:
-            raise InputError(f"{place} of the copy at {copy.origin} is not JSON; fetch it again.") from None
-        if not Draft202012Validator(schema).is_valid(content):
+        except ValidationError as error:
             raise InputError(
-                f"{place} of the copy at {copy.origin} is not the manifest of a copy of OpenAlex in the format "
-                f"{format} (it lacks {schema['description']}, or has others there)."
-            )
-        return place, content
+                f"{place} of the copy at {copy.origin} is no manifest of a copy of OpenAlex in the format {format} "
+                f"({first_fault(error)})."
+            ) from None
     raise InputError(
         f"The copy at {copy.origin} has no {' and no '.join(PLACES[format])}; check corpus.url or corpus.path, and "
         f"corpus.format, which is {format}."
     )
 
 
-def _files_of_works(content: Mapping[str, Any], where: str) -> Iterable[Mapping[str, Any]]:
-    entities = {entity["entity"]: entity["files"] for entity in content["entities"]}
+def _files_of_works(content: _Newer, where: str) -> Sequence[_File]:
+    entities = {entity.entity: entity.files for entity in content.entities}
     if WORKS not in entities:
-        found = ", ".join(map(str, entities)) or "nothing"
-        raise InputError(f"{where} lists {found} and no works, of which a corpus is made; name a copy that has them.")
-    return list(entities[WORKS])
+        listed = ", ".join(entities) or "nothing"
+        raise InputError(f"{where} lists {listed} and no works, of which a corpus is made; name a copy that has them.")
+    return entities[WORKS]
 
 
-def _shard(entry: Mapping[str, Any], format: str, where: str) -> CopiedShard:
-    found = PATH.fullmatch(entry["url"])
-    if found is None or not entry["url"].endswith(ENDINGS[format]):
+def _shard(file: _File, format: str, where: str) -> CopiedShard:
+    named = PATH.fullmatch(file.url)
+    if named is None or not file.url.endswith(ENDINGS[format]):
         raise InputError(
-            f"{where} lists {entry['url']}, which is no file of works in the format {format} "
+            f"{where} lists {file.url}, which is no file of works in the format {format} "
             f"({WORKS}/updated_date=…/part_…{ENDINGS[format]}); check corpus.format."
         )
-    length, records = entry["meta"]["content_length"], entry["meta"]["record_count"]
-    name = f"{found['folder']}_{found['file']}"
-    return CopiedShard(name=name, path=found["path"], bytes=length, records=records, needed=length)
-
-
-def _pin(date: str, release: str, where: str) -> str:
-    if release not in (LATEST, date):
-        raise InputError(f"{where} is of {date}, and release is {release}; set release to {date}, or to {LATEST}.")
-    return date
+    length, name = file.meta.content_length, f"{named['folder']}_{named['file']}"
+    return CopiedShard(name=name, path=named["path"], bytes=length, records=file.meta.record_count, needed=length)
 
 
 def _pin_undated(shards: Iterable[CopiedShard], release: str, where: str) -> str:

@@ -54,28 +54,13 @@ class Directory(MatchedSource):
         yield from self.faults_of_match(f"{key}.match")
         misnamed = list(faults_of_name(config.release))
         yield from misnamed
+        folder = Path(self.path)
+        if not misnamed and not folder.is_dir():
+            yield f"{key}.path: the folder {folder} does not exist."
+        elif not misnamed:
+            yield from _faults_of_release(f"{key}.path", folder, config.release)
         if not misnamed:
-            yield from self._faults_of_folder(f"{key}.path", Path(self.path), config.release)
-            yield from _mixed_up(Path(self.path), config.folders)
-
-    def _faults_of_folder(self, key: str, folder: Path, release: str) -> Iterator[str]:
-        if not folder.is_dir():
-            yield f"{key}: the folder {folder} does not exist."
-            return
-        for dataset in DATASETS:
-            try:
-                shards = find_shards(folder / dataset)
-            except InputError as error:
-                yield f"{key}: {error}"
-                continue
-            if not shards:
-                yield (
-                    f"{key}: the release in {folder} lacks the dataset {dataset} (no file in {folder / dataset} that "
-                    f"ends in {ENDINGS})."
-                )
-        stated = stated_by(folder).get("release_id")
-        if stated is not None and stated != release:
-            yield f"release is {release}, but {folder} holds the release {stated}."
+            yield from _mixed_up(folder, config.folders)
 
     @property
     def largest_index(self) -> int | None:
@@ -87,19 +72,34 @@ class Directory(MatchedSource):
 
 def list_folder(folder: Path, release: str) -> "Manifest":
     """The manifest of the release in a folder. Raises `InputError` where it is not there, or not whole."""
-    from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
+    from cocite.corpus.release.manifest import Dataset, Manifest, Shard, lacks_dataset
 
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist; it must hold a release.")
     pinned = _pin(folder, release)
-    check_datasets(pinned, {child.name for child in folder.iterdir() if child.is_dir()})
     datasets = {}
     for name in DATASETS:
         files = find_shards(folder / name)
-        check_shards(pinned, name, len(files))
+        if not files:
+            raise lacks_dataset(pinned, name)
         shards = tuple(Shard(name=file.name, bytes=file.stat().st_size) for file in files)
         datasets[name] = Dataset(shards=shards, readme=readme_of(folder / name))
     return Manifest(release=pinned, datasets=datasets)
+
+
+def _faults_of_release(key: str, folder: Path, release: str) -> Iterator[str]:
+    for dataset in DATASETS:
+        try:
+            if not find_shards(folder / dataset):
+                yield (
+                    f"{key}: the release in {folder} lacks the dataset {dataset} (no file in {folder / dataset} that "
+                    f"ends in {ENDINGS})."
+                )
+        except InputError as error:
+            yield f"{key}: {error}"
+    stated = stated_by(folder).get("release_id")
+    if stated is not None and stated != release:
+        yield f"release is {release}, but {folder} holds the release {stated}."
 
 
 def _pin(folder: Path, release: str) -> str:

@@ -100,9 +100,9 @@ class OpenAlex(FetchedSource, MatchedSource):
         listed = list_works(self._copy(), self.format, release)
         if self.format == "parquet":
             listed = with_columns(listed, self._copy(), columns_downloaded(authors=self.authors))
-        return (
-            listed if self.base is None else mark_known(listed, read_manifest(Path(self.base, "corpus/manifest.json")))
-        )
+        if self.base is not None:
+            listed = mark_known(listed, read_manifest(Path(self.base, "corpus/manifest.json")))
+        return listed
 
     def fetch(
         self,
@@ -150,7 +150,6 @@ class OpenAlex(FetchedSource, MatchedSource):
             yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
 
     def _differences(self, key: str, base: Path, results: Path) -> Iterator[str]:
-
         from cocite.config.stale import recorded_values
 
         recorded = None if (results / "corpus/manifest.json").is_file() else recorded_values(base)

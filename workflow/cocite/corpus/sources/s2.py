@@ -96,13 +96,9 @@ class SemanticScholar(FetchedSource):
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release without a date, or a base that a release, its authors or its contexts cannot be reached from."""
         yield from super().check_environment(key, config)
-        for name in ("authors", "contexts"):
-            if self.base is not None and getattr(self, name):
-                yield (
-                    f"{key}.{name} does not go together with base: diffs do not update {name}, so the release must be "
-                    "ingested whole."
-                )
         if self.base is not None:
+            for name in (name for name in ("authors", "contexts") if getattr(self, name)):
+                yield f"{key}.{name} does not go together with base: diffs do not update {name}; ingest it whole."
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
 
 

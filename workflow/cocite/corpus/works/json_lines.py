@@ -8,16 +8,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
-from cocite.core.written_ids import DIGITS, ids_in
-from cocite.corpus.ingest.navigating import U, overlapping_words
+from cocite.core.written_ids import ids_in
+from cocite.corpus.ingest.navigating import U, copy_texts, overlapping_words
 from cocite.corpus.ingest.unpacking import Block
 from cocite.corpus.works import work_scanner
-from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of, copy_texts
+from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.works.work_columns import (
     Read,
     as_works,
+    fields_of,
     lists_of_names,
-    lists_of_numbers,
     numbers_in,
     texts_from,
 )
@@ -29,12 +29,6 @@ KEYS = (
 """The keys of a record that are read."""
 OF_AUTHORS, OF_MAG = "authorships", "ids"
 """Keys that are read as well, for the names of authors and for ids in the Microsoft Academic Graph."""
-_TEXT = r'"(?:[^"\\]|\\.)*"'
-_MEMBER = rf'\s*{_TEXT}\s*:\s*(?:{_TEXT}|[^"{{}}\[\],]*)'
-FLAT = rf"^\{{(?:\s*|{_MEMBER}(?:,{_MEMBER})*)\}}$"
-"""An object without lists and objects in it, as the ids of a work are; what else stands there is left to Python."""
-WITH_MAG = rf'^\{{(?:{_MEMBER},)*\s*"mag"\s*:\s*(?:"(?P<written>{DIGITS})"|(?P<plain>[0-9]{{1,19}}))\s*[,}}]'
-"""How such an object begins up to the id in the Microsoft Academic Graph, plain or as digits."""
 LINES_AT_ONCE = 1 << 14
 SHORTEST_NAME = len('{"author":{"display_name":"A"}}') - 1
 SHORTEST_REFERENCE = len("null,")
@@ -79,13 +73,14 @@ class _Lines:
     def works(self) -> pa.RecordBatch:
         """The columns of all lines; what they hold of odd ones means nothing."""
         title, name = self._bounds("title"), self._bounds("display_name")
-        has_title = title[0] < title[1]
-        either = np.where(has_title, title[0], name[0]), np.where(has_title, title[1], name[1])
+        either = np.where(title[0] < title[1], title, name)
+        numbers = np.empty(len(self.odd), dtype=np.int64)
+        work_scanner.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
         columns = {
-            "corpusid": self._own_ids(),
-            "title": self._texts(either),
+            "corpusid": numbers,
+            "title": self._texts((either[0], either[1])),
             "year": self._numbers("publication_year", "year"),
-            "venue": self._texts(self._within("primary_location", "source")),
+            "venue": self._texts(self._within("primary_location", "source", "display_name")),
             "fields": self._fields(),
             "doi": self._texts(self._bounds("doi")),
             "citation_count": self._numbers("cited_by_count", "citation_count"),
@@ -94,8 +89,10 @@ class _Lines:
             "retracted": self._flags("is_retracted"),
             "paratext": self._flags("is_paratext"),
             "references": self._references(),
-            "abstract": self._abstracts(),
         }
+        text, offsets, outcomes = abstracts_of(self._words, self._bounds("abstract_inverted_index"))
+        self.odd |= outcomes == LEFT_TO_PYTHON
+        columns["abstract"] = texts_from(text, offsets, outcomes != NO_INDEX)
         if OF_AUTHORS in self._named:
             columns[AUTHORS] = lists_of_names(*self._listed(OF_AUTHORS, "author"), len(self.odd), distinct=False)
         if OF_MAG in self._named:
@@ -106,10 +103,11 @@ class _Lines:
         place = self._named.index(key)
         return self._starts[place], self._ends[place]
 
-    def _within(self, key: str, outer: str) -> Bounds:
-        """The bounds of the display names of what objects have under a key."""
+    def _within(self, key: str, *path: str) -> Bounds:
+        """The bounds of what is under a path of keys in the objects under a key."""
         starts, ends = (bounds.copy() for bounds in self._bounds(key))
-        work_scanner.find_in_objects(self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd)
+        for inner in path:
+            work_scanner.find_in_objects(self._words, starts, ends, _bytes(inner), self.odd)
         return starts, ends
 
     def _texts(self, bounds: Bounds, rows: NDArray[np.int64] | None = None) -> pa.StringArray:
@@ -131,10 +129,9 @@ class _Lines:
         return rows[:count], self._texts((bounds[0][:count], bounds[1][:count]), rows[:count])
 
     def _fields(self) -> pa.ListArray:
-        primary = self._texts(self._within("primary_topic", "field"))
+        primary = self._texts(self._within("primary_topic", "field", "display_name"))
         rows, names = self._listed("topics", "field")
-        everywhere = np.concatenate([np.arange(len(primary)), rows])
-        return lists_of_names(everywhere, pa.concat_arrays([primary, names]), len(self.odd), distinct=True)
+        return fields_of(primary, rows, names)
 
     def _numbers(self, key: str, column: str) -> pa.Array:
         starts, ends = self._bounds(key)
@@ -147,36 +144,23 @@ class _Lines:
         work_scanner.read_flags(self._words, *self._bounds(key), flags, self.odd)
         return flags
 
-    def _own_ids(self) -> NDArray[np.int64]:
-        numbers = np.empty(len(self.odd), dtype=np.int64)
-        work_scanner.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
-        return numbers
-
     def _mag(self) -> pa.Array:
-        starts, ends = self._bounds(OF_MAG)
+        """The ids in the Microsoft Academic Graph, plain or as digits; what else there is is left to Python."""
+        starts, ends = self._within(OF_MAG, "mag")
         lengths = ends - starts
         text, offsets = np.empty(int(lengths.sum()), dtype=np.uint8), np.zeros(len(starts) + 1, dtype=np.int32)
         copy_texts(starts + np.uint64(self._text.ctypes.data), lengths, np.arange(len(starts)), text, offsets)
-        objects = pa.BinaryArray.from_buffers(
-            pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        )
-        is_flat = pc.match_substring_regex(objects, FLAT).to_numpy(zero_copy_only=False)
-        self.odd |= (starts < ends) & ~is_flat
-        found = pc.extract_regex(objects, WITH_MAG)
-        written, plain = (pc.struct_field(found, name).cast(pa.string()) for name in ("written", "plain"))
-        return ids_in(pc.if_else(pc.equal(written, ""), plain, written))
+        written = texts_from(text, offsets, lengths > 0)
+        is_usual = pc.fill_null(pc.match_substring_regex(written.view(pa.binary()), '^(?:[0-9]+|"[0-9]+")$'), True)
+        self.odd |= ~is_usual.to_numpy(zero_copy_only=False)
+        return ids_in(pc.ascii_trim(pc.if_else(is_usual, written, None), '"'))
 
     def _references(self) -> pa.ListArray:
         starts, ends = self._bounds("referenced_works")
         numbers = np.empty(int((ends - starts).sum()) // SHORTEST_REFERENCE + 1, dtype=np.int64)
         offsets = np.zeros(len(starts) + 1, dtype=np.int32)
         count = work_scanner.read_references(self._words, starts, ends, numbers, offsets, self.odd)
-        return lists_of_numbers(numbers[:count], offsets)
-
-    def _abstracts(self) -> pa.StringArray:
-        text, offsets, outcomes = abstracts_of(self._words, self._bounds("abstract_inverted_index"))
-        self.odd |= outcomes == LEFT_TO_PYTHON
-        return texts_from(text, offsets, outcomes != NO_INDEX)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers[:count]))
 
 
 def _bytes(key: str) -> NDArray[np.uint8]:

@@ -1,17 +1,14 @@
 """Texts of works: strings of JSON with their escapes resolved, and abstracts put together from inverted indexes.
 
-An index is an object of JSON: word → positions. Its words are ordered by (position, word); several may stand at one
-position, a word may come as a key more than once, positions may be missing, and null stands for no position. What the
-kernel does not read, such as more words than an abstract has, or an abstract that is longer than its index, it leaves
-to Python (`work_records.py`).
+An index is an object of JSON: word → positions. Its words are ordered by (position, word); several may have one
+position, a word may come as a key more than once, and null stands for no position. What the kernel does not read, such
+as more words than an abstract has, it leaves to Python (`work_records.py`).
 """
 
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from cocite.core.id_words import kernel
@@ -51,55 +48,6 @@ _HIGHS = U(0x8080808080808080)
 _memcmp: Any = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
 
 
-_QUARTER = ir.VectorType(ir.IntType(8), 16)
-
-
-@intrinsic
-def _move16(typingctx, target, source):  # type: ignore[no-untyped-def]
-    """Copy sixteen bytes from one address to another."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        to, of = (builder.inttoptr(address, _QUARTER.as_pointer()) for address in arguments)
-        text = builder.load(of)
-        text.align = 1
-        builder.store(text, to).align = 1
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64), generate
-
-
-@kernel
-def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-untyped-def]
-    """Copy texts to one array, one after the other in some order; `offsets` says where each ends."""
-    target, at = U(text.ctypes.data), ZERO
-    for place in range(len(order)):
-        length = U(lengths[order[place]])
-        copy(target + at, addresses[order[place]], length)
-        at += length
-        offsets[place + 1] = at
-
-
-@kernel
-def mark_first(rows, codes, is_first):  # type: ignore[no-untyped-def]
-    """Say of each text, given the row that it is of, in rising order, and its code, whether it is not there before."""
-    begun = 0
-    for place in range(len(rows)):
-        if rows[place] != rows[begun]:
-            begun = place
-        is_first[place] = True
-        for before in range(begun, place):
-            is_first[place] &= codes[before] != codes[place]
-
-
-@kernel
-def copy_short(target, source, length):  # type: ignore[no-untyped-def]
-    """As `copy`, for short texts; up to 15 more bytes are read, and written."""
-    copied = ZERO
-    while copied < length:
-        _move16(target + copied, source + copied)  # type: ignore[call-arg]
-        copied += U(16)
-
-
 @kernel
 def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
     """Below, at or above 0 as one text comes before, is, or comes after another, by their bytes."""
@@ -109,10 +57,9 @@ def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
 
 @kernel
 def read_string(words, start, stop, into, at):  # type: ignore[no-untyped-def]
-    """Copy the text between the quotes of a string to place `at` of an array; return its length there, or BAD.
+    """Copy the text between the quotes of a string to place `at` of an array; return its length, or BAD.
 
-    It is BAD where it holds control characters, escapes that are none, halves of surrogate pairs, or is not UTF-8. The
-    text is never longer than the string.
+    It is BAD where there are control characters, wrong escapes, halves of surrogate pairs, or bytes that are not UTF-8.
     """
     if has_control(words, start, stop) or not is_utf8(words, start, stop):
         return BAD
@@ -244,10 +191,7 @@ Bounds = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
 def abstracts_of(words: NDArray[np.uint64], bounds: Bounds) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray]:
-    """The abstracts of the indexes between these bounds, as bytes, and where each ends; and what became of each.
-
-    An abstract that is left to Python, or has no index, is empty.
-    """
+    """The abstracts of indexes, as bytes, where each ends, and what became of each; one left to Python is empty."""
     starts, ends = bounds
     text = np.empty(int((ends - starts).sum()) + 64, dtype=np.uint8)
     offsets, outcomes = np.zeros(len(starts) + 1, dtype=np.int32), np.empty(len(starts), dtype=np.uint8)
@@ -401,7 +345,7 @@ def _write_words(tokens, first_at, positions, text, at):  # type: ignore[no-unty
             if not is_first:
                 text[at] = SPACE
                 at += ONE
-            copy_short(target + at, tokens[token, 0], tokens[token, 1])
+            copy(target + at, tokens[token, 0], tokens[token, 1])
             at += tokens[token, 1]
             is_first = False
             token = np.int64(tokens[token, 2]) - 1

@@ -24,8 +24,8 @@ from cocite.corpus.works.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_o
 from cocite.corpus.works.work_columns import (
     Read,
     as_works,
+    fields_of,
     lists_of_names,
-    lists_of_numbers,
     numbers_in,
     texts_from,
 )
@@ -71,24 +71,24 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
 def _holds(leaf: Any, what: str) -> bool:
     if what == "true or false":
         return leaf.physical_type == "BOOLEAN"
+    if leaf.physical_type in ("INT32", "INT64"):
+        return what.startswith("whole numbers")
     if what == "whole numbers":
-        return leaf.physical_type in ("INT32", "INT64")
-    levels = what.count("list")
-    if what == "whole numbers or text" and leaf.physical_type in ("INT32", "INT64"):
-        return True
+        return False
     is_text = leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "JSON")
-    return is_text and leaf.max_repetition_level == levels
+    return is_text and leaf.max_repetition_level == what.count("list")
 
 
 def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool, mag: bool) -> pa.RecordBatch:
     """The columns of a batch as those of works; `odd` says of which rows they mean nothing."""
+    primary = pc.struct_field(batch.column("primary_topic"), ["field", "display_name"])
     titles = [batch.column(name) for name in TITLES if name in batch.schema.names]
     columns = {
         "corpusid": _own_ids(batch, odd),
         "title": _valid(pc.coalesce(*titles)),
         "year": _numbers(batch, "publication_year", "year"),
         "venue": _valid(pc.struct_field(batch.column("primary_location"), ["source", "display_name"])),
-        "fields": _fields(batch),
+        "fields": fields_of(_valid(primary), *_listed(batch, "topics", "field")),
         "doi": _valid(batch.column("doi")),
         "citation_count": _numbers(batch, "cited_by_count", "citation_count"),
         "type": _given(batch, "type", pa.string()),
@@ -130,17 +130,10 @@ def _numbers(batch: pa.RecordBatch, name: str, column: str) -> pa.Array:
     return numbers_in(column, numbers.fill_null(0).to_numpy(), numbers.is_valid().to_numpy(zero_copy_only=False))
 
 
-def _fields(batch: pa.RecordBatch) -> pa.ListArray:
-    primary = pc.struct_field(batch.column("primary_topic"), ["field", "display_name"])
-    rows, names = _listed(batch, "topics", "field")
-    everywhere = np.concatenate([np.arange(len(batch)), rows])
-    return lists_of_names(everywhere, _valid(pa.concat_arrays([primary, names])), len(batch), distinct=True)
-
-
 def _listed(batch: pa.RecordBatch, name: str, outer: str) -> tuple[NDArray[np.int64], pa.StringArray]:
     """The row of each display name of what the structures in lists have, and the names."""
     lists = batch.column(name)
-    names = pc.struct_field(lists.flatten(), [outer, "display_name"])
+    names = _valid(pc.struct_field(lists.flatten(), [outer, "display_name"]))
     return pc.list_parent_indices(lists).to_numpy().astype(np.int64), names
 
 
@@ -159,7 +152,7 @@ def _references(lists: pa.ListArray, odd: NDArray[np.bool_]) -> pa.ListArray:
     words, bounds = words_of(ids)
     numbers = np.empty(len(ids), dtype=np.int64)
     work_scanner.read_listed_ids(words, bounds, numbers, offsets, odd)
-    return lists_of_numbers(numbers, offsets)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers))
 
 
 def _abstracts(indexes: pa.StringArray, odd: NDArray[np.bool_]) -> pa.StringArray:

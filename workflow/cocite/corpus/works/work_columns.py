@@ -1,7 +1,4 @@
-"""The columns that works are read into, whatever they come from, and how they are put together from bytes.
-
-Works that a reader leaves to Python join those that it reads here.
-"""
+"""The columns that works are read into, and how they are put together from bytes, or from what Python reads."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from cocite.core.tables import ID, TEXT
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.corpus.ingest.accounting import BLANK, MalformedError, Tally
-from cocite.corpus.works.json_texts import copy_texts, mark_first
+from cocite.corpus.ingest.navigating import copy_texts
 from cocite.corpus.works.work_records import DOI, SMALLEST, parse_work, row_of
 
 SCHEMA = pa.schema(
@@ -97,12 +94,11 @@ def lists_of_names(rows: NDArray[np.int64], names: pa.StringArray, count: int, *
     known = not_blank(names)
     rows = rows[known.is_valid().to_numpy(zero_copy_only=False)]
     known = known.drop_null().dictionary_encode()
-    codes = known.indices.to_numpy()
-    places = np.argsort(rows, kind="stable")
+    codes, places = known.indices.to_numpy(), np.arange(len(rows))
     if distinct:
-        is_first = np.empty(len(places), dtype=np.bool_)
-        mark_first(rows[places], codes[places], is_first)
-        places = places[is_first]
+        _, first = np.unique(rows * (len(known.dictionary) + 1) + codes, return_index=True)
+        places = np.sort(first)
+    places = places[np.argsort(rows[places], kind="stable")]
     offsets = np.searchsorted(rows[places], np.arange(count + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), known.dictionary.take(pa.array(codes[places])))
 
@@ -113,14 +109,15 @@ def texts_from(text: NDArray[np.uint8], offsets: NDArray[np.int32], is_given: ND
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text), validity)
 
 
-def lists_of_numbers(numbers: NDArray[np.int64], offsets: NDArray[np.int32]) -> pa.ListArray:
-    """Lists of numbers that lie one after the other."""
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers))
+def fields_of(primary: pa.StringArray, rows: NDArray[np.int64], names: pa.StringArray) -> pa.ListArray:
+    """The distinct fields of each work: that of its primary topic first, then the others, given the row of each."""
+    everywhere = np.concatenate([np.arange(len(primary)), rows])
+    return lists_of_names(everywhere, pa.concat_arrays([primary, names]), len(primary), distinct=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """Some works of a file, in the columns of `work_columns.SCHEMA`."""
+    """Some works of a file, in columns of `SCHEMA`."""
 
     works: pa.RecordBatch
     odd: NDArray[np.bool_]

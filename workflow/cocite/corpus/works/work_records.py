@@ -1,8 +1,4 @@
-"""What a work is to a corpus, said in Python: the row of one record of OpenAlex, or why it is none.
-
-This is the definition. The kernels read what looks as a copy has it and leave everything else to it, so that their
-speed costs no correctness.
-"""
+"""The row of one record of OpenAlex, or why it is none: the definition, for what the kernels leave to Python."""
 
 import json
 import re
@@ -42,11 +38,13 @@ def row_of(record: dict[str, Any]) -> Row:
 
     The keys are the columns of `work_columns.py`; `abstract` is None where there is none, and empty without a word.
     """
+    if "id" not in record:
+        raise MalformedError("has no id")
     location = _object(record, "primary_location")
     topics = [_object({"topics": topic}, "topics") for topic in _list(record, "topics")]
     primary = _object(record, "primary_topic")
     return {
-        "corpusid": _own_id(record),
+        "corpusid": _number_of_work(record["id"], "id"),
         "title": _not_blank(_text(record, "title" if record.get("title") is not None else "display_name")),
         "year": _number(record.get("publication_year"), "year"),
         "venue": _not_blank(_text(_object(location, "source"), "display_name")),
@@ -74,10 +72,7 @@ def mag_of(ids: Any) -> int | None:
 
 
 def abstract_of(index: Any) -> str | None:
-    """The words of an inverted index, an object or its JSON, by (position, word), with single blanks between.
-
-    A word that is twice at a position counts once. None stands for no index, and so for no abstract.
-    """
+    """The distinct words of an inverted index, an object or its JSON, by (position, word); None without an index."""
     if isinstance(index, str):
         try:
             index = json.loads(index, object_pairs_hook=Pairs)
@@ -96,21 +91,11 @@ def _places(word: str, places: Any) -> Iterator[int]:
     if places is None:
         return
     if not isinstance(places, list):
-        raise MalformedError(
-            f"abstract_inverted_index has {quoted(places)} for {quoted(word)}, not a list of positions"
-        )
-    for place in places:
-        if place is None:
-            continue
-        if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+        raise MalformedError(f"abstract_inverted_index has {quoted(places)} for {quoted(word)}, no list of positions")
+    for place in filter(lambda place: place is not None, places):
+        if type(place) is not int or place < 0:
             raise MalformedError(f"abstract_inverted_index has {quoted(place)} for {quoted(word)}, not a position")
         yield place
-
-
-def _own_id(record: dict[str, Any]) -> int:
-    if "id" not in record:
-        raise MalformedError("has no id")
-    return _number_of_work(record["id"], "id")
 
 
 def _number_of_work(value: Any, key: str) -> int:
@@ -162,5 +147,4 @@ def _not_blank(text: str | None) -> str | None:
 
 def _number(value: Any, column: str) -> int | None:
     """A whole number that its column can hold; None for anything else."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole and SMALLEST[column] <= value < -SMALLEST[column] else None
+    return value if type(value) is int and SMALLEST[column] <= value < -SMALLEST[column] else None

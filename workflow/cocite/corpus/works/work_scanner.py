@@ -77,12 +77,10 @@ def scan_works(words, start, end, keys, of_length, lines, starts, ends, odd):  #
 
 
 @kernel
-def find_in_objects(words, starts, ends, outer, inner, odd):  # type: ignore[no-untyped-def]
-    """Narrow the bounds of objects to those of `outer.inner` in them."""
+def find_in_objects(words, starts, ends, key, odd):  # type: ignore[no-untyped-def]
+    """Narrow the bounds of objects to those of what they have under a key."""
     for row in range(len(starts)):
-        first, last = find_member(words, starts[row], ends[row], outer)
-        if first <= last:
-            first, last = find_member(words, first, last, inner)
+        first, last = find_member(words, starts[row], ends[row], key)
         odd[row] |= first > last
         starts[row], ends[row] = first, max(first, last)
 
@@ -120,10 +118,7 @@ def find_in_lists(words, starts, ends, outer, inner, odd, rows, firsts, lasts): 
 
 @kernel
 def read_texts(words, starts, ends, rows, text, offsets, odd):  # type: ignore[no-untyped-def]
-    """Write the strings between these bounds, quotes included, one after the other, and where each ends.
-
-    `rows` are the lines that they are of.
-    """
+    """Write the strings between these bounds, quotes included, where each ends, and which of their `rows` are odd."""
     at = ZERO
     for place in range(len(starts)):
         if starts[place] < ends[place]:

@@ -5,12 +5,12 @@ in two of them counts as the later one has it; so a work that is left out leaves
 earlier copies no longer count either (`cocite.corpus.ingest.merge`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -20,10 +20,10 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.source import WorkFilters
 from cocite.core.options import Buckets, MemoryMb, Threads
 from cocite.core.progress import progress
-from cocite.core.tables.files import Write, table_writer, write_table
+from cocite.core.tables.files import table_writer, write_table
 from cocite.corpus.ingest.accounting import Tally, tallies_as_table
 from cocite.corpus.ingest.release_shards import check_filled, find_shard
-from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.ingest.unpacking import gather, unpack
 from cocite.corpus.options import (
     Authors,
     IngestedAbstracts,
@@ -64,7 +64,7 @@ class WorksSettings:
     threads: int
     authors: bool = False
     mag: bool = False
-    """Whether papers' ids in the Microsoft Academic Graph are kept."""
+    """Keep the ids in the Microsoft Academic Graph."""
 
 
 def ingest_works(
@@ -116,10 +116,8 @@ def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
         from cocite.corpus.works.parquet import read_rows
 
         pa.set_cpu_count(settings.threads)
-        batches_ahead = BATCHES_AHEAD if ahead else 0
-        return read_rows(
-            path, settings.filters, authors=settings.authors, mag=settings.mag, batches_ahead=batches_ahead
-        )
+        keep = {"authors": settings.authors, "mag": settings.mag}
+        return read_rows(path, settings.filters, **keep, batches_ahead=BATCHES_AHEAD if ahead else 0)
     from cocite.corpus.works.json_lines import read_blocks
 
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0, bytes_in_block=BYTES_IN_BLOCK)
@@ -128,70 +126,44 @@ def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
 
 def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
     """The rows of a file, as much at a time as the memory takes. Raises `InputError` where the file has no record."""
-    some: list[pa.RecordBatch] = []
-    size = 0
-    for works in all_works(_read(settings, path), tally):
-        some.append(rows_of(works, is_taken(works, settings.filters, tally)))
-        size += some[-1].nbytes
-        if size >= SHARE_IN_MEMORY * settings.memory_mb * 1e6:
-            rows, some, size = _columns_of(some), [], 0
-            yield rows
+    works = all_works(_read(settings, path), tally)
+    batches = (rows_of(batch, is_taken(batch, settings.filters, tally)) for batch in works)
+    for gathered in gather(batches, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
+        rows = pa.Table.from_batches(gathered)
+        yield dict(zip(rows.schema.names, rows.columns, strict=True))
     check_filled(path, tally)
-    if some:
-        yield _columns_of(some)
-
-
-def _columns_of(batches: list[pa.RecordBatch]) -> Columns:
-    rows = pa.Table.from_batches(batches)
-    return dict(zip(rows.schema.names, rows.columns, strict=True))
 
 
 @contextmanager
-def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator["_Writer"]:
-    """What writes rows to the three tables, in threads of its own where there is a second processor."""
+def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator[Callable[[Columns, Tally], None]]:
+    """What writes rows to the three tables, by bucket; in threads, if there is a second processor."""
     with ExitStack() as stack:
         given = schemas(authors=settings.authors, mag=settings.mag)
-        writes = {
-            name: stack.enter_context(
-                table_writer(
-                    outputs[name],
-                    f"ingested_{name}",
-                    given[name],
-                    sync_every=BYTES_TO_SYNC,
-                    compression=COMPRESSION,
-                    distinct=DISTINCT[name],
-                )
-            )
-            for name in NAMES
-        }
-        threads = stack.enter_context(ThreadPoolExecutor(1 + len(NAMES))) if settings.threads > 1 else None
-        writer = _Writer(writes, settings.buckets, threads)
-        yield writer
-        writer.wait()
+        writes = {}
+        for name in NAMES:
+            how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
+            writer = table_writer(outputs[name], f"ingested_{name}", given[name], **how)
+            writes[name] = stack.enter_context(writer)
+        pool = stack.enter_context(ThreadPoolExecutor(1 + len(NAMES))) if settings.threads > 1 else None
+        writing: list[Future[None]] = []
 
+        def write_tables(rows: Columns, tally: Tally) -> None:
+            tables = tables_of(rows, settings.buckets, tally)
+            if pool is None:
+                for name, batch, cuts in tables:
+                    writes[name](batch, cuts)
+            else:
+                for written in [pool.submit(writes[name], batch, cuts) for name, batch, cuts in tables]:
+                    written.result()
 
-class _Writer:
-    """Writes rows by bucket, some while the next ones are read, and each table while the next one is sorted."""
+        def write(rows: Columns, tally: Tally) -> None:
+            while writing:
+                writing.pop().result()
+            if pool is None:
+                write_tables(rows, tally)
+            else:
+                writing.append(pool.submit(write_tables, rows, tally))
 
-    def __init__(self, writes: dict[str, Write], buckets: int, threads: ThreadPoolExecutor | None) -> None:
-        self._writes, self._buckets, self._threads = writes, buckets, threads
-        self._writing: Future[None] | None = None
-
-    def __call__(self, rows: Columns, tally: Tally) -> None:
-        """Write the rows of a file, or have them written; what becomes of abstracts and citations is counted."""
-        self.wait()
-        if self._threads is None:
-            for name, batch, cuts in tables_of(rows, self._buckets, tally):
-                self._writes[name](batch, cuts)
-        else:
-            self._writing = self._threads.submit(self._write, self._threads, rows, tally)
-
-    def wait(self) -> None:
-        """Wait until what was handed over is written, or has failed."""
-        if self._writing is not None:
-            self._writing.result()
-
-    def _write(self, threads: ThreadPoolExecutor, rows: Columns, tally: Tally) -> None:
-        tables = tables_of(rows, self._buckets, tally)
-        for written in [threads.submit(self._writes[name], batch, cuts) for name, batch, cuts in tables]:
-            written.result()
+        yield write
+        while writing:
+            writing.pop().result()

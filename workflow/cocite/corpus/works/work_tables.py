@@ -1,7 +1,6 @@
 """Works as rows of the ingested tables, cut by bucket; which works a corpus takes, and why others are left out."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,11 +52,8 @@ def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
 
 def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
     """The works as they leave, what is left out with its id alone."""
-    kept = works if taken.all() else works.filter(pa.array(taken))
-    rows = pa.record_batch(
-        {name: column for name, column in zip(kept.schema.names, kept.columns, strict=True) if name not in _JUDGED}
-        | {"left_out": pa.repeat(pa.scalar(False), len(kept))}
-    )
+    kept = (works if taken.all() else works.filter(pa.array(taken))).drop_columns(list(_JUDGED))
+    rows = kept.append_column("left_out", pa.repeat(pa.scalar(False), len(kept)))
     if taken.all():
         return rows
     ids = works.column("corpusid").filter(pa.array(~taken))
@@ -75,12 +71,8 @@ def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
 
 
 def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:
-    """The name of each table, its rows, sorted by bucket, and where the rows of the buckets begin and end.
-
-    Abstracts and citations are counted. `rows` is emptied on the way, so that no column is in memory for longer than it
-    takes to sort it.
-    """
-    ids = _ids(rows)
+    """The name of each table, its rows, sorted by bucket, and where its buckets begin and end; `rows` is emptied."""
+    ids = rows["corpusid"].to_numpy()
     bucket = (ids % buckets).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
@@ -95,10 +87,6 @@ def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, 
         yield name, pa.record_batch(given | columns), np.unique(cuts).tolist()
 
 
-def _ids(rows: Columns) -> NDArray[np.int64]:
-    return rows["corpusid"].combine_chunks().to_numpy()
-
-
 def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
     given = rows.pop("abstract")
     is_given = given.is_valid().to_numpy()[order]
@@ -107,12 +95,9 @@ def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
     is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
     kept = int(np.count_nonzero(is_kept))
     tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(texts) - kept})
-    ids = _ids(rows)[order[is_kept]]
-    return {"corpusid": pa.array(ids), "abstract": texts.drop_null() if texts.null_count else texts}, _ends(is_kept)
-
-
-def _ends(counts: NDArray[Any]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    ids = rows["corpusid"].to_numpy()[order[is_kept]]
+    ends = np.concatenate([[0], np.cumsum(is_kept, dtype=np.int64)])
+    return {"corpusid": pa.array(ids), "abstract": texts.drop_null()}, ends
 
 
 def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
@@ -120,23 +105,19 @@ def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
     numbers, offsets = references.values.fill_null(-1).to_numpy(), references.offsets.to_numpy()
     citing, cited = (np.empty(len(numbers), dtype=np.int64) for _ in range(2))
     ends = np.zeros(len(order) + 1, dtype=np.int64)
-    unknown, own = cut_references(_ids(rows), offsets, numbers, order, citing, cited, ends)
+    unknown, own = cut_references(rows["corpusid"].to_numpy(), offsets, numbers, order, citing, cited, ends)
     kept = int(ends[-1])
     tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own})
-    traits = np.zeros(kept, dtype=np.uint8)
-    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept], "traits": traits}
-    return columns, ends
+    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept]}
+    return columns | {"traits": np.zeros(kept, dtype=np.uint8)}, ends
 
 
 def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
     places = pa.array(order)
     counts = pc.list_value_length(rows.pop("references"))
     rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
-    return {
-        name: _TIDY.get(name, lambda column: column)(rows.pop(name).combine_chunks().take(places))
-        for name in _OF_PAPERS
-        if name in rows
-    }, None
+    columns = {name: rows.pop(name).combine_chunks().take(places) for name in _OF_PAPERS if name in rows}
+    return {name: _TIDY[name](column) if name in _TIDY else column for name, column in columns.items()}, None
 
 
 def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArray[np.bool_]:
@@ -171,6 +152,4 @@ def _left_out(works: pa.RecordBatch, filters: WorkFilters) -> dict[str, pa.Boole
 
 def _has_one_of(lists: pa.ListArray, wanted: pa.StringArray) -> pa.BooleanArray:
     rows = pc.list_parent_indices(lists).filter(pc.is_in(lists.flatten(), wanted))
-    found = np.zeros(len(lists), dtype=np.bool_)
-    found[rows.to_numpy()] = True
-    return pa.array(found)
+    return pa.array(np.isin(np.arange(len(lists)), rows.to_numpy()))
