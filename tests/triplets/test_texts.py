@@ -153,7 +153,7 @@ def test_a_paper_without_abstract_has_its_title(folder):
 
 def test_papers_without_any_text_or_record_are_named_and_nothing_is_written(folder):
     write_table(folder / "papers/0.parquet", "papers", papers_table({30: (None, None), 33: ("title 33", None)}))
-    with pytest.raises(InputError, match=r"2 papers of the triplets have neither title nor .* them 30;"):
+    with pytest.raises(InputError, match=r"2 papers of the triplets have neither title nor .* them 30\."):
         documents(folder, [(1, 2, 30), (1, 33, 99)])
     assert {path.name for path in folder.iterdir()} == {"papers", "long.parquet", "short.parquet"}
 
