@@ -1,7 +1,6 @@
 """The sampler `neighbours`, and the ways in which it draws easy negatives."""
 
 from collections.abc import Iterator
-from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import model_validator
@@ -52,14 +51,20 @@ class RankedNeighbours(Mixing):
         if self.hard:
             hard = "per_query − easy"
             negatives = _band("negative", hard, self.k_negative, self.distance_negative, self.hard)
-            if positives and negatives:
-                self._check_apart(positives, negatives)
-            if (-inf if self.distance_positive is None else self.distance_positive) >= (
-                inf if self.distance_negative is None else self.distance_negative
-            ):
+            if positives and negatives and positives[1] >= negatives[1]:
                 raise inconsistent(
-                    f".distance_negative ({self.distance_negative}) must exceed distance_positive "
-                    f"({self.distance_positive}), or hard negatives are as near as positives."
+                    f".k_positive ({_shown(self.k_positive)}) must be below k_negative ({_shown(self.k_negative)})."
+                )
+            if positives and negatives and negatives[0] <= positives[1]:
+                raise inconsistent(
+                    f".k_negative ({_shown(self.k_negative)}) must be at least k_positive + hard negatives "
+                    f"({positives[1]} + {self.hard}), or the bands overlap."
+                )
+            near, far = self.distance_positive, self.distance_negative
+            if near is not None and far is not None and near >= far:
+                raise inconsistent(
+                    f".distance_negative ({far}) must exceed distance_positive ({near}), or hard negatives are as near "
+                    "as positives."
                 )
         elif self.k_negative is not None or self.distance_negative is not None:
             raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
@@ -68,17 +73,6 @@ class RankedNeighbours(Mixing):
                 f".easy_negatives.drawn ({self.easy_negatives.drawn}) must be at least easy ({self.easy})."
             )
         return self
-
-    def _check_apart(self, positives: Band, negatives: Band) -> None:
-        if positives[1] >= negatives[1]:
-            raise inconsistent(
-                f".k_positive ({_shown(self.k_positive)}) must be below k_negative ({_shown(self.k_negative)})."
-            )
-        if negatives[0] <= positives[1]:
-            raise inconsistent(
-                f".k_negative ({_shown(self.k_negative)}) must be at least k_positive + hard negatives "
-                f"({positives[1]} + {self.hard}), or the bands overlap."
-            )
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A band that ends behind the neighbours that are ranked, and easy negatives that need vectors of walks."""
@@ -112,12 +106,11 @@ class RankedNeighbours(Mixing):
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
         easy = draw_easy(block, self.easy_negatives, self.most_easy)
-        bands = (
-            band(self.k_positive, self.distance_positive, self.per_query),
-            band(self.k_negative, self.distance_negative, self.hard),
-        )
+        near = band(self.k_positive, self.distance_positive, self.per_query)
+        far = band(self.k_negative, self.distance_negative, self.hard)
         checked = 0 if self.easy_negatives.kind == "pure-random" else self.most_easy
-        is_known = pick_from_bands(block, bands, (positives, hard), easy, needed=checked, required=self.requires_text)
+        picked, required = (positives, hard), self.requires_text
+        is_known = pick_from_bands(block, (near, far), picked, easy, needed=checked, required=required)
         return pair(
             block,
             self,

@@ -68,11 +68,8 @@ class Union(Sampler):
             pieces.append(in_order(rows) if table == "triplets" else each_once(rows))
             found += len(rows)
         rows = pa.concat_tables(pieces)
-        served = len(np.unique(rows["query"].to_numpy()))
-        return Sampled(
-            rows=rows,
-            omissions={
-                f"{UNSERVED[table]}: in none of the sets": len(block.queries) - served,
-                f"{WORDS[table][0]} that another set holds as well": found - len(rows),
-            },
-        )
+        omissions = {
+            f"{UNSERVED[table]}: in none of the sets": len(block.queries) - len(np.unique(rows["query"].to_numpy())),
+            f"{WORDS[table][0]} that another set holds as well": found - len(rows),
+        }
+        return Sampled(rows=rows, omissions=omissions)
