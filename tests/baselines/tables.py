@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.baselines.running import embed_documents, train_baseline
-from cocite.baselines.steps import Sources
+from cocite.baselines.steps import Sources, embed_documents, train_baseline
 from cocite.config.baseline import Baseline
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, vectors_of, write_table

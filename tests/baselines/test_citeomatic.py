@@ -111,8 +111,7 @@ def test_a_negative_is_near_and_no_positive(tmp_path):
     ids, words = summed_words.read_words(sorted(sources.texts.glob("*.parquet")), known)
     examples = summed_words.read_examples(sources.examples, ids)
     torch.manual_seed(0)
-    settings = {"lr": SMALL.lr, "batch_size": SMALL.batch_size, "margin": SMALL.margin, "nearest": SMALL.nearest}
-    learner = Learner(Sums(len(known), 8), words, examples, seed=3, **settings)
+    learner = Learner(Sums(len(known), 8), words, examples, SMALL, seed=3)
     near = learner._near(np.random.default_rng(0))
     vectors = learner.model(words).detach().numpy()
     for query, paper in zip(examples.queries.tolist(), near.tolist(), strict=True):
