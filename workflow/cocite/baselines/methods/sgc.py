@@ -60,9 +60,7 @@ class PropagatedFeatures(Trained):
         if (self.of is None) == (self.encoder is None):
             raise inconsistent(" must have either of (a baseline) or encoder, from which its features come.")
         if self.grid is not None and self.of is None:
-            raise inconsistent(
-                ".grid needs of, a baseline: the vectors of validation papers by an encoder are not made."
-            )
+            raise inconsistent(".grid needs of, a baseline: no vectors of validation papers by an encoder are made.")
         return self
 
     def training_memory(self, sources_mb: float) -> float:
@@ -87,16 +85,15 @@ class PropagatedFeatures(Trained):
         for first in progress(starts, of="Columns", unit="block"):
             done = training.state / f"{width}-{first}.npy"
             if not done.exists():
+                columns = np.ascontiguousarray(features[:, first : first + width])
                 with open_whole(done) as file:
-                    np.save(
-                        file, propagated(graph, np.ascontiguousarray(features[:, first : first + width]), self.hops)
-                    )
-        columns = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
+                    np.save(file, propagated(graph, columns, self.hops))
+        blocks = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
         np.save(training.output / PAPERS, papers)
         vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, (len(papers), dimension))
         for first in range(0, len(papers), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in columns], axis=1))
+            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in blocks], axis=1))
         vectors.flush()
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
@@ -165,10 +162,7 @@ def _read_features(files: Sequence[Path], path: Path) -> tuple["Ids", "Vectors"]
 
 
 def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
-    """The matrix S of the graph, without the edges of validation queries.
-
-    Edges of papers without a vector are counted.
-    """
+    """The matrix S of the graph, without the edges of validation queries."""
     import numpy as np
     from scipy.sparse import coo_array, csr_array, eye_array
 
