@@ -1,12 +1,12 @@
 """What is true of queries is read from the citations, and neighbours are held against it by their rank."""
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import write_rows
 from tests.triplets.blocks import write_neighbours, write_queries
 
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.triplets import band_quality
 from cocite.triplets.band_quality import BandSettings, measure_bands, relate_sample, sample_queries
 
@@ -19,13 +19,8 @@ LIMITS = {"memory_mb": 400, "threads": 1}
 def write_citations(folder, citations, buckets=2):
     for bucket in range(buckets):
         rows = sorted(row for row in citations if row[0] % buckets == bucket)
-        columns = {
-            "citing": pa.array([row[0] for row in rows], pa.int64()),
-            "cited": pa.array([row[1] for row in rows], pa.int64()),
-            "influential": pa.array([False] * len(rows)),
-            "intents": pa.array([[]] * len(rows), pa.list_(pa.string())),
-        }
-        write_table(folder / f"citations/{bucket}.parquet", "citations", pa.table(columns))
+        columns, rows = "citing cited influential intents", [(*row, False, []) for row in rows]
+        write_rows(folder / f"citations/{bucket}.parquet", "citations", columns, rows)
     return [folder / f"citations/{bucket}.parquet" for bucket in range(buckets)]
 
 

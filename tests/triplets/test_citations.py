@@ -86,13 +86,6 @@ def sampled_from(path, queries, texts=range(1, 40), **chosen):
     return sample("citations", block(queries, texts, [path]), **{"per_query": 5, "easy": 3} | chosen)
 
 
-def test_a_query_with_many_citations_has_two_hard_and_three_easy_negatives(tmp_path):
-    citations = {(1, cited) for cited in range(2, 9)} | {(2, 10), (2, 11), (3, 12)}
-    rows = rows_of(sampled_from(write_edges(tmp_path / "0", citations), [1]))
-    assert sorted(row[5] for row in rows) == ["easy", "easy", "easy", "hard", "hard"]
-    assert len({row[1] for row in rows}) == 5
-
-
 def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):
     path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (4, 50), (5, 6)})
     sampled = sampled_from(path, [1, 4, 5, 13], easy=0, per_query=1)
@@ -101,19 +94,6 @@ def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path)
         "no citation of a paper with a text": 1,
         "no paper two citations away": 1,
     }
-
-
-def test_as_published_a_paper_that_cites_the_query_can_be_its_negative(tmp_path):
-    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (3, 1)})
-    assert [row[:3] for row in rows_of(sampled_from(path, [1], per_query=1, easy=0))] == [(1, 2, 3)]
-    assert rows_of(sampled_from(path, [1], per_query=1, easy=0, directed=False)) == []
-
-
-def test_released_sampling_leaves_out_queries_with_direct_citations_only(tmp_path):
-    path = write_edges(tmp_path / "0", {(1, 2), (1, 3), (2, 4), (5, 6), (5, 7)})
-    sampled = sampled_from(path, [1, 5], oversample=True, fill=True, partial="dropped")
-    assert sorted(row[5] for row in rows_of(sampled)) == ["easy"] * 4 + ["hard"]
-    assert unserved(sampled) == {"no paper two citations away": 1}
 
 
 def test_buckets_of_the_edges_make_no_difference(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cocite.core.tables.files import write_table
 from cocite.triplets.picking import NONE
 
-from .blocks import block, rows_of, sample, sampler, unserved, write_cocitations, write_edges
+from .blocks import block, rows_of, sample, sampler, unserved, write_cocitations
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
@@ -92,13 +92,6 @@ def test_a_pick_of_all_edges_holds_each_once(tmp_path, pick, many, weigh):
     path = write_cocitations(tmp_path / "0.parquet", {(1, other): weigh(other) for other in range(2, many + 2)})
     [papers] = picked(block([1], range(2, many + 2), [path]), pick, 5000).values()
     assert sorted(papers) == list(range(2, many + 2))
-
-
-def test_a_citation_links_either_way(tmp_path):
-    path = write_edges(tmp_path / "0.parquet", {(1, 2), (3, 1)})
-    assert {1: {2, 3}} == {
-        query: set(papers) for query, papers in picked(block([1], {2, 3}, [path]), "evenly", 5).items()
-    }
 
 
 def test_queries_without_an_edge_are_counted(tmp_path):

@@ -1,10 +1,10 @@
 """Examples are given those candidates as negatives that may be some, by margins, bounds, likeness and links."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import write_rows
 from tests.triplets.blocks import (
     block,
     found_by,
@@ -32,17 +32,10 @@ def write_mined(folder, candidates, positives):
     """candidates: {query: [(document, score, likeness), …]} from rank 1; positives: {(query, positive): score}."""
     found = [(query, rank, *row) for query in sorted(candidates) for rank, row in enumerate(candidates[query], start=1)]
     scored = [(*pair, positives[pair]) for pair in sorted(positives)]
-    types = {"query": pa.int64(), "rank": pa.int32(), "document": pa.int64(), "positive": pa.int64()}
-    for name, rows, columns in (
-        ("candidates", found, ("query", "rank", "document", "score", "likeness")),
-        ("positives", scored, ("query", "positive", "score")),
-    ):
-        values = list(zip(*rows, strict=True)) or [()] * len(columns)
-        table = {
-            key: pa.array(column, types.get(key, pa.float32())) for key, column in zip(columns, values, strict=True)
-        }
-        write_table(folder / f"{name}.parquet", f"mined_{name}", pa.table(table))
-    return [folder / "candidates.parquet", folder / "positives.parquet"]
+    return [
+        write_rows(folder / "candidates.parquet", "mined_candidates", "query rank document score likeness", found),
+        write_rows(folder / "positives.parquet", "mined_positives", "query positive score", scored),
+    ]
 
 
 def negatives(sampled):
@@ -241,8 +234,8 @@ def test_the_check_counts_mined_negatives_that_are_linked_or_score_above_a_posit
     sources = [examples, *write_mined(tmp_path, found, positives)]
     mined = sample("mined", block([1, 4], [], sources), **BY, negatives=3)
     write_table(tmp_path / "mined.parquet", "sampled_examples", mined.rows)
-    related = {"query": [1, 1, 1], "paper": [10, 12, 50], "cocited": [2, 0, 3], "cited": [False, True, True]}
-    write_table(tmp_path / "relations.parquet", "sampled_relations", pa.table(related))
+    related = [(1, 10, 2, False), (1, 12, 0, True), (1, 50, 3, True)]
+    write_rows(tmp_path / "relations.parquet", "sampled_relations", "query paper cocited cited", related)
     write_papers(tmp_path, (1, 2, 3, 4, 10, 11, 12))
     write_queries(tmp_path, {1: "train", 4: "train"})
     known = {"relations": tmp_path / "relations.parquet", "mined": sources[2]}
