@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.baselines.tables import embedded, train
+from tests.rows import write_rows
 
 from cocite.baselines.methods import sgc
 from cocite.baselines.methods.sgc import PropagatedFeatures
@@ -40,14 +41,7 @@ def vectors(path: Path, of: dict[int, list[float]]) -> Path:
 
 
 def edges_in(path: Path, edges: list) -> Path:
-    source, target, weight = zip(*sorted(edges), strict=True) if edges else ((), (), ())
-    columns = {
-        "source": pa.array(source, pa.int64()),
-        "target": pa.array(target, pa.int64()),
-        "weight": pa.array(weight, pa.float32()),
-    }
-    write_table(path, "edges", pa.table(columns))
-    return path
+    return write_rows(path, "edges", "source target weight", sorted(edges))
 
 
 def propagate(
@@ -105,17 +99,12 @@ def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_pa
 
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
     model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)])
-    found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"], "has_record": [True]})
-    write_table(tmp_path / "papers.parquet", "document_papers", found)
-    known = {"document_papers": tmp_path / "papers.parquet"}
-    vectors_of = of_documents(tmp_path, BY_HOPS[1], model, {"1": [3, 4], "70": [3, 4]}, **known)
+    columns = "document corpusid matched_by has_record"
+    known = write_rows(tmp_path / "papers.parquet", "document_papers", columns, [("70", 2, "mag", True)])
+    features = {"1": [3, 4], "70": [3, 4]}
+    vectors_of = of_documents(tmp_path, BY_HOPS[1], model, features, document_papers=known)
     assert vectors_of["1"] == pytest.approx([0.6, 0.8])  # not the paper 1
     assert vectors_of["70"] == pytest.approx([0.5**0.5, 0.5**0.5])
-
-
-def test_a_paper_without_edges_keeps_its_features(tmp_path):
-    model = propagate(tmp_path, {1: [0, 2], 2: [1, 0], 4: [3, 4]}, [(1, 2, 1.0)], BY_HOPS[5])
-    assert of_documents(tmp_path, BY_HOPS[5], model, {"4": [1, 0]})["4"] == pytest.approx([0.6, 0.8])
 
 
 def test_validation_queries_keep_their_features_as_held_out_papers_do(tmp_path):
