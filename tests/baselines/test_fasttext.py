@@ -82,14 +82,6 @@ def test_papers_that_are_kept_out_give_no_word(tmp_path):
     assert "zebrafish" not in json.loads((model / "words.json").read_text())["words"]
 
 
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(tmp_path):
-    def vectors(name, seed):
-        model = trained(FastText(kind="fasttext", **SMALL), tmp_path / name, corpus(), training_seed=seed)
-        return (model / "vectors.safetensors").read_bytes()
-
-    assert vectors("a", 1) == vectors("b", 1) != vectors("c", 2)
-
-
 def killed_after(checkpoints, baseline, folder, monkeypatch):
     """Train until so many checkpoints are written; the epochs after which one is, then and later."""
     monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)

@@ -95,7 +95,3 @@ def test_bands_end_where_sets_of_triplets_take_theirs_and_are_measured_once(qual
     assert list(rows) == [2, 5, 7, 10]
     assert (rows[2]["first_rank"], rows[2]["papers"], rows[2]["cocited"], rows[2]["cited"]) == (1, 4, 1, 2)
     assert (rows[7]["first_rank"], rows[7]["papers"], rows[7]["cocited"]) == (3, 5, 1)
-
-
-def test_ranks_beyond_the_search_are_left_out(quality):
-    assert max(row["last_rank"] for row in quality(5000)) < max(band_quality.LADDER)

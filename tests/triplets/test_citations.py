@@ -6,29 +6,19 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.core.errors import InputError
-from cocite.triplets.picking import draw
 
 from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
-from .definitions import asked, from_citations, from_cocitations
+from .definitions import CHOSEN, MIXED, asked, check_triplets, from_citations, from_cocitations
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1])
-CHOSEN = {
-    "text": st.sampled_from(["required", "dropped"]),
-    "partial": st.sampled_from(["kept", "dropped"]),
-    "oversample": st.booleans(),
-}
 
 
 @given(
     st.sets(PAIRS, min_size=1, max_size=70),
     st.sets(PAPERS, min_size=1),
     st.sets(PAPERS),
-    st.integers(1, 5).flatmap(
-        lambda count: st.fixed_dictionaries(
-            {**CHOSEN, "per_query": st.just(count), "easy": st.integers(0, count), "fill": st.booleans()}
-        )
-    ),
+    MIXED,
     st.booleans(),
     st.sampled_from(RELABELLINGS),
 )
@@ -40,13 +30,11 @@ def test_every_triplet_of_citations_is_as_defined(
     path = write_edges(tmp_path_factory.mktemp("edges") / "0.parquet", citations)
     given_block = block(queries, texts, [path])
     sampled = sample("citations", given_block, **chosen, directed=directed)
-    drawn = draw(given_block, chosen["per_query"] if chosen["fill"] else chosen["easy"], "easy negatives").papers
-    expected = [
-        from_citations(query, citations, [p for p in papers if p > 0], asked(**chosen), texts, directed)
-        for query, papers in zip(sorted(queries), drawn.tolist(), strict=True)
-    ]
-    assert rows_of(sampled) == [(*row[:3], None, None, row[5]) for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_citations(query, citations, drawn, asked(**chosen), texts, directed)
+
+    check_triplets(sampled, given_block, chosen["per_query" if chosen["fill"] else "easy"], defined)
 
 
 @given(
@@ -62,13 +50,11 @@ def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, qu
     path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
     given_block = block(queries, texts, [path])
     sampled = sample("cocited", given_block, **chosen)
-    drawn = draw(given_block, chosen["per_query"], "easy negatives").papers.tolist()
-    expected = [
-        from_cocitations(query, counts, [p for p in papers if p > 0], asked(**chosen), texts)
-        for query, papers in zip(sorted(queries), drawn, strict=True)
-    ]
-    assert rows_of(sampled) == [(*row[:3], None, None, "easy") for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_cocitations(query, counts, drawn, asked(**chosen), texts)
+
+    check_triplets(sampled, given_block, chosen["per_query"], defined)
 
 
 def test_the_least_cocited_papers_are_hard_negatives(tmp_path):

@@ -118,11 +118,6 @@ def test_paired_each_positive_has_a_negative_of_its_own(tmp_path):
     assert len(sampled(tmp_path, SENTENCES, [1], paired=True, oversample=True, positives=3)[0]["one is here"]) == 3
 
 
-def test_without_negatives_of_its_own_an_example_has_those_of_its_batch(tmp_path):
-    rows, _ = sampled(tmp_path, SENTENCES, [2], elsewhere=0, easy=0)
-    assert [(row["positives"], row["negatives"]) for row in rows["only this one"]] == [([14], [])]
-
-
 CITED = st.sets(st.integers(1, 12), min_size=1, max_size=4)
 WORDS = st.sampled_from([f"sentence {number}" for number in range(8)])
 

@@ -70,10 +70,8 @@ def test_a_first_pick_is_drawn_evenly_or_in_proportion_to_the_weights(tmp_path, 
 def test_the_order_of_the_edges_and_their_shards_change_nothing(tmp_path):
     counts = {(paper, paper + step): step for paper in range(1, 60) for step in (1, 2, 3)}
     whole = write_cocitations(tmp_path / "whole.parquet", counts)
-    parts = [
-        write_cocitations(tmp_path / f"{part}.parquet", {p: c for p, c in counts.items() if p[0] % 2 == part})
-        for part in (1, 0)
-    ]
+    halves = [{pair: count for pair, count in counts.items() if pair[0] % 2 == half} for half in (1, 0)]
+    parts = [write_cocitations(tmp_path / f"{at}.parquet", half) for at, half in enumerate(halves)]
     for pick in ("evenly", "weighted", "strongest"):
         chosen = [picked(block(range(1, 40), range(1, 63), paths), pick, 2) for paths in ([whole], parts)]
         assert chosen[0] == chosen[1]

@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.core.errors import InputError
-from cocite.triplets.picking import draw
 from cocite.triplets.samplers.neighbours import RankedNeighbours
 
 from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors
-from .definitions import asked, from_neighbours
+from .definitions import MIXED, asked, check_triplets, from_neighbours
 
 FORTY = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
 BAND = st.one_of(st.integers(1, 12), st.tuples(st.integers(1, 8), st.integers(1, 12)).map(lambda k: tuple(sorted(k))))
@@ -25,20 +24,10 @@ def worlds(draw_from):
         gaps = draw_from(st.lists(st.integers(0, 2), min_size=len(papers), max_size=len(papers)))
         distances = [sum(gaps[: number + 1]) / 4 for number in range(len(papers))]
         neighbours[query] = list(zip(papers, distances, strict=True))
-    per_query = draw_from(st.integers(1, 5))
-    chosen = {
-        "per_query": per_query,
-        "easy": draw_from(st.integers(0, per_query)),
-        "text": draw_from(st.sampled_from(["required", "dropped"])),
-        "partial": draw_from(st.sampled_from(["kept", "dropped"])),
-        "oversample": draw_from(st.booleans()),
-        "fill": draw_from(st.booleans()),
-        "k_positive": draw_from(BAND),
-        "k_negative": draw_from(BAND),
-        "distance_positive": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
-        "distance_negative": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
-    }
-    return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), chosen
+    distances = st.none() | st.integers(0, 8).map(lambda step: step / 4)
+    bands = {f"k_{kind}": draw_from(BAND) for kind in ("positive", "negative")}
+    bands |= {f"distance_{kind}": draw_from(distances) for kind in ("positive", "negative")}
+    return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), draw_from(MIXED) | bands
 
 
 @given(worlds(), st.sampled_from(RELABELLINGS))
@@ -51,14 +40,11 @@ def test_every_triplet_is_as_defined(tmp_path_factory, world, relabel):
     given_block = block(queries, texts, [path])
     # The configuration refuses bands that overlap; what is made of them is defined all the same.
     sampled = RankedNeighbours.model_construct(sampler="neighbours", embedding="e", **chosen).sample(given_block)
-    needed = chosen["per_query"] if chosen["fill"] else chosen["easy"]
-    drawn = draw(given_block, needed, "easy negatives").papers.tolist()
-    expected = [
-        from_neighbours(query, neighbours.get(query, []), [p for p in papers if p > 0], asked(**chosen), texts)
-        for query, papers in zip(sorted(queries), drawn, strict=True)
-    ]
-    assert rows_of(sampled) == [row for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_neighbours(query, neighbours.get(query, []), drawn, asked(**chosen), texts)
+
+    check_triplets(sampled, given_block, chosen["per_query" if chosen["fill"] else "easy"], defined)
 
 
 @pytest.fixture
