@@ -35,21 +35,17 @@ CHECKPOINT, REACHED = "reached", "reached.json"
 
 Accents = Literal["unicode", "ascii"]
 """How accents are removed: `ascii` also drops all letters that have no counterpart in ASCII."""
-Norm = Literal["l2", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """How often the words of a corpus occur."""
+    """How many papers have words, how many words there are, and how often and in how many papers each occurs."""
 
     papers: int
-    """Papers that have words."""
     words: int
-    """Words of all texts, each as often as it occurs."""
     occurrences: dict[str, int]
-    """How often each word occurs, in the order in which they came."""
+    """In the order in which they came."""
     in_papers: dict[str, int]
-    """In how many papers each word is."""
 
 
 class Lines:
@@ -131,8 +127,7 @@ class Weights:
     words: Sequence[str]
     """The words that count, sorted."""
     idf: NDArray[np.float64]
-    norm: Norm = "l2"
-    """Whether the weights of a text have the norm 1."""
+    norm: Literal["l2", "none"] = "l2"
     accents: Accents = "unicode"
 
     def of(self, texts: Sequence[str]) -> Any:
@@ -156,11 +151,9 @@ def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
     frequent = [word for word, count in counted.in_papers.items() if min_df <= count <= most]
     words = sorted(set(frequent) - ENGLISH_STOP_WORDS)
     if not words:
-        raise InputError(
-            f"No word is left: of {len(counted.in_papers):,} words in {counted.papers:,} papers, none is in at least "
-            f"{min_df} (min_df) and at most {max_df:.0%} of them (max_df) and no stop word; take more papers, or lower "
-            "min_df."
-        )
+        of = f"of {len(counted.in_papers):,} words in {counted.papers:,} papers, none is in at least {min_df} (min_df)"
+        most_of = f"at most {max_df:.0%} of them (max_df)"
+        raise InputError(f"No word is left: {of} and {most_of} and no stop word; take more papers, or lower min_df.")
     in_papers = np.array([counted.in_papers[word] for word in words])
     return Weights(words=words, idf=np.log((1 + counted.papers) / (1 + in_papers)) + 1)
 

@@ -89,10 +89,7 @@ def check_triplets(
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
-    """The queries that a set was sampled for: those of the corpus, and those that are texts, which the set brings.
-
-    A set whose queries are texts alone was sampled for no other.
-    """
+    """The queries that a set was sampled for: texts that it brings and, unless all are texts, those of the corpus."""
     brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
     return pa.concat_tables([brought, queries.cast(brought.schema)]) if is_of_corpus else brought
@@ -136,10 +133,9 @@ def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) ->
 
 
 def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
-    """How many documents of a benchmark a set holds, and how many there are.
+    """How many documents of a benchmark a set holds, and how many there are, by their corpus ids, each once.
 
-    Documents are known by their corpus ids, each once. A set that holds texts of its own may have a document as a text
-    as well; all documents count then, also those without an id.
+    A set that holds texts of its own may have a document as a text; all documents count then, also those without an id.
     """
     if held[0] >= 0:
         ids = np.unique(corpus_ids_of(documents, of_documents)[0])

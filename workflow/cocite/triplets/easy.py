@@ -32,10 +32,6 @@ from cocite.triplets.sampled import Block
 TABLE, COLUMNS = "graph_embeddings", ("corpusid", "vector")
 SAMPLED = 50_000
 """About how many papers are in the sample."""
-ITERATIONS = 20
-"""Iterations of k-means."""
-VECTORS_A_CLUSTER = 256
-"""Vectors that centroids are found from, a cluster; more do not make them better."""
 QUERIES_AT_ONCE = 16
 """Queries that draw the farthest papers at once."""
 
@@ -54,7 +50,7 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     if isinstance(way, ClusterNegatives):
         if len(ids) < way.clusters:
             raise InputError(
-                f"Setting clusters is {way.clusters}, but only {len(ids)} papers with a text have a vector."
+                f"Setting clusters is {way.clusters}, but only {len(ids)} papers have a text and a vector."
             )
         choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed), way.ranks)
     else:
@@ -107,11 +103,11 @@ def _find_clusters(ids: Ids, vectors: Vectors, clusters: int, seed: int) -> Clus
     means = faiss.Kmeans(
         vectors.shape[1],
         clusters,
-        niter=ITERATIONS,
+        niter=20,
         seed=derive_seed(seed, "k-means") % 2**31,
         spherical=True,
         min_points_per_centroid=1,
-        max_points_per_centroid=VECTORS_A_CLUSTER,
+        max_points_per_centroid=256,  # more do not make centroids better
     )
     with threadpool_limits(1):  # sums over threads come out differently with their number
         means.train(vectors)

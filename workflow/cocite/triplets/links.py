@@ -162,9 +162,7 @@ def gather(
     aspects = asked.aspects
     links, seats = links_of(block, by_intent=bool(aspects)), _seats_for(block, aspects)
     if aspects and links.intents == 0:
-        raise InputError(
-            "No citation of the graph has an intent, so there is no aspect to learn; the sampler undirected needs none."
-        )
+        raise InputError("No citation of the graph has an intent, and so no aspect; the sampler undirected needs none.")
     positives = pick_linked(block, links, seats, asked.positives, "positives").papers
     easy = draw(block, asked.easy * seats.aspects, "easy negatives")
     opposed = pick_linked(block, links, seats, linked, "linked negatives", opposed=True)

@@ -3,9 +3,8 @@
 Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
 {"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
 
-Negatives are kept by the scores of a cross-encoder for pairs of a query and a document. The published file has 160
-million scores, and neither they nor the negatives come in one order: both are dealt out by query to files on the disk,
-and memory holds those of one file.
+Negatives are kept by the scores of a cross-encoder. These are 160 million and in another order than the negatives: both
+are dealt out by query to files on the disk, and memory holds those of one file.
 """
 
 import json
@@ -251,9 +250,7 @@ def _of_parquet(path: Path) -> Iterator[NDArray[Any]]:
         there = batch.schema.names
         query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
         if query is None or document is None or "score" not in there:
-            raise InputError(
-                f"{path}: needs columns {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} and score."
-            )
+            raise InputError(f"{path}: has no {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} or score.")
         queries, documents, scores = batch[query], batch[document], batch["score"]
         lengths = [pc.list_value_length(each) if pa.types.is_list(each.type) else None for each in (documents, scores)]
         if lengths[0] != lengths[1]:

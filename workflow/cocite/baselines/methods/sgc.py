@@ -1,8 +1,8 @@
 """The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
-A is the graph as undirected, the larger weight where an edge stands in both directions, and D the sums of the rows of
-A + I. The features go through some columns at a time: memory holds the graph and these. Columns that are done lie in
-the state, from which a killed propagation resumes.
+A is the graph as undirected, the larger weight where an edge is in both directions, and D the sums of the rows of
+A + I. The features go through some columns at a time, which are kept in the state; a killed propagation resumes from
+them. A model's folder holds papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +29,7 @@ ROWS_AT_ONCE = 8192
 EDGES_AT_ONCE = 1 << 18
 SHORTEST = 1e-12
 """Vectors that are shorter stay as they are."""
-PAPERS, VECTORS = "papers.npy", "vectors.npy"
-"""The files of a model: corpus ids, rising, and the vectors of these papers."""
-FEATURES = "features.npy"
+PAPERS, VECTORS, FEATURES = "papers.npy", "vectors.npy", "features.npy"
 
 
 class PropagatedFeatures(Trained):

@@ -1,8 +1,8 @@
 """The sampler `contexts`: sentences that cite as queries, with what they cite, in one bucket after another.
 
-A sentence is a text by its words alone: where two papers have the same sentence, it is one text. So it is left out if
-it names a paper that is kept out in either of them, and it makes the example of the paper with the smaller id. Memory
-holds the sentences of the query papers of one bucket, and the ids of all examples.
+A sentence that two papers have is one text. So it is left out if it names a paper that is kept out in either of them,
+and it makes the example of the paper with the smaller id. Memory holds the sentences of the query papers of one bucket,
+and the ids of all examples.
 """
 
 from collections.abc import Iterator

@@ -51,27 +51,20 @@ class RankedNeighbours(Mixing):
         if self.hard:
             hard = "per_query − easy"
             negatives = _band("negative", hard, self.k_negative, self.distance_negative, self.hard)
+            near, far = (str(list(k) if isinstance(k, tuple) else k) for k in (self.k_positive, self.k_negative))
             if positives and negatives and positives[1] >= negatives[1]:
-                raise inconsistent(
-                    f".k_positive ({_shown(self.k_positive)}) must be below k_negative ({_shown(self.k_negative)})."
-                )
+                raise inconsistent(f".k_positive ({near}) must be below k_negative ({far}).")
             if positives and negatives and negatives[0] <= positives[1]:
-                raise inconsistent(
-                    f".k_negative ({_shown(self.k_negative)}) must be at least k_positive + hard negatives "
-                    f"({positives[1]} + {self.hard}), or the bands overlap."
-                )
-            near, far = self.distance_positive, self.distance_negative
-            if near is not None and far is not None and near >= far:
-                raise inconsistent(
-                    f".distance_negative ({far}) must exceed distance_positive ({near}), or hard negatives are as near "
-                    "as positives."
-                )
+                least = f"k_positive + hard negatives ({positives[1]} + {self.hard})"
+                raise inconsistent(f".k_negative ({far}) must be at least {least}, or the bands overlap.")
+            nearest, farthest = self.distance_positive, self.distance_negative
+            if nearest is not None and farthest is not None and nearest >= farthest:
+                raise inconsistent(f".distance_negative ({farthest}) must exceed distance_positive ({nearest}).")
         elif self.k_negative is not None or self.distance_negative is not None:
             raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
         if isinstance(self.easy_negatives, FarthestNegatives) and self.easy_negatives.drawn < self.easy:
-            raise inconsistent(
-                f".easy_negatives.drawn ({self.easy_negatives.drawn}) must be at least easy ({self.easy})."
-            )
+            drawn = self.easy_negatives.drawn
+            raise inconsistent(f".easy_negatives.drawn ({drawn}) must be at least easy ({self.easy}).")
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -79,10 +72,8 @@ class RankedNeighbours(Mixing):
         if self.embedding in config.walks:
             ranking, k = f"walks.{self.embedding}", config.walks[self.embedding].k
             if self.easy_negatives.kind not in WITHOUT_VECTORS:
-                yield (
-                    f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding, and "
-                    f"{ranking} has none; draw them at random."
-                )
+                needs = f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding"
+                yield f"{needs}, and {ranking} has none; draw them at random."
         else:
             ranking = f"embeddings.{self.embedding}.neighbours"
             k = config.embeddings[self.embedding].neighbours.k
@@ -137,7 +128,3 @@ def _band(kind: str, picked: str, k: int | Band | None, distance: float | None, 
     if k < count:
         raise inconsistent(f".k_{kind} ({k}) must be at least {picked} ({count}).")
     return k - count + 1, k
-
-
-def _shown(k: int | Band | None) -> str:
-    return str(list(k) if isinstance(k, tuple) else k)

@@ -87,11 +87,9 @@ class Oracle(Sampler):
         groups = {sets[made].group for made in made_of_it}
         yield from _unnamed("triplets", made_of_it)
         for each, other in sets.items():
-            if other.group in groups and not any(isinstance(sets[part], Oracle) for part in with_parts(each)):
-                yield (
-                    f"triplets.{each}.group ({other.group}) is that of an oracle, and the sets of a group share a "
-                    f"validation set; give {name} a group of its own."
-                )
+            if other.group in groups and not any(sets[part].gives_away for part in with_parts(each)):
+                why = "is that of an oracle, and the sets of a group share a validation set"
+                yield f"triplets.{each}.group ({other.group}) {why}; give {name} a group of its own."
         yield from _unnamed("models", learn)
 
     def sources(self, name: str, plan: Any) -> list[str]:
@@ -131,10 +129,8 @@ class Oracle(Sampler):
 def _unnamed(section: str, names: list[str]) -> Iterator[str]:
     for name in names:
         if CALLED not in name:
-            yield (
-                f"{section}.{name} learns from the answers of a benchmark; call it {name}-{CALLED}, or anything with "
-                f"{CALLED} in it, so that no table shows it as something else."
-            )
+            called = f"call it {name}-{CALLED}, or anything with {CALLED} in it"
+            yield f"{section}.{name} learns from the answers of a benchmark; {called}, so that every table says so."
 
 
 def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
@@ -167,11 +163,8 @@ def _answers(
             counts[f"tasks that say of no two documents that they belong together: {name}"] += 1
             continue
         labels, judgements, collection = (table.filter(pc.equal(table["task"], name)) for table in tables)
-        answers = (
-            Classes(labels, ids_of)
-            if task.is_supervised
-            else Judged(judgements, collection, ids_of, task.relevant_from)
-        )
+        judged = judgements, collection, ids_of, task.relevant_from
+        answers = Classes(labels, ids_of) if task.is_supervised else Judged(*judged)
         if len(answers.queries):
             yield name, answers
         else:
@@ -255,14 +248,9 @@ def _rows(triplets: Any, seed: int, validation: float) -> "pa.Table":
     from cocite.triplets.sampled import as_lists, drawn_splits, each_once
 
     queries, near, far = triplets.T
-    columns = {
-        "query": queries,
-        "number": np.zeros(len(queries), dtype=np.int32),
-        "split": drawn_splits(seed, "validation of an oracle", queries, validation),
-        "positives": as_lists(near, np.ones(len(near), int)),
-        "negatives": as_lists(far, np.ones(len(far), int)),
-    }
-    return each_once(pa.table(columns))
+    ones, splits = np.ones(len(queries), int), drawn_splits(seed, "validation of an oracle", queries, validation)
+    columns = {"query": queries, "number": np.zeros(len(queries), dtype=np.int32), "split": splits}
+    return each_once(pa.table({**columns, "positives": as_lists(near, ones), "negatives": as_lists(far, ones)}))
 
 
 def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:
