@@ -28,11 +28,6 @@ def triplet_table(rows):
     return table_of("triplets", TRIPLET, [(*row[:3], "train", *row[3:]) for row in rows])
 
 
-def test_two_queries_that_are_each_others_positive_and_negative_collide():
-    # 1 and 2 are to be near for the query 1 and far for the query 2; 3 and 4 are negative both ways.
-    assert count_collisions(triplet_table([(1, 2, 3), (2, 5, 1), (3, 6, 4), (4, 7, 3)])) == (1, 4)
-
-
 @given(st.lists(st.tuples(PAPERS, PAPERS, PAPERS), min_size=1, max_size=40), st.sampled_from(RELABELLINGS))
 def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows, relabel):
     rows = [tuple(map(relabel, row)) for row in rows]

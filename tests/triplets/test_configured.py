@@ -11,6 +11,7 @@ from cocite.core.errors import InputError
 ROOT = Path(__file__).parents[2]
 NEIGHBOURS = {"sampler": "neighbours", "embedding": "cocitation-dot"}
 BANDS = {**NEIGHBOURS, "k_positive": 10, "k_negative": 300}
+UNDIRECTED, ASPECTS = ({"sampler": name, "graph": "citation"} for name in ("undirected", "aspects"))
 MINED = {"sampler": "mined", "of": "cocite", "by": "bm25"}
 SENTENCES = {"sentences": {"signal": "sentence-cocitation"}}
 
@@ -54,6 +55,10 @@ EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
         ({"sampler": "cocited", "graph": "citation"}, "triplets.new.graph: 'citation' is not a co-citation graph"),
         ({"sampler": "cocited", "graph": "cocitation", "hard": 1}, "hard needs min_count of at least 2"),
         ({"sampler": "cocited", "graph": "cocitation", "hard": 6}, "hard (6) must not exceed per_query"),
+        ({**UNDIRECTED, "hard": 0, "easy": 0}, "triplets.new asks for no negatives"),
+        ({**UNDIRECTED, "oversample": True}, "triplets.new.oversample has no effect"),
+        ({**ASPECTS, "miscellaneous": True, "easy": 0}, "triplets.new.miscellaneous needs easy negatives"),
+        ({**ASPECTS, "two_away_by": "any"}, "triplets.new.two_away_by has no effect"),
         ({"sampler": "random", "easy": 1}, "triplets.new.easy does not go with sampler: random"),
         ({"sampler": "file", "path": "none.parquet"}, "triplets.new.path: none.parquet is neither a file nor a folder"),
         ({"sampler": "file"}, "triplets.new has no path, and takes published triplets then, which needs queries.from"),

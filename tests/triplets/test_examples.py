@@ -123,17 +123,3 @@ def test_a_corpus_without_intents_is_refused_with_what_to_use_instead(tmp_path):
     path = write_edges(tmp_path / "0", {(1, 2), (2, 3)})
     with pytest.raises(InputError, match=r"No citation of the graph has an intent, .* the sampler undirected"):
         sampled_from(path, "aspects", [1])
-
-
-@pytest.mark.parametrize(
-    ("name", "chosen", "message"),
-    [
-        ("undirected", {"hard": 0, "easy": 0}, "asks for no negatives"),
-        ("undirected", {"oversample": True}, "oversample has no effect"),
-        ("aspects", {"miscellaneous": True, "easy": 0}, "miscellaneous needs easy negatives"),
-        ("aspects", {"two_away_by": "any"}, "two_away_by has no effect"),
-    ],
-)
-def test_settings_without_effect_are_refused(tmp_path, name, chosen, message):
-    with pytest.raises(InputError, match=message):
-        sampled_from(tmp_path, name, [1], **chosen)

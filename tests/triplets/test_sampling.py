@@ -160,14 +160,6 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
     assert not (folder / "triplets").exists()
 
 
-def test_an_unknown_sampler_is_refused_with_the_known_ones():
-    with pytest.raises(
-        InputError,
-        match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, linked, mined, ",
-    ):
-        sampler("neighbors")
-
-
 def test_every_sampler_of_papers_is_tested():
     # What brings texts is asked once, for all queries, and what mines needs candidates that were searched for before:
     # both have tests of their own.

@@ -35,7 +35,7 @@ class CocitedPapers(Pairing):
         if self.hard > self.per_query:
             raise inconsistent(f".hard ({self.hard}) must not exceed per_query ({self.per_query}).")
         if self.hard and self.min_count < 2:
-            raise inconsistent(".hard needs min_count of at least 2: hard negatives are co-cited less, but once.")
+            raise inconsistent(".hard needs min_count of at least 2: hard negatives are co-cited less often.")
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
