@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from tests.papers import papers_table
 from tests.rows import table_of, write_rows
@@ -11,7 +12,7 @@ from tests.rows import table_of, write_rows
 from cocite.baselines.steps import Sources, embed_documents, train_baseline
 from cocite.config.baseline import Baseline
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 
 Texts = dict[str, tuple[str | None, str | None]]
 
@@ -33,6 +34,18 @@ def papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
 def queries(path: Path, splits: dict[int, str]) -> Path:
     """The table queries: the split of each paper."""
     return write_rows(path, "queries", "corpusid split", sorted(splits.items()))
+
+
+def write_vectors(path: Path, given: dict) -> Path:
+    """The vectors of papers, by their ids, or of documents, by their names."""
+    names = sorted(given)
+    vectors = {"vector": vector_column(np.array([given[name] for name in names], np.float32))}
+    if isinstance(names[0], str):
+        columns = {"adapter": [""] * len(names), "document": names, **vectors}
+        write_table(path, "baseline_embeddings", pa.table(columns))
+    else:
+        write_table(path, "baseline_paper_embeddings", pa.table({"corpusid": names, **vectors}))
+    return path
 
 
 def train(baseline: Baseline, folder: Path, sources: Sources, splits=None, training_seed=1, memory_mb=1000) -> Path:

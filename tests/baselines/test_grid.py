@@ -4,11 +4,9 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 import yaml
-from tests.baselines.tables import papers, queries
+from tests.baselines.tables import papers, queries, write_vectors
 from tests.configurations import refused
 from tests.rows import write_rows
 
@@ -18,7 +16,7 @@ from cocite.config.baselines import seeds_of, trained_entries
 from cocite.config.configuration import configure
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table
 
 GRID = {"fasttext": {"kind": "fasttext", "seeds": [1, 2]}, "sif": {"kind": "sif", "of": "fasttext"}}
 GRID["sif"] |= {"grid": {"a": [1e-5, 1e-3]}}
@@ -58,16 +56,8 @@ def test_a_grid_that_cannot_be_trained_is_refused(written, grid, said):
     assert re.search(said, found), found
 
 
-def vectors(path: Path, given: dict[str, list[float]]) -> Path:
-    names = sorted(given)
-    columns = {"adapter": [""] * len(names), "document": names}
-    matrix = np.array([given[name] for name in names], np.float32)
-    write_table(path, "baseline_embeddings", pa.table({**columns, "vector": vector_column(matrix)}))
-    return path
-
-
 def test_a_point_is_worth_the_mean_reciprocal_rank_of_cited_papers_among_random_ones(tmp_path):
-    path = vectors(tmp_path / "v.parquet", {"q": [0], "c": [2], "d": [5], "r": [1], "s": [2], "t": [9], "p": [0]})
+    path = write_vectors(tmp_path / "v.parquet", {"q": [0], "c": [2], "d": [5], "r": [1], "s": [2], "t": [9], "p": [0]})
     # c: r is nearer and s as near, rank 2.5; d: r and s are nearer, rank 3; e has no vector; u neither.
     assert reciprocal_rank(path, {"q": (["c", "d", "e"], ["r", "s", "t", "u"])}) == pytest.approx((1 / 2.5 + 1 / 3) / 3)
     assert reciprocal_rank(path, {"q": (["c"], ["t"]), "x": (["c"], ["t"])}) == pytest.approx(0.5)
@@ -84,7 +74,7 @@ def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_p
         model.mkdir()
         write_json(model / "settings.json", {"baseline": {"kind": "sif", "a": float(number)}})
         models.append(model)
-        files.append(vectors(tmp_path / f"{number}.parquet", given))
+        files.append(write_vectors(tmp_path / f"{number}.parquet", given))
     output, grid = tmp_path / "model", tmp_path / "grid.parquet"
     choose_point([*models, *files], judgements=tmp_path / "judgements.parquet", grid=grid, output=output)
     assert json.loads((output / "settings.json").read_text())["baseline"]["a"] == 1

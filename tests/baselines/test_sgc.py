@@ -3,18 +3,16 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.baselines.tables import embedded, train
+from tests.baselines.tables import embedded, train, write_vectors
 from tests.rows import write_rows
 
 from cocite.baselines.methods import sgc
 from cocite.baselines.methods.sgc import PropagatedFeatures
 from cocite.baselines.steps import Sources
 from cocite.core.errors import InputError
-from cocite.core.tables.files import vector_column, write_table
 
 BY_HOPS = {hops: PropagatedFeatures(kind="sgc", of="sif", graph="citation", hops=hops) for hops in (1, 2, 5)}
 
@@ -34,36 +32,23 @@ def by_definition(features: dict, edges: list, hops: int) -> dict:
     return dict(zip(papers, smooth / np.where(lengths > 0, lengths, 1), strict=True))
 
 
-def vectors(path: Path, of: dict[int, list[float]]) -> Path:
-    columns = {"corpusid": sorted(of), "vector": vector_column(np.array([of[paper] for paper in sorted(of)]))}
-    write_table(path, "baseline_paper_embeddings", pa.table(columns))
-    return path
-
-
-def edges_in(path: Path, edges: list) -> Path:
-    return write_rows(path, "edges", "source target weight", sorted(edges))
-
-
 def propagate(
     folder: Path, features: dict, edges: list, baseline=BY_HOPS[1], memory_mb: float = 100, splits=None
 ) -> Path:
     """The model over papers in two buckets, and a graph in two buckets."""
     halves = [{p: f for p, f in features.items() if p % 2 == half} for half in (0, 1)]
-    sources = Sources(
-        paper_vectors=[vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
-        edges=[edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
-    )
+    vectors = [write_vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half]
+    paths = [folder / f"edges-{half}.parquet" for half in (0, 1)]
+    for half, path in enumerate(paths):
+        write_rows(path, "edges", "source target weight", sorted(edges[half::2]))
+    sources = Sources(paper_vectors=vectors, edges=paths)
     return train(baseline, folder, sources, splits, training_seed=0, memory_mb=memory_mb)
 
 
 def of_documents(
     folder: Path, baseline: PropagatedFeatures, model: Path, features: dict[str, list[float]], **more
 ) -> dict:
-    names = sorted(features)
-    matrix = vector_column(np.array([features[name] for name in names]))
-    columns = {"adapter": [""] * len(names), "document": names, "vector": matrix}
-    write_table(folder / "below.parquet", "baseline_embeddings", pa.table(columns))
-    below = {"model": model, "document_vectors": folder / "below.parquet", **more}
+    below = {"model": model, "document_vectors": write_vectors(folder / "below.parquet", features), **more}
     return embedded(baseline, dict.fromkeys(features, ("title", None)), folder / "vectors.parquet", **below)
 
 

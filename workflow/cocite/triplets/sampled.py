@@ -118,10 +118,7 @@ class Sampled:
 def as_triplets(
     block: Block, places: Ids, positives: Ids, negatives: Ids, **columns: np.ndarray | pa.Array
 ) -> pa.Table:
-    """A table of triplets from the places of their queries in the block; ranks are null unless given.
-
-    Rows may come in any order; of those that come twice, the first is taken.
-    """
+    """A table of triplets, in order and each once, from the places of their queries; ranks are null unless given."""
     empty = pa.nulls(len(places), pa.int32())
     rows = {
         "query": block.queries[places],

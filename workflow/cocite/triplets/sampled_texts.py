@@ -38,10 +38,7 @@ ROWS_AT_ONCE = 50_000
 def texts_table(
     titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
 ) -> pa.Table:
-    """The rows of `sampled_texts` for some texts, in their order, with the ids that follow from them.
-
-    Only those whose ids are `among` some are there, if these are given.
-    """
+    """The rows of `sampled_texts` for some texts, in their order; if given, of those whose ids are `among` some."""
     ids = text_ids(titles, abstracts, is_query=is_query)
     columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
@@ -144,7 +141,9 @@ class Titles:
         # Few texts are so short: of the others, none is normalised.
         if not title or len(self.hashes) == 0 or len(title) > 2 * self.longest + 100:
             return False
-        return bool(look_up(self.hashes, np.array([_hash(normalised(title))], dtype=np.uint64))[1][0])
+        hashed = np.uint64(_hash(normalised(title)))
+        place = int(np.searchsorted(self.hashes, hashed))
+        return place < len(self.hashes) and self.hashes[place] == hashed
 
 
 def kept_out_titles(papers: Path, queries: Path) -> Titles:
