@@ -155,8 +155,7 @@ def examples_of(query, citations, drawn, settings, texts, aspects=(None,)):
         away = [
             paper
             for paper, ways in beyond.items()
-            if paper in texts
-            and (by_any or (settings.two_away_by != "any" and any(is_against(w, aspect) for w in ways)))
+            if paper in texts and (by_any or any(is_against(way, aspect) for way in ways))
         ]
         negatives = [
             *((p, "linked") for p in by_priority(linked, "linked negatives", key)[: settings.linked]),
