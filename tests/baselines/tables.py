@@ -6,44 +6,45 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from tests.papers import papers_table
+from tests.rows import table_of, write_rows
 
-from cocite.baselines.running import embed_documents, train_baseline
-from cocite.baselines.steps import Sources
+from cocite.baselines.steps import Sources, embed_documents, train_baseline
 from cocite.config.baseline import Baseline
-from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 
 Texts = dict[str, tuple[str | None, str | None]]
 
 
 def documents(path: Path, texts: Texts, queries: Sequence[str] = ()) -> Path:
     """The table documents of these names, each with a title and an abstract; some may be short queries."""
-    names = sorted(texts)
-    titles, abstracts = ([texts[name][part] for name in names] for part in (0, 1))
-    columns = {"document": names, "title": titles, "abstract": abstracts, "more": [[] for _ in names]}
-    schema = empty_schema(TABLES["documents"])
-    fields = [field for field in schema if queries or field.name != "is_query"]
-    whole = {**columns, "field": [None] * len(names)} | ({"is_query": [n in queries for n in names]} if queries else {})
-    write_table(path, "documents", pa.table(whole, schema=pa.schema(fields)))
+    rows = [(name, *texts[name], [], None, name in queries) for name in sorted(texts)]
+    table = table_of("documents", "document title abstract more field is_query", rows)
+    write_table(path, "documents", table if queries else table.drop_columns(["is_query"]))
     return path
 
 
 def papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
     """A bucket of papers with these corpus ids."""
-    ids = sorted(texts)
-    schema = pa.schema([field for field in empty_schema(TABLES["papers"]) if field.name != "authors"])
-    given = {"corpusid": ids, "title": [texts[each][0] for each in ids], "abstract": [texts[each][1] for each in ids]}
-    given["fields"] = [[] for _ in ids]
-    given["has_text"] = [all(texts[each]) for each in ids]
-    columns = [pa.array(given.get(field.name, [None] * len(ids)), field.type) for field in schema]
-    write_table(path, "papers", pa.table(columns, schema=schema))
+    write_table(path, "papers", papers_table(texts))
     return path
 
 
 def queries(path: Path, splits: dict[int, str]) -> Path:
     """The table queries: the split of each paper."""
-    rows = dict(sorted(splits.items()))
-    write_table(path, "queries", pa.table({"corpusid": list(rows), "split": list(rows.values())}))
+    return write_rows(path, "queries", "corpusid split", sorted(splits.items()))
+
+
+def write_vectors(path: Path, given: dict) -> Path:
+    """The vectors of papers, by their ids, or of documents, by their names."""
+    names = sorted(given)
+    vectors = {"vector": vector_column(np.array([given[name] for name in names], np.float32))}
+    if isinstance(names[0], str):
+        columns = {"adapter": [""] * len(names), "document": names, **vectors}
+        write_table(path, "baseline_embeddings", pa.table(columns))
+    else:
+        write_table(path, "baseline_paper_embeddings", pa.table({"corpusid": names, **vectors}))
     return path
 
 

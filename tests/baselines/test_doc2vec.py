@@ -1,7 +1,5 @@
 """Paragraph vectors, beside gensim called by hand."""
 
-import json
-
 import numpy as np
 import pytest
 from tests.baselines.tables import embedded, trained
@@ -16,17 +14,14 @@ from cocite.core.randomness import derive_seed
 SMALL = {"dimension": 8, "epochs": 4, "min_count": 2}
 
 
-def by_hand(texts, *, words=0):
+def by_hand(texts, **more):
     """gensim's Doc2Vec in one call."""
     from gensim.models import Doc2Vec as Gensim
     from gensim.models.doc2vec import TaggedDocument
 
     tagged = [TaggedDocument(found, [number]) for number, found in enumerate(filter(None, map(analyser(), texts)))]
-    kinds = {"dm": 0, "dbow_words": words, "negative": 5, "alpha": 0.025, "min_alpha": 0.0001, "sample": 0}
-    model = Gensim(vector_size=8, min_count=2, epochs=4, workers=1, seed=5, **kinds)
-    model.build_vocab(corpus_iterable=tagged)
-    model.train(corpus_iterable=tagged, total_examples=len(tagged), epochs=4)
-    return model
+    asked = {"dm": 0, "negative": 5, "alpha": 0.025, "min_alpha": 0.0001, "sample": 0, "workers": 1, "seed": 5}
+    return Gensim(tagged, **asked, **{"vector_size": 8, "min_count": 2, "epochs": 4} | more)
 
 
 @pytest.mark.parametrize("words", [False, True])
@@ -34,7 +29,7 @@ def test_a_training_is_that_of_gensim_called_by_hand(tmp_path, monkeypatch, word
     monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
     baseline = Doc2Vec(kind="doc2vec", **SMALL, words=words)
     model = baseline.read_model(trained(baseline, tmp_path, corpus()))
-    theirs = by_hand(joined(corpus()), words=int(words))
+    theirs = by_hand(joined(corpus()), dbow_words=int(words))
     assert model.wv.index_to_key == theirs.wv.index_to_key
     assert (model.cum_table == theirs.cum_table).all()
     assert (model.syn1neg == theirs.syn1neg).all()
@@ -88,14 +83,3 @@ def test_words_that_cannot_be_read_any_more_end_the_training(tmp_path, monkeypat
     monkeypatch.setattr(gensim_training, "_keep", lambda *_: (tmp_path / "state/words.txt").unlink())
     with pytest.raises(InputError, match=r"state: its words cannot be read .*words\.txt.*; start the training again"):
         trained(Doc2Vec(kind="doc2vec", **SMALL), tmp_path, corpus())
-
-
-def test_papers_that_are_kept_out_are_not_learned_from(tmp_path):
-    texts = corpus() | {100: ("zebrafish zebrafish", "zebrafish")}
-    model = trained(Doc2Vec(kind="doc2vec", **SMALL), tmp_path, texts, {100: "holdout"})
-    assert "zebrafish" not in dict(json.loads((model / "words.json").read_text()))
-
-
-def test_a_corpus_without_frequent_words_is_refused(tmp_path):
-    with pytest.raises(InputError, match="No word is left: the most frequent of 4 words occurs 1 times, and min_count"):
-        trained(Doc2Vec(kind="doc2vec"), tmp_path, {1: ("one two", None), 2: ("three four", None)})

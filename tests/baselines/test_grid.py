@@ -1,14 +1,14 @@
 """Grids: their points, what they are judged on, and the choice among them."""
 
 import json
+import re
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 import yaml
-from tests.baselines.tables import papers, queries
+from tests.baselines.tables import papers, queries, write_vectors
 from tests.configurations import refused
+from tests.rows import write_rows
 
 from cocite.baselines.grid import RANDOM, choose_point, draw_validation, read_judged, reciprocal_rank
 from cocite.config.baseline import combinations
@@ -16,8 +16,7 @@ from cocite.config.baselines import seeds_of, trained_entries
 from cocite.config.configuration import configure
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table
 
 GRID = {"fasttext": {"kind": "fasttext", "seeds": [1, 2]}, "sif": {"kind": "sif", "of": "fasttext"}}
 GRID["sif"] |= {"grid": {"a": [1e-5, 1e-3]}}
@@ -51,31 +50,21 @@ def test_each_point_is_trained_by_itself_with_the_seeds_of_its_baseline(written)
     ],
 )
 def test_a_grid_that_cannot_be_trained_is_refused(written, grid, said):
-    import re
-
-    assert re.search(said, refused(written, "baselines.sif.grid", grid)), refused(written, "baselines.sif.grid", grid)
-
-
-def vectors(path: Path, given: dict[str, list[float]]) -> Path:
-    names = sorted(given)
-    columns = {"adapter": [""] * len(names), "document": names}
-    matrix = np.array([given[name] for name in names], np.float32)
-    write_table(path, "baseline_embeddings", pa.table({**columns, "vector": vector_column(matrix)}))
-    return path
+    found = refused(written, "baselines.sif.grid", grid)
+    assert re.search(said, found), found
 
 
 def test_a_point_is_worth_the_mean_reciprocal_rank_of_cited_papers_among_random_ones(tmp_path):
-    path = vectors(tmp_path / "v.parquet", {"q": [0], "c": [2], "d": [5], "r": [1], "s": [2], "t": [9], "p": [0]})
+    path = write_vectors(tmp_path / "v.parquet", {"q": [0], "c": [2], "d": [5], "r": [1], "s": [2], "t": [9], "p": [0]})
     # c: r is nearer and s as near, rank 2.5; d: r and s are nearer, rank 3; e has no vector; u neither.
     assert reciprocal_rank(path, {"q": (["c", "d", "e"], ["r", "s", "t", "u"])}) == pytest.approx((1 / 2.5 + 1 / 3) / 3)
     assert reciprocal_rank(path, {"q": (["c"], ["t"]), "x": (["c"], ["t"])}) == pytest.approx(0.5)
 
 
 def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_path):
-    judgements = pa.table(
-        [["t"] * 2, ["q"] * 2, ["c", "r"], [1, 0], [None] * 2, [None] * 2], schema=empty_schema(TABLES["judgements"])
-    )
-    write_table(tmp_path / "judgements.parquet", "judgements", judgements)
+    rows = [("t", "q", candidate, relevance, None, None) for candidate, relevance in (("c", 1), ("r", 0))]
+    columns = "task query candidate relevance propensity fold"
+    write_rows(tmp_path / "judgements.parquet", "judgements", columns, rows)
     near, far = {"q": [0.0], "c": [1.0], "r": [2.0]}, {"q": [0.0], "c": [3.0], "r": [2.0]}
     models, files = [], []
     for number, given in enumerate((far, near, near)):
@@ -83,30 +72,21 @@ def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_p
         model.mkdir()
         write_json(model / "settings.json", {"baseline": {"kind": "sif", "a": float(number)}})
         models.append(model)
-        files.append(vectors(tmp_path / f"{number}.parquet", given))
+        files.append(write_vectors(tmp_path / f"{number}.parquet", given))
     output, grid = tmp_path / "model", tmp_path / "grid.parquet"
     choose_point([*models, *files], judgements=tmp_path / "judgements.parquet", grid=grid, output=output)
     assert json.loads((output / "settings.json").read_text())["baseline"]["a"] == 1
     rows = read_table(grid, "baseline_grid").to_pylist()
-    assert [(row["reciprocal_rank"], row["judged"], row["chosen"]) for row in rows] == [
-        (0.5, 1, False),
-        (1, 1, True),
-        (1, 1, False),
-    ]
+    reached = [(row["reciprocal_rank"], row["judged"], row["chosen"]) for row in rows]
+    assert reached == [(0.5, 1, False), (1, 1, True), (1, 1, False)]
 
 
 def drawn(tmp_path: Path, count: int, splits: dict[int, str], seed: int = 1):
     """What is drawn from papers that each cite the two after them; every tenth has no abstract."""
     texts = {number: (f"t{number}", f"a{number}" if number % 10 else None) for number in range(1, count + 1)}
     papers(tmp_path / "papers" / "0.parquet", texts)
-    pairs = [(number, number + step) for number in range(1, count - 1) for step in (1, 2)]
-    rows = {"citing": [pair[0] for pair in pairs], "cited": [pair[1] for pair in pairs]}
-    schema = pa.schema(
-        [field for field in empty_schema(TABLES["citations"]) if not field.nullable or field.name in rows]
-    )
-    whole = {field.name: rows.get(field.name, [False] * len(pairs)) for field in schema}
-    whole |= {field.name: [[] for _ in pairs] for field in schema if pa.types.is_list(field.type)}
-    write_table(tmp_path / "citations" / "0.parquet", "citations", pa.table(whole, schema=schema))
+    rows = [(number, number + step, False, []) for number in range(1, count - 1) for step in (1, 2)]
+    write_rows(tmp_path / "citations" / "0.parquet", "citations", "citing cited influential intents", rows)
     files = {"documents": tmp_path / "documents.parquet", "judgements": tmp_path / "judgements.parquet"}
     folders = {"papers": tmp_path / "papers", "citations": tmp_path / "citations"}
     draw_validation(**folders, queries=queries(tmp_path / "q.parquet", splits), seed=seed, **files)
@@ -135,7 +115,5 @@ def test_the_draw_depends_on_the_seed(tmp_path):
 
 @pytest.mark.parametrize(("count", "splits"), [(40, {5: "validation"}), (200, {5: "train"}), (200, {10: "validation"})])
 def test_a_corpus_that_is_too_small_for_a_grid_is_refused(tmp_path, count, splits):
-    with pytest.raises(
-        InputError, match=r"The corpus is too small for a grid: \d of \d validation queries cite a paper"
-    ):
+    with pytest.raises(InputError, match=r"too small for a grid: \d of \d validation queries cite a paper"):
         drawn(tmp_path, count, splits)

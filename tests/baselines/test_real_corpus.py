@@ -5,15 +5,15 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from tests.baselines import test_doc2vec, test_fasttext
 from tests.baselines.tables import embedded, trained
+from tests.baselines.test_fasttext import joined
 
 from cocite.baselines import gensim_training
-from cocite.baselines.gensim_training import analyser
 from cocite.baselines.methods.doc2vec import Doc2Vec
 from cocite.baselines.methods.fasttext import FastText
 
-PAPERS, ASKED, SEED = 4000, 300, 7
+PAPERS, ASKED = 4000, 300
 
 
 @pytest.fixture(scope="module")
@@ -32,41 +32,24 @@ def hci(shared):
 
 @pytest.mark.long
 def test_fasttext_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_path, monkeypatch):
-    from gensim.models import FastText as Gensim
-
-    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: SEED)
+    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
     seen = dict(list(hci.items())[:PAPERS])
     asked = {f"{paper:09}": text for paper, text in list(hci.items())[PAPERS:]}
     settings = {"dimension": 50, "parts": 20_000, "epochs": 2, "architecture": "cbow"}
     model = trained(FastText(kind="fasttext", **settings), tmp_path, seen)
     ours = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
-
-    texts = [" ".join(filter(None, text)) for text in seen.values()]
-    words = [analyser()(text) for text in texts]
-    theirs = Gensim(vector_size=50, bucket=20_000, epochs=2, workers=1, seed=SEED)
-    theirs.build_vocab(corpus_iterable=words)
-    theirs.train(corpus_iterable=words, total_examples=len(words), epochs=2)
-    weights = TfidfVectorizer(strip_accents="unicode", stop_words="english", min_df=3, max_df=0.75).fit(texts)
-    vectors = np.stack([theirs.wv[word] for word in weights.get_feature_names_out()])
-    expected = weights.transform([" ".join(filter(None, text)) for text in asked.values()]) @ vectors
+    given = {"vector_size": 50, "bucket": 20_000, "epochs": 2, "min_count": 5, "sg": 0, "seed": 5}
+    expected = test_fasttext.by_hand(joined(seen), min_df=3, **given)(joined(asked))
     assert list(ours) == list(asked)
     assert np.stack(list(ours.values())) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.long
 def test_doc2vec_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_path, monkeypatch):
-    from gensim.models import Doc2Vec as Gensim
-    from gensim.models.doc2vec import TaggedDocument
-
-    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: SEED)
+    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
     seen = dict(list(hci.items())[:PAPERS])
     baseline = Doc2Vec(kind="doc2vec", dimension=50, epochs=5)
     ours = baseline.read_model(trained(baseline, tmp_path, seen))
-
-    tagged = [
-        TaggedDocument(analyser()(" ".join(filter(None, text))), [number]) for number, text in enumerate(seen.values())
-    ]
-    given = {"dm": 0, "min_count": 3, "negative": 5, "alpha": 0.025, "min_alpha": 0.0001, "sample": 0}
-    theirs = Gensim(tagged, vector_size=50, epochs=5, workers=1, seed=SEED, **given)
+    theirs = test_doc2vec.by_hand(joined(seen), vector_size=50, epochs=5, min_count=3)
     assert ours.wv.index_to_key == theirs.wv.index_to_key
     assert (ours.syn1neg == theirs.syn1neg).all()

@@ -3,17 +3,16 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.baselines.tables import embedded, train
+from tests.baselines.tables import embedded, train, write_vectors
+from tests.rows import write_rows
 
 from cocite.baselines.methods import sgc
 from cocite.baselines.methods.sgc import PropagatedFeatures
 from cocite.baselines.steps import Sources
 from cocite.core.errors import InputError
-from cocite.core.tables.files import vector_column, write_table
 
 BY_HOPS = {hops: PropagatedFeatures(kind="sgc", of="sif", graph="citation", hops=hops) for hops in (1, 2, 5)}
 
@@ -33,43 +32,23 @@ def by_definition(features: dict, edges: list, hops: int) -> dict:
     return dict(zip(papers, smooth / np.where(lengths > 0, lengths, 1), strict=True))
 
 
-def vectors(path: Path, of: dict[int, list[float]]) -> Path:
-    columns = {"corpusid": sorted(of), "vector": vector_column(np.array([of[paper] for paper in sorted(of)]))}
-    write_table(path, "baseline_paper_embeddings", pa.table(columns))
-    return path
-
-
-def edges_in(path: Path, edges: list) -> Path:
-    source, target, weight = zip(*sorted(edges), strict=True) if edges else ((), (), ())
-    columns = {
-        "source": pa.array(source, pa.int64()),
-        "target": pa.array(target, pa.int64()),
-        "weight": pa.array(weight, pa.float32()),
-    }
-    write_table(path, "edges", pa.table(columns))
-    return path
-
-
 def propagate(
     folder: Path, features: dict, edges: list, baseline=BY_HOPS[1], memory_mb: float = 100, splits=None
 ) -> Path:
     """The model over papers in two buckets, and a graph in two buckets."""
     halves = [{p: f for p, f in features.items() if p % 2 == half} for half in (0, 1)]
-    sources = Sources(
-        paper_vectors=[vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
-        edges=[edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
-    )
+    vectors = [write_vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half]
+    paths = [folder / f"edges-{half}.parquet" for half in (0, 1)]
+    for half, path in enumerate(paths):
+        write_rows(path, "edges", "source target weight", sorted(edges[half::2]))
+    sources = Sources(paper_vectors=vectors, edges=paths)
     return train(baseline, folder, sources, splits, training_seed=0, memory_mb=memory_mb)
 
 
 def of_documents(
     folder: Path, baseline: PropagatedFeatures, model: Path, features: dict[str, list[float]], **more
 ) -> dict:
-    names = sorted(features)
-    matrix = vector_column(np.array([features[name] for name in names]))
-    columns = {"adapter": [""] * len(names), "document": names, "vector": matrix}
-    write_table(folder / "below.parquet", "baseline_embeddings", pa.table(columns))
-    below = {"model": model, "document_vectors": folder / "below.parquet", **more}
+    below = {"model": model, "document_vectors": write_vectors(folder / "below.parquet", features), **more}
     return embedded(baseline, dict.fromkeys(features, ("title", None)), folder / "vectors.parquet", **below)
 
 
@@ -105,17 +84,12 @@ def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_pa
 
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
     model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)])
-    found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"], "has_record": [True]})
-    write_table(tmp_path / "papers.parquet", "document_papers", found)
-    known = {"document_papers": tmp_path / "papers.parquet"}
-    vectors_of = of_documents(tmp_path, BY_HOPS[1], model, {"1": [3, 4], "70": [3, 4]}, **known)
+    columns = "document corpusid matched_by has_record"
+    known = write_rows(tmp_path / "papers.parquet", "document_papers", columns, [("70", 2, "mag", True)])
+    features = {"1": [3, 4], "70": [3, 4]}
+    vectors_of = of_documents(tmp_path, BY_HOPS[1], model, features, document_papers=known)
     assert vectors_of["1"] == pytest.approx([0.6, 0.8])  # not the paper 1
     assert vectors_of["70"] == pytest.approx([0.5**0.5, 0.5**0.5])
-
-
-def test_a_paper_without_edges_keeps_its_features(tmp_path):
-    model = propagate(tmp_path, {1: [0, 2], 2: [1, 0], 4: [3, 4]}, [(1, 2, 1.0)], BY_HOPS[5])
-    assert of_documents(tmp_path, BY_HOPS[5], model, {"4": [1, 0]})["4"] == pytest.approx([0.6, 0.8])
 
 
 def test_validation_queries_keep_their_features_as_held_out_papers_do(tmp_path):

@@ -5,15 +5,17 @@ import json
 import numpy as np
 import pyarrow as pa
 from tests.papers import papers_table
+from tests.rows import table_of, write_rows
 
 from cocite.config.settings import parse_settings
 from cocite.config.triplets import TripletSet
 from cocite.core.id_sets import set_of
-from cocite.core.tables.files import read_table, table_in, write_table
+from cocite.core.tables.files import read_table, table_in, vector_column, write_table
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Block
 from cocite.triplets.sampling import sample as run_sampler
 
+TRIPLET = "query positive negative split positive_rank negative_rank negative_kind"
 COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")
 
 
@@ -86,9 +88,7 @@ def found_by(checks):
 
 def write_queries(folder, splits):
     """splits: corpus id → split, in rising order."""
-    table = pa.table({"corpusid": list(splits), "split": list(splits.values())})
-    write_table(folder / "queries.parquet", "queries", table)
-    return folder / "queries.parquet"
+    return write_rows(folder / "queries.parquet", "queries", "corpusid split", splits.items())
 
 
 def write_papers(folder, papers, bucket=0):
@@ -100,73 +100,45 @@ def write_papers(folder, papers, bucket=0):
 
 def write_neighbours(path, neighbours):
     """neighbours: {query: [(paper, distance), …]}, the nearest first; papers alone are 0.5 away."""
-    ranked = {
-        query: [each if isinstance(each, tuple) else (each, 0.5) for each in neighbours[query]] for query in neighbours
-    }
-    rows = [(query, rank, *found) for query in sorted(ranked) for rank, found in enumerate(ranked[query], 1)]
-    types = {"query": pa.int64(), "rank": pa.int32(), "neighbour": pa.int64(), "distance": pa.float32()}
-    write_table(path, "neighbours", _table(rows, types))
-    return path
+    rows = [
+        (query, rank, *(found if isinstance(found, tuple) else (found, 0.5)))
+        for query in sorted(neighbours)
+        for rank, found in enumerate(neighbours[query], 1)
+    ]
+    return write_rows(path, "neighbours", "query rank neighbour distance", rows)
 
 
 def write_edges(path, edges, intents=None):
     """edges: pairs (citing, cited); intents: {pair: its intents}, by default none."""
     rows = [(*edge, 1.0, sorted((intents or {}).get(edge, ()))) for edge in sorted(edges)]
-    types = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32(), "intents": pa.list_(pa.string())}
-    write_table(path, "edges", _table(rows, types))
-    return path
+    return write_rows(path, "edges", "source target weight intents", rows)
 
 
 def write_cocitations(path, counts):
     """counts: {(paper, other): count}."""
-    types = {"paper": pa.int64(), "other": pa.int64(), "count": pa.int64()}
-    write_table(path, "cocitations", _table([(*pair, counts[pair]) for pair in sorted(counts)], types))
-    return path
+    return write_rows(path, "cocitations", "paper other count", [(*pair, counts[pair]) for pair in sorted(counts)])
 
 
 def write_triplets(path, rows, split="train"):
     """rows: (query, positive, negative), or with the split behind."""
-    types = {"query": pa.int64(), "positive": pa.int64(), "negative": pa.int64(), "split": pa.string()}
-    table = _table(sorted(row if len(row) == 4 else (*row, split) for row in rows), types)
-    for name, column in {
-        "positive_rank": pa.nulls(len(table), pa.int32()),
-        "negative_rank": pa.nulls(len(table), pa.int32()),
-        "negative_kind": pa.array(["hard"] * len(table)),
-    }.items():
-        table = table.append_column(name, column)
-    write_table(path, "triplets", table)
-    return path
+    rows = sorted((*row, split)[:4] for row in rows)
+    return write_rows(path, "triplets", TRIPLET, [(*row, None, None, "hard") for row in rows])
 
 
 def write_examples(path, rows, kind="easy"):
     """rows: (query, aspect, positives, negatives), with the split behind where it is not train."""
     rows = sorted(((*row, "train")[:5] for row in rows), key=lambda row: (row[0], row[1] or "", *row[2:]))
     numbers = [1 + sum(other[0] == row[0] for other in rows[:place]) for place, row in enumerate(rows)]
-    lists = pa.list_(pa.int64())
-    table = pa.table(
-        {
-            "query": pa.array([row[0] for row in rows], pa.int64()),
-            "number": pa.array(numbers, pa.int32()),
-            "split": [row[4] for row in rows],
-            "positives": pa.array([row[2] for row in rows], lists),
-            "negatives": pa.array([row[3] for row in rows], lists),
-            "negative_kinds": pa.array([[kind] * len(row[3]) for row in rows], pa.list_(pa.string())),
-        }
-    )
-    if any(row[1] for row in rows):
-        table = table.append_column("aspect", pa.array([row[1] for row in rows]))
-    write_table(path, "sampled_examples", table)
+    columns = "query aspect positives negatives split number negative_kinds"
+    rows = [(*row, number, [kind] * len(row[3])) for row, number in zip(rows, numbers, strict=True)]
+    table = table_of("sampled_examples", columns, rows)
+    write_table(path, "sampled_examples", table if any(row[1] for row in rows) else table.drop_columns(["aspect"]))
     return path
 
 
 def write_vectors(path, vectors):
     """vectors: {paper: vector}."""
     ids = sorted(vectors)
-    column = pa.array([vectors[paper] for paper in ids], pa.list_(pa.float32(), len(vectors[ids[0]])))
+    column = vector_column(np.array([vectors[paper] for paper in ids], dtype=np.float32))
     write_table(path, "graph_embeddings", pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": column}))
     return path
-
-
-def _table(rows, types):
-    columns = list(zip(*rows, strict=True)) or [()] * len(types)
-    return pa.table({name: pa.array(column, types[name]) for name, column in zip(types, columns, strict=True)})

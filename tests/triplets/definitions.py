@@ -7,8 +7,12 @@ have tests of their own.
 from types import SimpleNamespace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from cocite.core.randomness import priorities
+from cocite.triplets.picking import draw
+
+from .blocks import rows_of, unserved
 
 DEFAULTS = {"easy": 0, "text": "required", "partial": "kept", "oversample": False, "fill": False}
 
@@ -17,22 +21,46 @@ def asked(**settings):
     return SimpleNamespace(**DEFAULTS | settings)
 
 
+CHOSEN = {
+    "text": st.sampled_from(["required", "dropped"]),
+    "partial": st.sampled_from(["kept", "dropped"]),
+    "oversample": st.booleans(),
+}
+"""Settings that samplers of triplets share."""
+MIXED = st.integers(1, 5).flatmap(
+    lambda count: st.fixed_dictionaries(
+        {**CHOSEN, "per_query": st.just(count), "easy": st.integers(0, count), "fill": st.booleans()}
+    )
+)
+"""Those of samplers of hard and easy negatives."""
+
+
+def check_triplets(sampled, given_block, easy, defined):
+    """Compare triplets with their definition, which takes a query and `easy` random papers or more, in order."""
+    drawn = draw(given_block, easy, "easy negatives").papers.tolist()
+    expected = [
+        defined(query, [paper for paper in papers if paper > 0])
+        for query, papers in zip(given_block.queries.tolist(), drawn, strict=True)
+    ]
+    assert rows_of(sampled) == [row for rows in expected for row in rows]
+    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+
 def by_priority(papers, name, query, seed=1):
     """Papers in the order of the hashes that they and the query have for this use."""
     return sorted(papers, key=lambda paper: int(priorities(seed, name, np.array([query]), np.array([paper]))[0]))
 
 
 def picked(candidates, count, name, query, texts, text):
-    """What is picked of candidates {paper: rank}, and what of that has a text, both in the order of their hashes."""
+    """What is picked of candidates {paper: rank} and has a text, in the order of their hashes."""
     allowed = [paper for paper in candidates if text == "dropped" or paper in texts]
-    chosen = by_priority(allowed, name, query)[:count]
-    return chosen, [paper for paper in chosen if paper in texts]
+    return [paper for paper in by_priority(allowed, name, query)[:count] if paper in texts]
 
 
 def triplets_of(query, positives, hard, easy, settings, texts):
     """The triplets of a query: candidates {paper: rank} of positives and hard negatives, easy ones in order."""
-    _, good = picked(positives, settings.per_query, "positives", query, texts, settings.text)
-    _, bad = picked(hard, settings.per_query - settings.easy, "hard negatives", query, texts, settings.text)
+    good = picked(positives, settings.per_query, "positives", query, texts, settings.text)
+    bad = picked(hard, settings.per_query - settings.easy, "hard negatives", query, texts, settings.text)
     room = settings.per_query - len(bad) if settings.fill and bad else settings.easy
     random = list(easy)[:room]
     mixed = by_priority([*bad, *random], "order of negatives", query)
@@ -123,13 +151,11 @@ def examples_of(query, citations, drawn, settings, texts, aspects=(None,)):
         positives = [paper for paper, intents in links.items() if is_of(intents, aspect) and paper in texts]
         lacks_one |= not positives and aspect in INTENTS
         linked = [paper for paper, intents in links.items() if is_against(intents, aspect) and paper in texts]
+        by_any = settings.two_away_by == "any" and aspect != "miscellaneous"
         away = [
             paper
             for paper, ways in beyond.items()
-            if paper in texts
-            and (
-                aspect != "miscellaneous" if settings.two_away_by == "any" else any(is_against(w, aspect) for w in ways)
-            )
+            if paper in texts and (by_any or any(is_against(way, aspect) for way in ways))
         ]
         negatives = [
             *((p, "linked") for p in by_priority(linked, "linked negatives", key)[: settings.linked]),

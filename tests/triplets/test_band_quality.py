@@ -1,12 +1,12 @@
 """What is true of queries is read from the citations, and neighbours are held against it by their rank."""
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import write_rows
 from tests.triplets.blocks import write_neighbours, write_queries
 
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.triplets import band_quality
 from cocite.triplets.band_quality import BandSettings, measure_bands, relate_sample, sample_queries
 
@@ -19,13 +19,8 @@ LIMITS = {"memory_mb": 400, "threads": 1}
 def write_citations(folder, citations, buckets=2):
     for bucket in range(buckets):
         rows = sorted(row for row in citations if row[0] % buckets == bucket)
-        columns = {
-            "citing": pa.array([row[0] for row in rows], pa.int64()),
-            "cited": pa.array([row[1] for row in rows], pa.int64()),
-            "influential": pa.array([False] * len(rows)),
-            "intents": pa.array([[]] * len(rows), pa.list_(pa.string())),
-        }
-        write_table(folder / f"citations/{bucket}.parquet", "citations", pa.table(columns))
+        columns, rows = "citing cited influential intents", [(*row, False, []) for row in rows]
+        write_rows(folder / f"citations/{bucket}.parquet", "citations", columns, rows)
     return [folder / f"citations/{bucket}.parquet" for bucket in range(buckets)]
 
 
@@ -100,7 +95,3 @@ def test_bands_end_where_sets_of_triplets_take_theirs_and_are_measured_once(qual
     assert list(rows) == [2, 5, 7, 10]
     assert (rows[2]["first_rank"], rows[2]["papers"], rows[2]["cocited"], rows[2]["cited"]) == (1, 4, 1, 2)
     assert (rows[7]["first_rank"], rows[7]["papers"], rows[7]["cocited"]) == (3, 5, 1)
-
-
-def test_ranks_beyond_the_search_are_left_out(quality):
-    assert max(row["last_rank"] for row in quality(5000)) < max(band_quality.LADDER)

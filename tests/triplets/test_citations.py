@@ -6,29 +6,19 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.core.errors import InputError
-from cocite.triplets.picking import draw
 
 from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
-from .definitions import asked, from_citations, from_cocitations
+from .definitions import CHOSEN, MIXED, asked, check_triplets, from_citations, from_cocitations
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1])
-CHOSEN = {
-    "text": st.sampled_from(["required", "dropped"]),
-    "partial": st.sampled_from(["kept", "dropped"]),
-    "oversample": st.booleans(),
-}
 
 
 @given(
     st.sets(PAIRS, min_size=1, max_size=70),
     st.sets(PAPERS, min_size=1),
     st.sets(PAPERS),
-    st.integers(1, 5).flatmap(
-        lambda count: st.fixed_dictionaries(
-            {**CHOSEN, "per_query": st.just(count), "easy": st.integers(0, count), "fill": st.booleans()}
-        )
-    ),
+    MIXED,
     st.booleans(),
     st.sampled_from(RELABELLINGS),
 )
@@ -40,13 +30,11 @@ def test_every_triplet_of_citations_is_as_defined(
     path = write_edges(tmp_path_factory.mktemp("edges") / "0.parquet", citations)
     given_block = block(queries, texts, [path])
     sampled = sample("citations", given_block, **chosen, directed=directed)
-    drawn = draw(given_block, chosen["per_query"] if chosen["fill"] else chosen["easy"], "easy negatives").papers
-    expected = [
-        from_citations(query, citations, [p for p in papers if p > 0], asked(**chosen), texts, directed)
-        for query, papers in zip(sorted(queries), drawn.tolist(), strict=True)
-    ]
-    assert rows_of(sampled) == [(*row[:3], None, None, row[5]) for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_citations(query, citations, drawn, asked(**chosen), texts, directed)
+
+    check_triplets(sampled, given_block, chosen["per_query" if chosen["fill"] else "easy"], defined)
 
 
 @given(
@@ -62,13 +50,11 @@ def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, qu
     path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
     given_block = block(queries, texts, [path])
     sampled = sample("cocited", given_block, **chosen)
-    drawn = draw(given_block, chosen["per_query"], "easy negatives").papers.tolist()
-    expected = [
-        from_cocitations(query, counts, [p for p in papers if p > 0], asked(**chosen), texts)
-        for query, papers in zip(sorted(queries), drawn, strict=True)
-    ]
-    assert rows_of(sampled) == [(*row[:3], None, None, "easy") for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_cocitations(query, counts, drawn, asked(**chosen), texts)
+
+    check_triplets(sampled, given_block, chosen["per_query"], defined)
 
 
 def test_the_least_cocited_papers_are_hard_negatives(tmp_path):
@@ -86,13 +72,6 @@ def sampled_from(path, queries, texts=range(1, 40), **chosen):
     return sample("citations", block(queries, texts, [path]), **{"per_query": 5, "easy": 3} | chosen)
 
 
-def test_a_query_with_many_citations_has_two_hard_and_three_easy_negatives(tmp_path):
-    citations = {(1, cited) for cited in range(2, 9)} | {(2, 10), (2, 11), (3, 12)}
-    rows = rows_of(sampled_from(write_edges(tmp_path / "0", citations), [1]))
-    assert sorted(row[5] for row in rows) == ["easy", "easy", "easy", "hard", "hard"]
-    assert len({row[1] for row in rows}) == 5
-
-
 def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):
     path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (4, 50), (5, 6)})
     sampled = sampled_from(path, [1, 4, 5, 13], easy=0, per_query=1)
@@ -101,19 +80,6 @@ def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path)
         "no citation of a paper with a text": 1,
         "no paper two citations away": 1,
     }
-
-
-def test_as_published_a_paper_that_cites_the_query_can_be_its_negative(tmp_path):
-    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (3, 1)})
-    assert [row[:3] for row in rows_of(sampled_from(path, [1], per_query=1, easy=0))] == [(1, 2, 3)]
-    assert rows_of(sampled_from(path, [1], per_query=1, easy=0, directed=False)) == []
-
-
-def test_released_sampling_leaves_out_queries_with_direct_citations_only(tmp_path):
-    path = write_edges(tmp_path / "0", {(1, 2), (1, 3), (2, 4), (5, 6), (5, 7)})
-    sampled = sampled_from(path, [1, 5], oversample=True, fill=True, partial="dropped")
-    assert sorted(row[5] for row in rows_of(sampled)) == ["easy"] * 4 + ["hard"]
-    assert unserved(sampled) == {"no paper two citations away": 1}
 
 
 def test_buckets_of_the_edges_make_no_difference(tmp_path):

@@ -4,13 +4,13 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import write_rows
 from tests.triplets.blocks import block, sample, sampler, write_papers, write_queries, written_sample
 
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.triplets.samplers.contexts import TOO_FEW, WITHOUT_TEXT
 from cocite.triplets.texts import training_examples, write_documents
@@ -31,10 +31,7 @@ def write_contexts(folder, sentences, buckets=2):
             for citing, words, cited in sentences
             if citing % buckets == bucket
         )
-        columns = list(zip(*rows, strict=True)) or [()] * 4
-        types = [pa.int64(), pa.int64(), pa.list_(pa.int64()), pa.string()]
-        arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
-        write_table(path, "contexts", pa.table(arrays, names=["citing", "context", "cited", "sentence"]))
+        write_rows(path, "contexts", "citing context cited sentence", rows)
     return paths
 
 
@@ -79,31 +76,6 @@ def test_sentences_that_cite_too_few_papers_with_a_text_make_no_example(tmp_path
         assert row["negatives"][0] not in {11, 12, 13}
 
 
-def test_positives_are_cited_in_the_sentence_and_hard_negatives_elsewhere_in_the_paper(tmp_path):
-    rows, left_out = sampled(tmp_path, SENTENCES, [1, 2, 4], easy=2)
-    assert {words: sorted(row["positives"]) for words, (row,) in rows.items()} == {
-        "both are here": [11, 12],
-        "one is here": [13],
-        "one is here again": [11],
-        "only this one": [14],
-    }
-    hard = {
-        words: {paper for paper, kind in zip(row["negatives"], row["negative_kinds"], strict=True) if kind != "easy"}
-        for words, (row,) in rows.items()
-    }
-    assert hard == {
-        "both are here": {13},
-        "one is here": {11, 12},
-        "one is here again": {12, 13},
-        "only this one": set(),
-    }
-    for (row,) in rows.values():
-        easy = row["negatives"][-2:]
-        assert row["negative_kinds"][-2:] == ["easy", "easy"]
-        assert not set(easy) & {1, 11, 12, 13} or row["positives"] == [14]
-    assert left_out == {"queries without an example: no sentence that cites": 1}
-
-
 def test_a_sentence_that_names_a_kept_out_paper_reaches_no_example(tmp_path):
     sentences = [
         (1, "cites a kept-out paper", [11, 20]),
@@ -144,11 +116,6 @@ def test_paired_each_positive_has_a_negative_of_its_own(tmp_path):
     assert [row["number"] for row in found] == [1, 2]
     assert len({row["negatives"][0] for row in found}) == 2
     assert len(sampled(tmp_path, SENTENCES, [1], paired=True, oversample=True, positives=3)[0]["one is here"]) == 3
-
-
-def test_without_negatives_of_its_own_an_example_has_those_of_its_batch(tmp_path):
-    rows, _ = sampled(tmp_path, SENTENCES, [2], elsewhere=0, easy=0)
-    assert [(row["positives"], row["negatives"]) for row in rows["only this one"]] == [([14], [])]
 
 
 CITED = st.sets(st.integers(1, 12), min_size=1, max_size=4)

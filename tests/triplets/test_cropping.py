@@ -21,12 +21,3 @@ def test_without_negatives_and_without_a_longest_span():
     [row] = sample("cropping", block([7], [7, 8]), negatives=0).rows.to_pylist()
     assert row["negatives"] == []
     assert (row["shortest_span"], row["longest_span"]) == (10, None)
-
-
-def test_negatives_follow_from_the_query_and_the_seed_alone():
-    texts = range(200)
-    together = {row["query"]: row["negatives"] for row in sample("cropping", block(range(50), texts)).rows.to_pylist()}
-    [alone] = sample("cropping", block([31], texts)).rows.to_pylist()
-    assert alone["negatives"] == together[31]
-    [other] = sample("cropping", block([31], texts, seed=2)).rows.to_pylist()
-    assert other["negatives"] != together[31]

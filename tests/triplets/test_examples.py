@@ -86,14 +86,6 @@ def sampled_from(path, name, queries, **chosen):
     return sample(name, block(queries, range(1, 60), [path]), **chosen)
 
 
-def test_intents_are_united_over_both_directions(tmp_path):
-    # 2 is cited by the query as background and cites it for a method: it is a positive of both, a negative of neither.
-    citations = {(1, 2): {"background"}, (2, 1): {"methodology"}, (1, 3): {"result"}}
-    path = write_edges(tmp_path / "0", citations, citations)
-    examples = dict(example[:2] for _, example in examples_in(sampled_from(path, "aspects", [1], complete=False)))
-    assert examples == {"background": [2], "methodology": [2], "result": [3]}
-
-
 def test_a_query_needs_a_positive_in_each_aspect_unless_told_otherwise(tmp_path):
     citations = {(1, 2): {"background"}, (1, 3): {"methodology"}}
     path = write_edges(tmp_path / "0", citations, citations)
@@ -103,17 +95,6 @@ def test_a_query_needs_a_positive_in_each_aspect_unless_told_otherwise(tmp_path)
     some = sampled_from(path, "aspects", [1], complete=False)
     assert some.rows["aspect"].to_pylist() == ["background", "methodology"]
     assert some.omissions["queries with an example, but none of result"] == 1
-
-
-def test_links_without_intent_are_an_aspect_with_easy_negatives_where_that_is_asked_for(tmp_path):
-    citations = {(1, 2): {"background"}, (1, 3): {"methodology"}, (1, 4): set(), (5, 1): {"result"}, (2, 6): set()}
-    path = write_edges(tmp_path / "0", citations, citations)
-    found = sampled_from(path, "aspects", [1], miscellaneous=True, easy=2, two_away=2)
-    examples = {example[0]: example[1:] for _, example in examples_in(found)}
-    positives, negatives = examples["miscellaneous"]
-    assert positives == [4]
-    assert [kind for _, kind in negatives] == ["easy", "easy"]
-    assert all(4 not in dict(negatives) for _, negatives in examples.values())
 
 
 def test_paired_each_positive_has_one_negative_and_few_are_used_again_where_asked_for(tmp_path):
@@ -142,17 +123,3 @@ def test_a_corpus_without_intents_is_refused_with_what_to_use_instead(tmp_path):
     path = write_edges(tmp_path / "0", {(1, 2), (2, 3)})
     with pytest.raises(InputError, match=r"No citation of the graph has an intent, .* the sampler undirected"):
         sampled_from(path, "aspects", [1])
-
-
-@pytest.mark.parametrize(
-    ("name", "chosen", "message"),
-    [
-        ("undirected", {"hard": 0, "easy": 0}, "asks for no negatives"),
-        ("undirected", {"oversample": True}, "oversample has no effect"),
-        ("aspects", {"miscellaneous": True, "easy": 0}, "miscellaneous needs easy negatives"),
-        ("aspects", {"two_away_by": "any"}, "two_away_by has no effect"),
-    ],
-)
-def test_settings_without_effect_are_refused(tmp_path, name, chosen, message):
-    with pytest.raises(InputError, match=message):
-        sampled_from(tmp_path, name, [1], **chosen)

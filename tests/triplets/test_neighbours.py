@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.core.errors import InputError
-from cocite.triplets.picking import draw
 from cocite.triplets.samplers.neighbours import RankedNeighbours
 
 from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors
-from .definitions import asked, from_neighbours
+from .definitions import MIXED, asked, check_triplets, from_neighbours
 
+FORTY = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
 BAND = st.one_of(st.integers(1, 12), st.tuples(st.integers(1, 8), st.integers(1, 12)).map(lambda k: tuple(sorted(k))))
 
 
@@ -24,20 +24,10 @@ def worlds(draw_from):
         gaps = draw_from(st.lists(st.integers(0, 2), min_size=len(papers), max_size=len(papers)))
         distances = [sum(gaps[: number + 1]) / 4 for number in range(len(papers))]
         neighbours[query] = list(zip(papers, distances, strict=True))
-    per_query = draw_from(st.integers(1, 5))
-    chosen = {
-        "per_query": per_query,
-        "easy": draw_from(st.integers(0, per_query)),
-        "text": draw_from(st.sampled_from(["required", "dropped"])),
-        "partial": draw_from(st.sampled_from(["kept", "dropped"])),
-        "oversample": draw_from(st.booleans()),
-        "fill": draw_from(st.booleans()),
-        "k_positive": draw_from(BAND),
-        "k_negative": draw_from(BAND),
-        "distance_positive": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
-        "distance_negative": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
-    }
-    return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), chosen
+    distances = st.none() | st.integers(0, 8).map(lambda step: step / 4)
+    bands = {f"k_{kind}": draw_from(BAND) for kind in ("positive", "negative")}
+    bands |= {f"distance_{kind}": draw_from(distances) for kind in ("positive", "negative")}
+    return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), draw_from(MIXED) | bands
 
 
 @given(worlds(), st.sampled_from(RELABELLINGS))
@@ -50,21 +40,17 @@ def test_every_triplet_is_as_defined(tmp_path_factory, world, relabel):
     given_block = block(queries, texts, [path])
     # The configuration refuses bands that overlap; what is made of them is defined all the same.
     sampled = RankedNeighbours.model_construct(sampler="neighbours", embedding="e", **chosen).sample(given_block)
-    needed = chosen["per_query"] if chosen["fill"] else chosen["easy"]
-    drawn = draw(given_block, needed, "easy negatives").papers.tolist()
-    expected = [
-        from_neighbours(query, neighbours.get(query, []), [p for p in papers if p > 0], asked(**chosen), texts)
-        for query, papers in zip(sorted(queries), drawn, strict=True)
-    ]
-    assert rows_of(sampled) == [row for rows in expected for row in rows]
-    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+    def defined(query, drawn):
+        return from_neighbours(query, neighbours.get(query, []), drawn, asked(**chosen), texts)
+
+    check_triplets(sampled, given_block, chosen["per_query" if chosen["fill"] else "easy"], defined)
 
 
 @pytest.fixture
 def forty(tmp_path):
     """Query 1's neighbour of rank r is paper 100 + r, query 2's is paper 200 + r, at distance r."""
-    found = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
-    return write_neighbours(tmp_path / "neighbours.parquet", found)
+    return write_neighbours(tmp_path / "neighbours.parquet", FORTY)
 
 
 def sampled_from(path, queries=(1, 2), texts=range(1, 1001), seed=1, **chosen):
@@ -98,19 +84,6 @@ def test_published_text_is_dropped_after_ranking_and_counted_and_required_text_c
     assert of_query(required, 1, 2) == [130, 131, 132, 133]
 
 
-def test_a_band_by_distance_ends_with_the_last_neighbour_within(forty):
-    sampled = sampled_from(forty, k_positive=None, distance_positive=12.5, k_negative=None, distance_negative=31.0)
-    assert of_query(sampled, 1, 3) == [9, 10, 11, 12]
-    assert of_query(sampled, 1, 4) == [28, 29, 30, 31]
-
-
-def test_a_wide_interval_is_picked_from_at_random(forty):
-    ranks = of_query(sampled_from(forty, k_positive=(1, 20)), 1, 3)
-    assert len(set(ranks)) == 4
-    assert set(ranks) <= set(range(1, 21))
-    assert ranks != of_query(sampled_from(forty, k_positive=(1, 20)), 2, 3)
-
-
 def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(forty, tmp_path):
     few = [(100 + rank, float(rank)) for rank in range(1, 6)]
     path = write_neighbours(tmp_path / "few.parquet", {1: few, 2: [*few, *((200 + r, 10.0 + r) for r in range(1, 30))]})
@@ -124,8 +97,7 @@ def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(forty, tm
 
 def test_neither_shards_nor_batches_nor_other_queries_make_a_difference_but_the_seed_does(forty, tmp_path, monkeypatch):
     whole = sampled_from(forty, easy=2)
-    found = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
-    shards = [write_neighbours(tmp_path / f"{query}.parquet", {query: found[query]}) for query in (2, 1)]
+    shards = [write_neighbours(tmp_path / f"{query}.parquet", {query: FORTY[query]}) for query in (2, 1)]
     assert sampled_from(shards, easy=2).rows.equals(whole.rows)
     assert rows_of(sampled_from(forty, queries=[2], easy=2)) == [row for row in rows_of(whole) if row[0] == 2]
     monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
@@ -136,7 +108,7 @@ def test_neither_shards_nor_batches_nor_other_queries_make_a_difference_but_the_
 @pytest.fixture
 def two_groups(tmp_path):
     """Papers 1 to 50 point one way, 51 to 100 another; query 1 has the neighbours 2 to 11."""
-    near = write_neighbours(tmp_path / "neighbours.parquet", {1: [(paper, paper / 100) for paper in range(2, 12)]})
+    near = write_neighbours(tmp_path / "neighbours.parquet", {1: range(2, 12)})
     vectors = {p: [1.0, p / 1000, 0.0] if p <= 50 else [p / 1000, 0.0, 1.0] for p in range(1, 101)}
     return [near, write_vectors(tmp_path / "vectors.parquet", vectors)]
 
@@ -154,7 +126,7 @@ def test_easy_negatives_by_k_means_are_of_other_clusters(two_groups):
 
 
 def test_clusters_are_ranked_by_how_near_they_are_to_the_querys(tmp_path):
-    near = write_neighbours(tmp_path / "neighbours.parquet", {1: [(paper, paper / 100) for paper in range(2, 12)]})
+    near = write_neighbours(tmp_path / "neighbours.parquet", {1: range(2, 12)})
     directions = {0: [1.0, 0.0], 1: [0.8, 0.6], 2: [-1.0, 0.0]}
     vectors = {paper: directions[(paper - 1) // 20] for paper in range(1, 61)}
     sources = [near, write_vectors(tmp_path / "vectors.parquet", vectors)]

@@ -2,14 +2,14 @@
 
 from collections import Counter
 
-import pyarrow as pa
 import pytest
 from tests.configurations import recorded
+from tests.rows import write_rows
 from tests.triplets.blocks import found_by, sampler, write_papers, write_queries, written_checks, written_sample
 
 from cocite.config.triplets import oracle_models, oracles
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 
 CLASSES = {f"d{number:02}": ["even", "odd"][number % 2] for number in range(12)}
 JUDGED = {"q": {"a": 1, "b": 2, "c": 0, "d": 0}, "r": {"a": 0, "d": 1}}
@@ -18,31 +18,16 @@ TEXTS = {name: (f"title of {name}", f"abstract of {name}") for name in [*CLASSES
 
 def write_benchmark(folder, texts=TEXTS, labels=(), judgements=(), collection=(), short=()):
     """The prepared tables of a benchmark; labels are (task, split, document, labels)."""
-    names = sorted(texts)
-    documents = {
-        "document": names,
-        "title": pa.array([texts[name][0] for name in names], pa.string()),
-        "abstract": pa.array([texts[name][1] for name in names], pa.string()),
-        "more": pa.array([[]] * len(names), pa.list_(pa.string())),
-        "field": pa.nulls(len(names), pa.string()),
-        "is_query": [name in short for name in names],
+    tables = {
+        "documents": (
+            "document title abstract more field is_query",
+            [(name, *texts[name], [], None, name in short) for name in sorted(texts)],
+        ),
+        "labels": ("task split document labels", sorted(labels)),
+        "judgements": ("task query candidate relevance propensity fold", [(*row, None, None) for row in judgements]),
+        "collections": ("task document query copy_of", [(*row, None, None) for row in collection]),
     }
-    write_table(folder / "documents.parquet", "documents", pa.table(documents))
-    rows = {
-        "labels": (("task", "split", "document", "labels"), sorted(labels)),
-        "judgements": (("task", "query", "candidate", "relevance"), sorted(judgements)),
-        "collections": (("task", "document"), sorted(collection)),
-    }
-    types = {"relevance": pa.int32(), "labels": pa.list_(pa.string())}
-    for table, (columns, given) in rows.items():
-        found = {
-            name: pa.array([row[place] for row in given], types.get(name, pa.string()))
-            for place, name in enumerate(columns)
-        }
-        unknown = {"judgements": ("propensity", "fold"), "collections": ("query", "copy_of")}.get(table, ())
-        found |= {name: pa.nulls(len(given)) for name in unknown}
-        write_table(folder / f"{table}.parquet", table, pa.table(found))
-    return [folder / f"{name}.parquet" for name in ("documents", *rows)]
+    return [write_rows(folder / f"{name}.parquet", name, *given) for name, given in tables.items()]
 
 
 def labelled(task="fos", classes=CLASSES):
@@ -50,9 +35,7 @@ def labelled(task="fos", classes=CLASSES):
 
 
 def judged(task="relish", judgements=JUDGED):
-    return [
-        (task, query, candidate, grade) for query, grades in judgements.items() for candidate, grade in grades.items()
-    ]
+    return [(task, query, *row) for query, grades in sorted(judgements.items()) for row in sorted(grades.items())]
 
 
 @pytest.fixture
@@ -75,14 +58,6 @@ def oracle(tmp_path):
         )
 
     return run
-
-
-def test_papers_of_one_class_are_near_and_those_of_another_are_far(oracle, tmp_path):
-    triplets, _, _ = oracle(write_benchmark(tmp_path / "b", labels=labelled()), per_query=8)
-    assert {query for query, _, _ in triplets} == set(CLASSES)
-    assert all(CLASSES[q] == CLASSES[p] != CLASSES[n] and q != p for q, p, n in triplets)
-    for query in CLASSES:  # 8 draws among 5 others of a class, and 6 of the other one, hardly ever give one pair
-        assert len({triplet for triplet in triplets if triplet[0] == query}) > 3
 
 
 def test_papers_of_several_classes_are_near_where_one_is_shared_and_far_where_none_is(oracle, tmp_path):
@@ -120,17 +95,11 @@ def test_each_task_has_as_many_queries_as_the_one_with_the_fewest(oracle, tmp_pa
     assert omitted["queries of fos beyond those of each task"] == 10
 
 
-def test_tasks_and_queries_are_chosen_by_name_and_number(oracle, tmp_path):
+def test_queries_are_chosen_by_number_and_drawn_the_same_whichever_tasks_stand_beside(oracle, tmp_path):
     paths = write_benchmark(tmp_path / "b", labels=labelled(), judgements=judged())
-    triplets, _, _ = oracle(paths, tasks=["fos"], queries=5)
-    queries = {query for query, _, _ in triplets}
-    assert len(queries) == 5
-    assert queries < set(CLASSES)
-
-
-def test_the_same_queries_are_drawn_the_same_whichever_tasks_stand_beside(oracle, tmp_path):
-    alone, _, _ = oracle(write_benchmark(tmp_path / "one", labels=labelled()), queries=5)
-    beside, _, _ = oracle(write_benchmark(tmp_path / "two", labels=labelled(), judgements=judged()), queries=5)
+    alone, _, _ = oracle(paths, tasks=["fos"], queries=5)
+    assert len({query for query, _, _ in alone}) == 5
+    beside, _, _ = oracle(paths, queries=5)
     assert set(alone) == {triplet for triplet in beside if triplet[0] in CLASSES}
 
 
@@ -154,11 +123,6 @@ def test_regressions_have_no_answers_and_a_benchmark_without_answers_is_refused(
             oracle(write_benchmark(tmp_path / "b", labels=labels))
     _, _, omitted = oracle(write_benchmark(tmp_path / "b", labels=[*numbers, *labelled()]))
     assert omitted["tasks that say of no two documents that they belong together: cite_count"] == 1
-
-
-def test_a_table_that_is_not_given_is_named(oracle, tmp_path):
-    with pytest.raises(InputError, match="draws from the table labels; none of its sources is one"):
-        oracle(write_benchmark(tmp_path / "b", labels=labelled())[:1])
 
 
 def test_the_check_finds_the_documents_that_were_given_away_in_whichever_benchmark(oracle, tmp_path):

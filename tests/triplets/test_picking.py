@@ -54,16 +54,6 @@ def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered,
     assert picked.ranks[0].tolist()[: len(expected)] == [ranks[paper] for paper in expected]
 
 
-def test_random_triplets_hold_distinct_papers_with_text():
-    texts = set(range(10, 40))
-    rows = rows_of(sample("random", block([10, 50], texts), per_query=5))
-    assert [row[0] for row in rows] == [10] * 5 + [50] * 5
-    for query in (10, 50):
-        drawn = [paper for row in rows if row[0] == query for paper in row[1:3]]
-        assert len(set(drawn)) == 10
-        assert set(drawn) <= texts - {query}
-
-
 def test_few_papers_make_few_random_triplets_and_are_shared_out_between_positives_and_negatives():
     sampled = sample("random", block([1], {1, 2, 3, 4, 5}), per_query=9)
     assert len(rows_of(sampled)) == 2

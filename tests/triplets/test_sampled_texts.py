@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import table_of
 from tests.triplets.blocks import (
     found_by,
     sampler,
@@ -48,19 +49,14 @@ class Searches(Sampler):
 
     def sample(self, block):
         found = sorted((query(words), 1 + place, split) for place, (words, split) in enumerate(SEARCHES.items()))
-        lists = pa.list_(pa.int64())
-        rows = {
-            "query": pa.array([row[0] for row in found], pa.int64()),
-            "number": pa.array([1] * len(found), pa.int32()),
-            "split": [row[2] for row in found],
-            "positives": pa.array([[row[1], document("brought", "elsewhere")] for row in found], lists),
-            "negatives": pa.array([[]] * len(found), lists),
-        }
+        brought = document("brought", "elsewhere")
+        rows = [(text, 1, split, [paper, brought], []) for text, paper, split in found]
         texts = [
             texts_table([*SEARCHES], [None] * len(SEARCHES), is_query=True),
             texts_table(["brought"] * 2, ["elsewhere"] * 2, is_query=False),
         ]
-        return Sampled(rows=pa.table(rows), texts=pa.concat_tables(texts))
+        columns = "query number split positives negatives"
+        return Sampled(rows=table_of("sampled_examples", columns, rows), texts=pa.concat_tables(texts))
 
 
 @pytest.fixture
@@ -164,10 +160,7 @@ def test_checks_count_texts_as_texts_and_their_queries_as_queries(folder):
         ("no text", "positive"): (0, 11),
         ("no text", "negative"): (0, 0),
     }
-    assert per_query == [
-        {"split": "train", "count": 1, "queries": 8},
-        {"split": "validation", "count": 1, "queries": 2},
-    ]
+    assert [tuple(row.values()) for row in per_query] == [("train", 1, 8), ("validation", 1, 2)]
     run(folder, sampler("union", of=["searches", "triplets"]), "union", ["searches", "triplets"])
     checks, per_query, _ = written_checks(folder, folder / "union.parquet")
     assert found_by(checks)["no text", "positive"] == (0, 21)

@@ -1,9 +1,6 @@
 """The command: every sampler writes the same table, whatever the blocks of queries, and says what it left out."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +11,7 @@ from cocite.config.plugins import plugins
 from cocite.config.triplets import SAMPLERS
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import write_table
 from cocite.triplets.sampled import read_papers
 
 from .blocks import (
@@ -163,27 +160,8 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
     assert not (folder / "triplets").exists()
 
 
-def test_an_unknown_sampler_is_refused_with_the_known_ones():
-    with pytest.raises(
-        InputError,
-        match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, linked, mined, ",
-    ):
-        sampler("neighbors")
-
-
 def test_every_sampler_of_papers_is_tested():
     # What brings texts is asked once, for all queries, and what mines needs candidates that were searched for before:
     # both have tests of their own.
     of_papers = {name for name, kind in plugins(SAMPLERS, "sampler").items() if not kind.brings_texts}
     assert of_papers == {name.split()[0] for name in EACH} | {"mined"}
-
-
-def test_the_command_samples(folder):
-    outputs = {"output": folder / "by-command", "omissions": folder / "o", "written-settings": folder / "s"}
-    options = {"queries": folder / "queries.parquet", "papers": folder / "papers", "seed": 1, "threads": 2, **outputs}
-    options["settings"] = json.dumps({"sampler": "neighbours", "embedding": "e", **EACH["neighbours"][1]})
-    flat = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
-    command = [Path(sys.executable).with_name("cocite"), "triplets", "sample", folder / "neighbours", *flat]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert read_table(folder / "by-command", "triplets") == run(folder, "neighbours")[0]

@@ -46,16 +46,6 @@ def test_a_union_holds_each_triplet_of_its_sets_once(tmp_path_factory, one, othe
     assert sum(unserved(sampled).values()) == 6 - len({row[0] for row in one | other})
 
 
-@given(TRIPLETS, st.integers(0, 3), st.integers(1, 9), st.sampled_from(["query", "triplet"]))
-def test_a_subset_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths, by):
-    split = [(*row, "train" if row[0] > train else "validation") for row in rows]
-    path = write_triplets(tmp_path_factory.mktemp("sets") / "all", split)
-    taken = ids_of(sample("subset", block(range(1, 7), [], [path]), share=tenths / 10, by=by))
-    assert set(taken) <= rows
-    for part in ({row for row in rows if row[0] > train}, {row for row in rows if row[0] <= train}):
-        assert len(part & set(taken)) == round(tenths / 10 * len(part))
-
-
 def examples_in(sampled):
     """Examples as (query, aspect, positives, negatives), with their numbers."""
     rows = sampled.rows.to_pylist()

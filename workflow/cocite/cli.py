@@ -90,8 +90,8 @@ STEPS: dict[str, dict[str, str]] = {
         "check": "checks:check_triplets",
     },
     "baselines": {
-        "train": "running:train_baseline",
-        "embed": "running:embed_documents",
+        "train": "steps:train_baseline",
+        "embed": "steps:embed_documents",
         "draw-validation": "grid:draw_validation",
         "choose": "grid:choose_point",
     },

@@ -1,14 +1,13 @@
 """The words of the corpus, and models of gensim that are trained on them.
 
-A training reads the corpus once and writes its words to a file, a paper a line; what follows reads that file as often
-as it has epochs. Memory holds the counts of the words and no text. Beyond `most` distinct words, the rarest are dropped
-while they are counted, as gensim does, so that a corpus of any size fits.
+A training reads the corpus once and writes its words to a file, a paper a line; epochs read that file. Memory holds the
+counts of the words and no text. Beyond `most` distinct words, the rarest are dropped while they are counted, as gensim
+does.
 
-A model is trained an epoch at a time, so that a killed training resumes with the epoch that it was in. One thread
-trains: with more of them, gensim writes to the same weights from all, and no two runs give the same. The learning rate
-falls within an epoch from where the one before left it. That gives bit for bit what gensim gives in one call over all
-epochs. After an epoch, the weights and the state of the random generator are kept as plain arrays; gensim's own files
-are pickles, which are neither written nor read here.
+A model is trained an epoch at a time, so that a killed training resumes with the epoch that it was in, and on one
+thread: with more, no two runs give the same. The learning rate falls within an epoch from where the one before left it.
+That gives bit for bit what gensim gives in one call over all epochs. After an epoch, the weights and the state of the
+random generator are kept as plain arrays; gensim's own files are pickles, which are neither written nor read here.
 """
 
 import json
@@ -34,24 +33,19 @@ Arrays = dict[str, NDArray[Any]]
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 CHECKPOINT, REACHED = "reached", "reached.json"
 
-Counts = dict[str, int]
 Accents = Literal["unicode", "ascii"]
 """How accents are removed: `ascii` also drops all letters that have no counterpart in ASCII."""
-Norm = Literal["l2", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """How often the words of a corpus occur."""
+    """How many papers have words, how many words there are, and how often and in how many papers each occurs."""
 
     papers: int
-    """Papers that have words."""
     words: int
-    """Words of all texts, each as often as it occurs."""
-    occurrences: Counts
-    """How often each word occurs, in the order in which they came."""
-    in_papers: Counts
-    """In how many papers each word is."""
+    occurrences: dict[str, int]
+    """In the order in which they came."""
+    in_papers: dict[str, int]
 
 
 class Lines:
@@ -93,7 +87,7 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
     counts = path.with_suffix(".json")
     if counts.exists() and path.exists():
         return Counted(**read_json(counts))
-    words_of, occurrences, in_papers = analyser(accents), Counts(), Counts()
+    words_of, occurrences, in_papers = analyser(accents), Counter[str](), Counter[str]()
     papers = words = floor = 0
     batches = progress(training.seen(), of="Words", unit="batch", total=-(-count_rows(training.papers) // 4096))
     with checked_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -104,13 +98,12 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
                     continue
                 file.write(" ".join(found) + "\n")
                 papers, words = papers + 1, words + len(found)
-                for word, count in Counter(found).items():
-                    occurrences[word] = occurrences.get(word, 0) + count
-                    in_papers[word] = in_papers.get(word, 0) + 1
+                occurrences.update(found)
+                in_papers.update(dict.fromkeys(found, 1))
             while len(occurrences) > most:
                 floor += 1
-                occurrences = {word: count for word, count in occurrences.items() if count > floor}
-                in_papers = {word: in_papers[word] for word in occurrences}
+                occurrences = Counter({word: count for word, count in occurrences.items() if count > floor})
+                in_papers = Counter({word: in_papers[word] for word in occurrences})
     if not papers:
         raise InputError("No paper of the corpus that is not kept out has a title or an abstract; nothing to train on.")
     counted = Counted(papers=papers, words=words, occurrences=occurrences, in_papers=in_papers)
@@ -123,10 +116,8 @@ def check_frequent(counted: Counted, min_count: int) -> None:
     """Raise `InputError` where no word occurs so often."""
     most = max(counted.occurrences.values())
     if most < min_count:
-        raise InputError(
-            f"No word is left: the most frequent of {len(counted.occurrences):,} words occurs {most} times, and "
-            f"min_count is {min_count}; lower it, or take more papers."
-        )
+        of = f"the most frequent of {len(counted.occurrences):,} words occurs {most} times"
+        raise InputError(f"No word is left: {of}, and min_count is {min_count}; lower it, or take more papers.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +127,7 @@ class Weights:
     words: Sequence[str]
     """The words that count, sorted."""
     idf: NDArray[np.float64]
-    norm: Norm = "l2"
-    """Whether the weights of a text have the norm 1."""
+    norm: Literal["l2", "none"] = "l2"
     accents: Accents = "unicode"
 
     def of(self, texts: Sequence[str]) -> Any:
@@ -158,19 +148,13 @@ def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     most = max_df * counted.papers
-    kept = {
-        word: count
-        for word, count in counted.in_papers.items()
-        if min_df <= count <= most and word not in ENGLISH_STOP_WORDS
-    }
-    if not kept:
-        raise InputError(
-            f"No word is left: of {len(counted.in_papers):,} words in {counted.papers:,} papers, none is in at least "
-            f"{min_df} (min_df) and at most {max_df:.0%} of them (max_df) and no stop word; lower min_df, or take more "
-            "papers."
-        )
-    words = sorted(kept)
-    in_papers = np.array([kept[word] for word in words])
+    frequent = [word for word, count in counted.in_papers.items() if min_df <= count <= most]
+    words = sorted(set(frequent) - ENGLISH_STOP_WORDS)
+    if not words:
+        of = f"of {len(counted.in_papers):,} words in {counted.papers:,} papers, none is in at least {min_df} (min_df)"
+        most_of = f"at most {max_df:.0%} of them (max_df)"
+        raise InputError(f"No word is left: {of} and {most_of} and no stop word; take more papers, or lower min_df.")
+    in_papers = np.array([counted.in_papers[word] for word in words])
     return Weights(words=words, idf=np.log((1 + counted.papers) / (1 + in_papers)) + 1)
 
 
@@ -178,12 +162,8 @@ def open_training(training: Training, settings: Mapping[str, Any]) -> None:
     """Make the state ready for a training with these settings."""
     from gensim import __version__
 
-    follows_from = {
-        "settings": settings,
-        "inputs": sampled_fingerprint([*training.papers, training.queries]),
-        "seeds": [training.seed, training.training_seed],
-        "gensim": __version__,
-    }
+    inputs, seeds = sampled_fingerprint([*training.papers, training.queries]), [training.seed, training.training_seed]
+    follows_from = {"settings": settings, "inputs": inputs, "seeds": seeds, "gensim": __version__}
     open_state(training.state, follows_from, work="training", scratch=["*.txt", "*.f32"])
 
 

@@ -1,8 +1,8 @@
 """Grids of settings: what their points are judged on, and the choice among them.
 
 A point is judged on some validation queries: for each the papers that it cites, among random ones. All of them have a
-title and an abstract, and none is kept out; which are taken follows from the run's seed alone. The tables are those of
-a benchmark, so that a baseline embeds the papers as it embeds any documents.
+title and an abstract, and none is kept out. The tables are those of a benchmark, so that a baseline embeds the papers
+as it embeds any documents.
 
 A cited paper is ranked among the random ones by its distance from the query, as rankings of benchmarks are scored; a
 point is worth the mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0. Of equal
@@ -11,9 +11,9 @@ points, the first is chosen.
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from cocite.core.options import Citations, Output, Papers, Queries, Seed
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
+from cocite.core.tables.files import checked_files, open_table, read_table, scan_table, vectors_of, write_table
 from cocite.core.tables.splits import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
@@ -54,11 +54,10 @@ def draw_validation(
 
     Raises `InputError` where the corpus is too small for it.
     """
-    texts = checked_files(papers, "papers")
     kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
     candidates = read_validation_queries(queries)
-    cited = _cited(checked_files(citations, "citations"), candidates)
-    pool, with_text = _pool(texts, kept_out, np.unique(np.concatenate([candidates, *cited.values()])), seed)
+    cited = _cited(citations, candidates)
+    pool, with_text = _pool(papers, kept_out, np.unique(np.concatenate([candidates, *cited.values()])), seed)
     judged = _judged(cited, pool, with_text, seed)
     if not judged or len(pool) <= RANDOM + CITED:
         raise InputError(
@@ -69,41 +68,49 @@ def draw_validation(
     report(
         f"{len(judged):,} validation queries, each with up to {CITED} papers that it cites and {RANDOM} random ones."
     )
-    rows = [
+    rows = sorted(
         (str(query), str(candidate), int(place < len(found)))
         for query, (found, others) in judged.items()
         for place, candidate in enumerate([*found, *others])
-    ]
-    write_table(judgements, "judgements", _judgements(rows))
-    needed = np.unique([*judged, *(int(candidate) for _, candidate, _ in rows)])
-    write_table(documents, "documents", _documents(texts, needed))
+    )
+    columns = dict(zip(("query", "candidate", "relevance"), map(list, zip(*rows, strict=True)), strict=True))
+    write_table(judgements, "judgements", _made("judgements", len(rows), {"task": [TASK] * len(rows), **columns}))
+    needed = pa.array(np.unique([*judged, *map(int, columns["candidate"])]))
+    batches = []
+    for path in checked_files(papers, "papers"):  # a scan of the folder would hold many texts at once
+        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "title", "abstract"]):
+            batches.append(batch.filter(pc.is_in(batch["corpusid"], needed)))
+    texts = pa.Table.from_batches(batches)
+    texts = texts.set_column(0, "document", texts["corpusid"].cast(pa.string())).sort_by("document")
+    write_table(
+        documents, "documents", _made("documents", len(texts), {**texts.to_pydict(), "more": [[]] * len(texts)})
+    )
 
 
-def _cited(citations: Sequence[Path], queries: Ids) -> dict[int, Ids]:
-    """The papers that each query cites."""
-    found: dict[int, set[int]] = {int(query): set() for query in queries}
-    wanted = pa.array(queries)
-    for path in citations:
-        with open_table(path, "citations") as file:
-            for batch in file.iter_batches(columns=["citing", "cited"]):
-                chosen = batch.filter(pc.is_in(batch["citing"], wanted))
-                for citing, cited in zip(*(chosen[name].to_pylist() for name in ("citing", "cited")), strict=True):
-                    found[citing].add(cited)
-    return {query: np.array(sorted(of_query), np.int64) for query, of_query in found.items()}
+def _made(table: str, rows: int, columns: dict[str, list[Any]]) -> pa.Table:
+    """A table of these columns; others are null, and `is_query` is left out."""
+    schema = pa.schema([field for field in empty_schema(TABLES[table]) if field.name != "is_query"])
+    return pa.table({name: columns.get(name, [None] * rows) for name in schema.names}, schema=schema)
 
 
-def _pool(papers: Sequence[Path], kept_out: pa.Array, wanted: Ids, seed: int) -> tuple[Ids, set[int]]:
+def _cited(citations: Path, queries: Ids) -> dict[int, Ids]:
+    """The papers that each query cites, rising."""
+    of_queries = pc.field("citing").isin(pa.array(queries))
+    found = scan_table(citations, "citations").to_table(["citing", "cited"], filter=of_queries)
+    citing, cited = (found[name].to_numpy() for name in ("citing", "cited"))
+    return {query: np.unique(cited[citing == query]) for query in queries.tolist()}
+
+
+def _pool(papers: Path, kept_out: pa.Array, wanted: Ids, seed: int) -> tuple[Ids, set[int]]:
     """Random papers with a text, and which of the wanted papers have one; none is kept out."""
     pool, order, with_text = np.empty(0, np.int64), np.empty(0, np.uint64), set[int]()
-    for path in papers:
-        with open_table(path, "papers") as file:
-            for batch in file.iter_batches(columns=["corpusid", "has_text"]):
-                seen = pc.and_(batch["has_text"], pc.invert(pc.is_in(batch["corpusid"], value_set=kept_out)))
-                ids = batch["corpusid"].filter(seen).to_numpy(zero_copy_only=False)
-                with_text.update(ids[np.isin(ids, wanted)].tolist())
-                pool, order = np.append(pool, ids), np.append(order, priorities(seed, "grid papers", ids))
-                first = np.argsort(order, kind="stable")[:POOL]
-                pool, order = pool[first], order[first]
+    is_seen = pc.field("has_text") & ~pc.field("corpusid").isin(kept_out)
+    for batch in scan_table(papers, "papers").to_batches(columns=["corpusid"], filter=is_seen):
+        ids = batch["corpusid"].to_numpy()
+        with_text.update(ids[np.isin(ids, wanted)].tolist())
+        pool, order = np.append(pool, ids), np.append(order, priorities(seed, "grid papers", ids))
+        first = np.argsort(order, kind="stable")[:POOL]
+        pool, order = pool[first], order[first]
     return pool, with_text
 
 
@@ -111,41 +118,14 @@ def _judged(cited: dict[int, Ids], pool: Ids, with_text: set[int], seed: int) ->
     """For each query the papers that it cites and the random ones, of the queries that have both."""
     judged = {}
     for query, of_query in cited.items():
-        found = [int(paper) for paper in of_query if paper in with_text and paper != query]
+        found = [paper for paper in of_query.tolist() if paper in with_text and paper != query]
         if query in with_text and found:
             draw = generator(seed, "grid", query)
-            others = pool[~np.isin(pool, [query, *of_query])]
-            judged[query] = (
-                sorted(draw.permutation(found)[:CITED].tolist()),
-                draw.permutation(others)[:RANDOM].tolist(),
-            )
+            near = sorted(draw.permutation(found)[:CITED].tolist())
+            judged[query] = near, draw.permutation(pool[~np.isin(pool, [query, *of_query])])[:RANDOM].tolist()
     chosen = np.array(sorted(judged), np.int64)
     kept = chosen[np.argsort(priorities(seed, "grid queries", chosen), kind="stable")[:QUERIES]]
-    return {int(query): judged[int(query)] for query in np.sort(kept)}
-
-
-def _judgements(rows: Sequence[tuple[str, str, int]]) -> pa.Table:
-    query, candidate, relevance = zip(*sorted(rows), strict=True)
-    columns = {"task": [TASK] * len(rows), "query": query, "candidate": candidate, "relevance": relevance}
-    columns |= dict.fromkeys(("propensity", "fold"), [None] * len(rows))
-    return pa.table(columns, schema=empty_schema(TABLES["judgements"]))
-
-
-def _documents(papers: Sequence[Path], needed: Ids) -> pa.Table:
-    """The papers that are needed, named by their corpus ids, in the order of the names."""
-    rows = sorted(row for path in papers for row in _texts(path, needed))
-    names, titles, abstracts = zip(*rows, strict=True)
-    columns = {"document": names, "title": titles, "abstract": abstracts, "more": [[]] * len(rows)}
-    schema = pa.schema([field for field in empty_schema(TABLES["documents"]) if field.name != "is_query"])
-    return pa.table({**columns, "field": [None] * len(rows)}, schema=schema)
-
-
-def _texts(path: Path, needed: Ids) -> Iterator[tuple[str, str, str]]:
-    with open_table(path, "papers") as file:
-        for batch in file.iter_batches(columns=["corpusid", "title", "abstract"]):
-            chosen = batch.filter(pc.is_in(batch["corpusid"], pa.array(needed)))
-            for row in chosen.to_pylist():
-                yield str(row["corpusid"]), row["title"], row["abstract"]
+    return {query: judged[query] for query in np.sort(kept).tolist()}
 
 
 def choose_point(
@@ -192,20 +172,11 @@ def reciprocal_rank(vectors: Path, judged: Judged) -> float:
     matrix, rows = vectors_of(table), {name: row for row, name in enumerate(table["document"].to_pylist())}
     found: list[float] = []
     for query, (cited, others) in judged.items():
-        if query not in rows:
-            found += [0.0] * len(cited)
-            continue
-        to_others = _distances(matrix, rows, query, others)
-        for distance in _distances(matrix, rows, query, cited):
+        there = np.array([rows.get(paper, -1) for paper in (query, *cited, *others)])
+        distances = np.linalg.norm(matrix[there].astype(np.float64) - matrix[there[0]], axis=1)
+        distances[(there < 0) | (there[0] < 0)] = np.inf
+        to_others = distances[1 + len(cited) :]
+        for distance in distances[1 : 1 + len(cited)]:
             nearer, as_near = np.count_nonzero(to_others < distance), np.count_nonzero(to_others == distance)
             found.append(1 / (1 + nearer + as_near / 2) if np.isfinite(distance) else 0.0)
     return float(np.mean(found))
-
-
-def _distances(
-    matrix: NDArray[np.float32], rows: Mapping[str, int], query: str, papers: Sequence[str]
-) -> NDArray[np.float64]:
-    """From a query to papers; infinite where a paper has no vector."""
-    there = np.array([rows.get(paper, -1) for paper in papers])
-    distances = np.linalg.norm(matrix[there].astype(np.float64) - matrix[rows[query]], axis=1)
-    return np.where(there >= 0, distances, np.inf)

@@ -1,28 +1,42 @@
-"""What a step of a baseline is given: the tables that it reads, seeds, and where it writes.
+"""Train a baseline, and embed the documents of a benchmark, or the papers of the corpus, by it.
 
-Documents and papers come some thousand at a time: nothing here grows with the corpus.
+A training takes the tables that the baseline names and writes the folder of a model, with the settings that made it: a
+trained baseline embeds with these. Documents and papers come some thousand at a time: nothing here grows with the
+corpus.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 from pydantic import ConfigDict
 
-from cocite.config.settings import GivenAsJson
-from cocite.core.errors import InputError
+from cocite.config.baseline import Baseline
+from cocite.config.baselines import AnyBaseline
+from cocite.config.entries import as_json
+from cocite.config.settings import GivenAsJson, entry_of
+from cocite.core.atomic import atomic_path, read_json, write_json
+from cocite.core.checkpoints import remove_state
+from cocite.core.errors import InputError, explain_full_disk
+from cocite.core.options import MemoryMb, Output, Queries, Seed, State, Threads
+from cocite.core.progress import report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import open_table
+from cocite.core.tables.files import count_rows, open_table, vector_column, write_table
 from cocite.core.tables.splits import read_kept_out
 
+SETTINGS = "settings.json"
+"""The settings of a model, in its folder: what it embeds with."""
+TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embeddings"}
+"""The tables that can be embedded, and the tables that their vectors make."""
 ROWS_AT_ONCE = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Batch:
     """Some rows of a table of documents, in its order."""
 
@@ -129,11 +143,71 @@ def read_batches(path: Path, table: str, without: pa.Array | None = None) -> Ite
     """The rows of a table of papers or documents, without some of the papers."""
     [key] = TABLES[table].key
     with open_table(path, table) as file:
-        there = [name for name in ("more", "is_query") if name in file.schema_arrow.names]
-        columns = [key, "title", "abstract", *there]
-        for read in file.iter_batches(ROWS_AT_ONCE, columns=columns):
+        asked = [key, "title", "abstract", "more", "is_query"]
+        for read in file.iter_batches(
+            ROWS_AT_ONCE, columns=[name for name in asked if name in file.schema_arrow.names]
+        ):
             kept = read if without is None else read.filter(pc.invert(pc.is_in(read[key], value_set=without)))
-            names, titles, abstracts = (kept[name].to_pylist() for name in columns[:3])
-            more = kept["more"].to_pylist() if "more" in there else [[] for _ in names]
-            are_queries = kept["is_query"].to_pylist() if "is_query" in there else [False] * len(names)
-            yield Batch(names=names, titles=titles, abstracts=abstracts, more=more, are_queries=are_queries)
+            columns = kept.to_pydict()
+            more = columns.get("more", [[]] * len(kept))
+            are_queries = columns.get("is_query", [False] * len(kept))
+            yield Batch(columns[key], columns["title"], columns["abstract"], more, are_queries)
+
+
+def train_baseline(
+    settings: GivenAsJson[AnyBaseline],
+    sources: GivenSources,
+    *,
+    queries: Queries,
+    seed: Seed,
+    training_seed: Annotated[int, typer.Option(help="Seed of this training; 0 where nothing is drawn.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    output: Output,
+) -> None:
+    """Train a baseline on the corpus without the papers that are kept out; a killed training is resumed."""
+    with explain_full_disk(output), atomic_path(output) as folder:
+        folder.mkdir(exist_ok=True)
+        seeds = {"seed": seed, "training_seed": training_seed}
+        given: dict[str, Any] = {**vars(sources), **seeds, "memory_mb": memory_mb, "threads": threads}
+        settings.train(Training(**given, queries=queries, state=state, output=folder))
+        write_json(folder / SETTINGS, {"baseline": as_json(settings), **seeds})
+    remove_state(state)
+
+
+def embed_documents(
+    source: Annotated[Path, typer.Argument(help="Table documents of a benchmark, or a bucket of papers.")],
+    *,
+    table: Annotated[Literal["documents", "papers"], typer.Option(help="Which of the two it is.")] = "documents",
+    settings: GivenAsJson[AnyBaseline],
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of the trained model; left out for what is not trained.")
+    ] = None,
+    sources: GivenSources,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Embed documents by a baseline; one that was trained has the settings that it was trained with.
+
+    Documents that it has no vector for are left out. Raises `InputError` where a vector is not finite.
+    """
+    baseline: Baseline = entry_of(read_json(model / SETTINGS)["baseline"], AnyBaseline) if model else settings
+    embedding = Embedding(**vars(sources), table=table, source=source, model=model, seed=seed, threads=threads)
+    total = count_rows(source)
+    written = write_table(output, TABLES_OF[table], _rows(baseline, embedding, TABLES_OF[table]))
+    report(f"Embedded {written:,} of {total:,} {table}; {total - written:,} have no vector.")
+
+
+def _rows(baseline: Baseline, embedding: Embedding, table: str) -> Iterator[pa.RecordBatch]:
+    columns, key = TABLES[table].columns, TABLES[table].key[-1]
+    for names, given in baseline.embed(embedding):
+        vectors = np.asarray(given, dtype=np.float32)
+        is_broken = ~np.isfinite(vectors).all(axis=1)
+        if is_broken.any():
+            name = names[int(is_broken.argmax())]
+            raise InputError(f"The baseline gives {name!r} of {embedding.source} a vector that is not finite.")
+        adapter = {"adapter": pa.array([""] * len(names), pa.string())} if "adapter" in columns else {}
+        ids = pa.array(names, columns[key].type)
+        yield pa.RecordBatch.from_pydict({**adapter, key: ids, "vector": vector_column(vectors)})

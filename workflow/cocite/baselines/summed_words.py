@@ -5,10 +5,10 @@ seed and its number; what was learned is saved after each, and a killed training
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,6 +25,9 @@ from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table
 from cocite.core.written_ids import look_up
+
+if TYPE_CHECKING:
+    from cocite.baselines.methods.citeomatic import SummedWords
 
 LEARNED = "learned.safetensors"
 FIELDS = 2
@@ -95,22 +98,10 @@ class Examples:
 class Learner:
     """A model while it is trained."""
 
-    def __init__(
-        self,
-        model: Sums,
-        words: Words,
-        examples: Examples,
-        *,
-        seed: int,
-        lr: float,
-        batch_size: int,
-        margin: float,
-        nearest: int,
-    ) -> None:
-        self.model, self.words, self.examples, self.seed = model, words, examples, seed
-        self.batch_size, self.margin, self.nearest = batch_size, margin, nearest
+    def __init__(self, model: Sums, words: Words, examples: Examples, settings: "SummedWords", *, seed: int) -> None:
+        self.model, self.words, self.examples, self.settings, self.seed = model, words, examples, settings, seed
         self.documents = len(words.starts) // FIELDS
-        self.optimiser = torch.optim.Adam(model.parameters(), lr=lr)
+        self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr)
 
     def learn(self, epoch: int) -> float:
         """Go through all pairs once; return the mean loss."""
@@ -120,7 +111,7 @@ class Learner:
         negatives = torch.stack([self.examples.draw_negatives(random), anywhere, self._near(random)], dim=1)
         order = torch.from_numpy(random.permutation(len(queries)))
         total = 0.0
-        for chosen in progress(order.split(self.batch_size), of=f"Epoch {epoch + 1}", unit="step"):
+        for chosen in progress(order.split(self.settings.batch_size), of=f"Epoch {epoch + 1}", unit="step"):
             asked, inverse = torch.unique(
                 torch.cat([queries[chosen, None], positives[chosen, None], negatives[chosen]], dim=1),
                 return_inverse=True,
@@ -129,7 +120,7 @@ class Learner:
             to_others = torch.einsum("bd,bnd->bn", vectors[:, 0], vectors[:, 1:])
             # A negative that is the query or the positive itself says nothing.
             is_other = (inverse[:, 2:] != inverse[:, :1]) & (inverse[:, 2:] != inverse[:, 1:2])
-            losses = relu(self.margin + to_others[:, 1:] - to_others[:, :1]) * is_other
+            losses = relu(self.settings.margin + to_others[:, 1:] - to_others[:, :1]) * is_other
             loss = losses.sum() / is_other.sum().clamp(min=1)
             self.optimiser.zero_grad()
             loss.backward()
@@ -142,11 +133,9 @@ class Learner:
         """For each pair one of the documents that are nearest to its query and no positives of it."""
         vectors = torch.cat([self.model(self.words.choose(some)) for some in torch.arange(self.documents).split(1024)])
         queries, of_pair = torch.unique(self.examples.queries, return_inverse=True)
-        known = torch.cat([queries, self.examples.positives])
-        rows = torch.cat([torch.arange(len(queries)), of_pair])
-        order = torch.argsort(rows, stable=True)
-        rows, known = rows[order], known[order]
-        count = min(self.nearest, self.documents)
+        rows, order = torch.sort(torch.cat([torch.arange(len(queries)), of_pair]), stable=True)
+        known = torch.cat([queries, self.examples.positives])[order]
+        count = min(self.settings.nearest, self.documents)
         near = []
         for some in torch.arange(len(queries)).split(max(1, SIMILARITIES_AT_ONCE // self.documents)):
             similarities = vectors[queries[some]] @ vectors.T
@@ -190,42 +179,34 @@ def known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
                 counts.update(set(analyse(text)))
     words = sorted(word for word, count in counts.items() if count >= min_count)
     if not words:
-        raise InputError(
-            f"{texts[0].parent}: no word is in {min_count} documents of the set; lower min_count, or use a larger set."
-        )
+        few = f"no word is in {min_count} documents of the set"
+        raise InputError(f"{texts[0].parent}: {few}; lower min_count, or use a larger set.")
     return {word: number for number, word in enumerate(words)}
 
 
 def read_words(texts: Sequence[Path], known: dict[str, int]) -> tuple[Ids, Words]:
     """The ids of all documents, rising, and their words in that order."""
-    ids, fields = list[int](), list[Ids]()
-    for path in texts:
-        for batch in read_batches(path, "training_documents"):
-            ids += batch.names
-            fields += _fields(batch, known)
-    order = np.argsort(ids)
-    return np.array(ids, dtype=np.int64)[order], _as_words(fields).choose(torch.from_numpy(order))
+    ids = list[int]()
+
+    def batches() -> Iterator[Batch]:
+        for path in texts:
+            for batch in read_batches(path, "training_documents"):
+                ids.extend(batch.names)
+                yield batch
+
+    words, order = words_of(batches(), known), np.argsort(ids)
+    return np.array(ids, dtype=np.int64)[order], words.choose(torch.from_numpy(order))
 
 
-def words_of(batch: Batch, known: dict[str, int]) -> Words:
-    """The words of some documents."""
-    return _as_words(_fields(batch, known))
-
-
-def _fields(batch: Batch, known: dict[str, int]) -> list[Ids]:
-    """The numbers of the words of each field of each document; what follows the abstract belongs to it."""
-    analyse = analyser()
-    found = []
-    for title, abstract, more in zip(batch.titles, batch.abstracts, batch.more, strict=True):
-        for text in (title or "", " ".join(filter(None, (abstract, *more)))):
-            found.append(np.array([known[word] for word in analyse(text) if word in known], dtype=np.int64))
-    return found
-
-
-def _as_words(fields: Sequence[Ids]) -> Words:
-    starts = np.cumsum([0, *map(len, fields)])
-    numbers = np.concatenate([np.empty(0, dtype=np.int64), *fields])
-    return Words(numbers=torch.from_numpy(numbers), starts=torch.from_numpy(starts))
+def words_of(batches: Iterable[Batch], known: dict[str, int]) -> Words:
+    """The words of some documents; what follows an abstract belongs to it."""
+    analyse, fields = analyser(), [np.empty(0, dtype=np.int64)]
+    for batch in batches:
+        for title, abstract, more in zip(batch.titles, batch.abstracts, batch.more, strict=True):
+            for text in (title or "", " ".join(filter(None, (abstract, *more)))):
+                fields.append(np.array([known[word] for word in analyse(text) if word in known], dtype=np.int64))
+    starts = np.cumsum(list(map(len, fields)))
+    return Words(numbers=torch.from_numpy(np.concatenate(fields)), starts=torch.from_numpy(starts))
 
 
 def read_examples(path: Path, ids: Ids) -> Examples:

@@ -2,11 +2,8 @@
 
 Positives should come from ranks whose papers are co-cited with the query, or cite it or are cited by it; hard negatives
 from ranks where few are. Each band has five ranks: those up to every rank of a ladder, and up to the ranks that sets of
-triplets are configured with.
-
-How a sample of the queries is truly related to other papers, the table `sampled_relations`, is read from the citations
-themselves and not from a graph, which may hold only a part of them. Papers that are kept out do not count, here as in
-every graph.
+triplets are configured with. How a sample of the queries is related to other papers is read from the citations
+themselves, because a graph may hold only a part of them.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Bands of ranked neighbours: which ranks of a query belong to them, and what is picked there.
 
 The neighbours of all queries are read once, those of each query in the order of their ranks; each thread reads its own
-row groups and picks for the queries in them. Where papers without a text are left out before ranking, ranks are counted
-among those that have one.
+row groups. Where papers without a text are left out before ranking, ranks are counted among those that have one.
 """
 
 from collections.abc import Iterator
@@ -25,16 +24,16 @@ class Band(NamedTuple):
     first: int
     last: int
     width: int
-    by_distance: bool
     within: np.float32
+    """The distance; not a number for a band by ranks."""
 
 
 def band(k: int | tuple[int, int] | None, within: float | None, picked: int) -> Band:
     """The band to pick so many from: it ends with rank `k` or spans the two ranks `k`, or ends with a distance."""
     if within is not None:
-        return Band(1, 0, picked, True, np.float32(within))
+        return Band(1, 0, picked, np.float32(within))
     first, last = k if isinstance(k, tuple) else ((k or 0) - picked + 1, k or 0)
-    return Band(max(1, first), last, picked, False, np.float32(0))
+    return Band(max(1, first), last, picked, np.float32(np.nan))
 
 
 def pick_from_bands(
@@ -46,7 +45,7 @@ def pick_from_bands(
     of a query are known not to be neighbours.
     """
     is_known = np.zeros(len(block.queries), dtype=bool)
-    names = ["query", "neighbour", *(["distance"] if any(each.by_distance for each in bands) else [])]
+    names = ["query", "neighbour", *([] if all(np.isnan(each.within) for each in bands) else ["distance"])]
 
     def pick(rows: pa.RecordBatch | pa.Table) -> None:
         query, neighbour, *distance = (column.to_numpy() for column in rows.columns)
@@ -54,7 +53,7 @@ def pick_from_bands(
         _pick(columns, block.queries, block.papers, bands, picked, easy, needed, required, is_known)
 
     def pick_within(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        """Pick for the queries within each batch; return the rows of its first and last, which may go on in others."""
+        """Pick for the queries within each batch; return the rows of its first and last, which others may continue."""
         edges = []
         for batch in batches:
             query = batch["query"].to_numpy()
@@ -77,7 +76,6 @@ def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_kn
     A query's rows come by rank, from 1, so that ranks need not be read.
     """
     query, neighbours, distances = columns
-    all_ranks = np.arange(1, len(query) + 1, dtype=np.int32)
     start = 0
     while start < len(query):
         end = start + np.searchsorted(query[start:], query[start], "right")
@@ -85,39 +83,31 @@ def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_kn
             place = np.searchsorted(queries, query[start])
             is_known[place] = True
             own = neighbours[start:end]
-            at = _ranks_with_text(own, listed) if required else all_ranks[: end - start]
-            limits = _limits(bands, at, distances[start:end])
-            for number in range(2):
-                rows = (0, len(own)) if required else _rows_of(limits[number], at)
-                _offer_band(picked[number], place, query[start], own, at, limits[number], rows)
+            ranks = _ranks(own, listed, required)
+            first, last = _limits(bands[0], ranks, distances[start:end])
+            _offer_band(picked[0], place, query[start], own, ranks, first, last)
+            first, hard_last = _limits(bands[1], ranks, distances[start:end])
+            _offer_band(picked[1], place, query[start], own, ranks, max(first, last + 1), hard_last)
             exclude_all(easy, place, own, needed)
         start = end
 
 
 @njit(nogil=True, cache=True)
-def _ranks_with_text(papers, listed):  # type: ignore[no-untyped-def]
-    """Ranks among the papers with a text; 0 for the others."""
+def _ranks(papers, listed, required):  # type: ignore[no-untyped-def]
+    """Ranks of all papers or, if required, among those with a text, and 0 for the others."""
     ranks = np.zeros(len(papers), dtype=np.int32)
     rank = 0
     for row in range(len(papers)):
-        if contains(listed, papers[row]):
+        if not required or contains(listed, papers[row]):
             rank += 1
             ranks[row] = rank
     return ranks
 
 
 @njit(nogil=True, cache=True)
-def _limits(bands, ranks, distances):  # type: ignore[no-untyped-def]
-    """First and last rank of both bands; the second starts after the first."""
-    first, last = _limits_of(bands[0], ranks, distances)
-    hard_first, hard_last = _limits_of(bands[1], ranks, distances)
-    return (first, last), (max(hard_first, last + 1), hard_last)
-
-
-@njit(nogil=True, cache=True)
-def _limits_of(band, ranks, distances):  # type: ignore[no-untyped-def]
+def _limits(band, ranks, distances):  # type: ignore[no-untyped-def]
     """First and last rank of a band; none where all neighbours are within its distance, and so perhaps more papers."""
-    if not band.by_distance:
+    if np.isnan(band.within):
         return band.first, band.last
     last = 0
     for row in range(len(ranks)):
@@ -128,13 +118,9 @@ def _limits_of(band, ranks, distances):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _rows_of(limits, ranks):  # type: ignore[no-untyped-def]
-    """First row of a band, and the one after its last, where ranks rise."""
-    return np.searchsorted(ranks, limits[0]), np.searchsorted(ranks, limits[1], "right")
-
-
-@njit(nogil=True, cache=True)
-def _offer_band(picked, place, query, papers, ranks, limits, rows):  # type: ignore[no-untyped-def]
-    for row in range(rows[0], rows[1]):
-        if limits[0] <= ranks[row] <= limits[1]:
+def _offer_band(picked, place, query, papers, ranks, first, last):  # type: ignore[no-untyped-def]
+    for row in range(len(ranks)):
+        if ranks[row] > last:
+            break
+        if ranks[row] >= first:
             offer(picked, place, query, papers[row], ranks[row], papers[:0])

@@ -1,8 +1,5 @@
 """What a set of triplets or examples holds: how many a query, papers without a text or of benchmarks, collisions.
 
-The checks take the set, the queries, the papers with a text and the documents of benchmarks, and write the tables
-`triplets_per_query`, `triplet_checks` and `collisions`.
-
 A collision is a pair of papers that should be both near each other and far from each other: a positive b of the
 query a collides where a is a negative of the query b; where examples have aspects, in the same aspect. Ostendorff et
 al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard negatives come near those of the
@@ -47,13 +44,15 @@ COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark
 NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
 RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}
 """What the relations are called, and the columns of `sampled_relations` that hold them."""
+COLUMNS = ("check", "part", "found", "among")
 POINTS = 40
 """Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
 
-Numbers = NDArray[np.int64]
 Pairs = tuple[Ids, Ids]
 """Queries, and as many other papers."""
+Rows = Iterator[tuple[str, str, int, int]]
+"""Rows of the table `triplet_checks`: check, part, found, among."""
 Places = Callable[[Ids], NDArray[Any]]
 """Gives papers their places among those of a set."""
 
@@ -82,20 +81,15 @@ def check_triplets(
     table = open_table(triplets, table_in(triplets)).read()
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
-    found = [*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))]
-    found = sorted([*found, *(check_mined(table, relations, mined) if relations and mined else ())])
-    columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
-    write_table(checks, "triplet_checks", pa.table(columns))
-    write_table(
-        collisions, "collisions", collision_curve(table, checked_files(neighbours, "neighbours")) if neighbours else []
-    )
+    found = [*_by_aspect(table, len(asked)), *_on_papers(table, read_papers(papers, queries), benchmarks)]
+    found += check_mined(table, relations, mined) if relations and mined else ()
+    write_table(checks, "triplet_checks", pa.table([*zip(*sorted(found), strict=True)], [*COLUMNS]))
+    curve = collision_curve(table, checked_files(neighbours, "neighbours")) if neighbours else []
+    write_table(collisions, "collisions", curve)
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
-    """The queries that a set was sampled for: those of the corpus, and those that are texts, which the set brings.
-
-    A set whose queries are texts alone was sampled for no other.
-    """
+    """The queries that a set was sampled for: texts that it brings and, unless all are texts, those of the corpus."""
     brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
     return pa.concat_tables([brought, queries.cast(brought.schema)]) if is_of_corpus else brought
@@ -112,13 +106,21 @@ def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
     return rows.rename_columns({"count_all": "queries"}).sort_by([("split", "ascending"), ("count", "ascending")])
 
 
-def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Iterator[tuple[str, str, int, int]]:
-    """The rows of `triplet_checks` on the papers of a set."""
-    for aspect, rows in _by_aspect(triplets):
+def _by_aspect(triplets: pa.Table, asked: int) -> Rows:
+    """Collisions within each aspect, those of examples without one together, and the queries that an aspect serves."""
+    has_aspects = "aspect" in triplets.column_names
+    aspects = triplets["aspect"].fill_null("") if has_aspects else pa.chunked_array([[""] * len(triplets)])
+    for aspect in pc.unique(aspects).to_pylist():
+        rows = triplets.filter(pc.equal(aspects, aspect)) if has_aspects else triplets
         yield (COLLISION, f"pairs in {aspect}" if aspect else "pairs", *count_collisions(rows))
-    pairs = _pairs_of(triplets)
+        if aspect:
+            yield SERVED, aspect, len(pc.unique(rows["query"])), asked
+
+
+def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Rows:
+    """Papers without a text, by role, and those of benchmarks."""
     of_role = {"query": np.unique(triplets["query"].to_numpy())}
-    of_role |= {role: np.unique(papers) for role, (_, papers) in pairs.items()}
+    of_role |= {role: np.unique(papers) for role, (_, papers) in _pairs_of(triplets).items()}
     for role, ids in of_role.items():
         yield NO_TEXT, role, int(np.count_nonzero((ids >= 0) & ~are_in(papers, ids))), len(ids)
     held = np.unique(np.concatenate(list(of_role.values())))
@@ -131,10 +133,9 @@ def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> It
 
 
 def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
-    """How many documents of a benchmark a set holds, and how many there are.
+    """How many documents of a benchmark a set holds, and how many there are, by their corpus ids, each once.
 
-    Documents are known by their corpus ids, each once. A set that holds texts of its own may have a document as a text
-    as well; all documents count then, also those without an id.
+    A set that holds texts of its own may have a document as a text; all documents count then, also those without an id.
     """
     if held[0] >= 0:
         ids = np.unique(corpus_ids_of(documents, of_documents)[0])
@@ -157,43 +158,23 @@ def _not_matched(documents: Path, of_documents: Path) -> tuple[int, int]:
     return len(all_ids) - len(pc.unique(ids.filter(told).drop_null())), len(all_ids)
 
 
-def _served(triplets: pa.Table, asked: int) -> Iterator[tuple[str, str, int, int]]:
-    """The rows of `triplet_checks` on the aspects of a set, where it tells them apart."""
-    for aspect, rows in _by_aspect(triplets):
-        if aspect:
-            yield SERVED, aspect, len(np.unique(rows["query"].to_numpy())), asked
-
-
-def _by_aspect(triplets: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each aspect; those that have none, of no aspect, together."""
-    if "aspect" not in triplets.column_names:
-        yield "", triplets
-        return
-    aspects = triplets["aspect"].fill_null("")
-    for aspect in pc.unique(aspects).to_pylist():
-        yield aspect, triplets.filter(pc.equal(aspects, aspect))
-
-
 def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:
     """The pairs of a query with a positive, and with a negative."""
+    queries = triplets["query"].to_numpy()
     if "positive" in triplets.column_names:
-        return {role: (triplets["query"].to_numpy(), triplets[role].to_numpy()) for role in ROLES[1:]}
-    pairs = {}
-    for role in ROLES[1:]:
-        lists = triplets[f"{role}s"].combine_chunks()
-        pairs[role] = triplets["query"].to_numpy()[pc.list_parent_indices(lists).to_numpy()], lists.flatten().to_numpy()
-    return pairs
+        return {role: (queries, triplets[role].to_numpy()) for role in ROLES[1:]}
+    lists = {role: triplets[f"{role}s"].combine_chunks() for role in ROLES[1:]}
+    return {
+        role: (queries[pc.list_parent_indices(of_role).to_numpy()], of_role.flatten().to_numpy())
+        for role, of_role in lists.items()
+    }
 
 
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
     pairs = _pairs_of(triplets)
     papers = np.unique(np.concatenate([ids for of_role in pairs.values() for ids in of_role]))
-
-    def places(ids: Ids) -> Numbers:
-        return np.searchsorted(papers, ids)
-
-    positive, negative = (_distinct_pairs(of_role, places) for of_role in pairs.values())
+    positive, negative = (_distinct_pairs(of_role, papers.searchsorted) for of_role in pairs.values())
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
 
@@ -204,10 +185,9 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     the most hard negatives that a query of the set has.
     """
     hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
-    pairs = np.unique([hard["query"].to_numpy(), hard["negative"].to_numpy()], axis=1)
-    width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
-    papers = id_set(triplets[role].to_numpy() for role in ROLES)
-    places = partial(places_of, papers)
+    of_queries = hard.group_by("query").aggregate([("negative", "count_distinct")])
+    width = max(1, pc.max(of_queries["negative_count_distinct"]).as_py() or 0)
+    places = partial(places_of, id_set(triplets[role].to_numpy() for role in ROLES))
     ranks = _ranks_of_queries(triplets, places, neighbours)
     # Collisions at ranks up to k are at k + width: a difference over `width` is a band, also of the first ranks.
     up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
@@ -224,17 +204,17 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     )
 
 
-def _distinct_pairs(pairs: Pairs, places: Places) -> Numbers:
+def _distinct_pairs(pairs: Pairs, places: Places) -> Ids:
     """The unordered pairs of a query and another paper, each as one number."""
     return np.unique(_as_numbers(places, *np.sort(np.stack(pairs), axis=0)))
 
 
-def _as_numbers(places: Places, first: Ids, second: Ids) -> Numbers:
+def _as_numbers(places: Places, first: Ids, second: Ids) -> Ids:
     """Pairs by the places of their papers; below 0 where the first has none."""
     return places(first).astype(np.int64) << 32 | places(second)
 
 
-def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[Path]) -> Numbers:
+def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[Path]) -> Ids:
     """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
     query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
     queries = set_of(query)
@@ -251,12 +231,9 @@ def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[P
     return counts
 
 
-def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Iterator[tuple[str, str, int, int]]:
-    """The rows of `triplet_checks` on the mined negatives of a set of examples.
-
-    `relations` is the table `sampled_relations`, `positives` the table `mined_positives` of the set.
-    """
-    queries, negatives, scores = mined_pairs(examples)
+def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Rows:
+    """Check the mined negatives of a set by the tables `sampled_relations` and `mined_positives`."""
+    queries, negatives, scores = _mined_pairs(examples)
     known = read_table(relations, "sampled_relations")
     is_sampled = np.isin(queries, known["query"].to_numpy())
     for part, column in RELATIONS.items():
@@ -270,12 +247,10 @@ def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Iterato
     yield FALSE_NEGATIVE, "above a positive", int(np.count_nonzero(is_above)), len(queries)
 
 
-def mined_pairs(examples: pa.Table) -> tuple[Ids, Ids, np.ndarray]:
+def _mined_pairs(examples: pa.Table) -> tuple[Ids, Ids, np.ndarray]:
     """The distinct pairs of a query and a mined negative, and the score of each."""
-    lists = {name: examples[name].combine_chunks() for name in ("negatives", "negative_scores")}
-    queries = examples["query"].to_numpy()[pc.list_parent_indices(lists["negatives"]).to_numpy()]
-    scores = lists["negative_scores"].flatten()
+    scores = examples["negative_scores"].combine_chunks().flatten()
     is_mined = scores.is_valid().to_numpy(zero_copy_only=False)
-    pairs = np.stack([queries, lists["negatives"].flatten().to_numpy()])[:, is_mined]
+    pairs = np.stack(_pairs_of(examples)["negative"])[:, is_mined]
     distinct, first = np.unique(pairs, axis=1, return_index=True)
     return distinct[0], distinct[1], scores.filter(pa.array(is_mined)).to_numpy()[first]

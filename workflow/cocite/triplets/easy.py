@@ -1,9 +1,8 @@
 """Easy negatives: papers at random, papers of other clusters, or the farthest of some random ones.
 
 The latter two are in SciNCL's appendix (Ostendorff et al., 2022; both did worse than random ones). They take the graph
-embedding that neighbours were searched in, and compare by cosine, whatever the metric of the search: vectors are of
-norm 1, so that products are cosines. A random sample of the papers with a text is enough to find clusters and to draw
-papers from; it keeps memory from growing with the embedding.
+embedding that neighbours were searched in, and compare by cosine, whatever the metric of the search. Clusters are
+found, and papers drawn, in a random sample of the papers with a text, so that memory does not grow with the embedding.
 
 k-means: the clusters other than the query's own are ranked by how near their centroids are to its centroid. Each
 negative comes from a different cluster, as long as there are enough in the ranks asked for, and is a random paper of
@@ -11,7 +10,7 @@ it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import faiss
@@ -21,27 +20,18 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cocite.config.sampler import (
-    ClusterNegatives,
-    EasyNegatives,
-    FarthestNegatives,
-    RandomNegatives,
-    UnfilteredNegatives,
-)
+from cocite.config.sampler import ClusterNegatives, EasyNegatives, RandomNegatives, UnfilteredNegatives
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, are_in
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import count_rows, vectors_of
+from cocite.core.written_ids import look_up
 from cocite.triplets.picking import NONE, SPARE, Draws, draw, drawn, half_bits, mixed, permuted
 from cocite.triplets.sampled import Block
 
 TABLE, COLUMNS = "graph_embeddings", ("corpusid", "vector")
-KNOWN = 50_000
+SAMPLED = 50_000
 """About how many papers are in the sample."""
-ITERATIONS = 20
-"""Iterations of k-means."""
-VECTORS_A_CLUSTER = 256
-"""Vectors that centroids are found from, a cluster; more do not make them better."""
 QUERIES_AT_ONCE = 16
 """Queries that draw the farthest papers at once."""
 
@@ -55,50 +45,39 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     if isinstance(way, RandomNegatives | UnfilteredNegatives) or count == 0:
         return draw(block, count, "easy negatives")
     papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
-    choose = _choice(block, way, papers.shape[1])
-    for batch in block.read(TABLE, COLUMNS, rows=KNOWN):
-        places = np.searchsorted(block.queries, batch["corpusid"].to_numpy())
-        is_query = block.queries[np.minimum(places, len(block.queries) - 1)] == batch["corpusid"].to_numpy()
+    ids, vectors = _sample(block)
+    choose: Callable[[Keys, Vectors, int], Ids]
+    if isinstance(way, ClusterNegatives):
+        if len(ids) < way.clusters:
+            raise InputError(
+                f"Setting clusters is {way.clusters}, but only {len(ids)} papers have a text and a vector."
+            )
+        choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed), way.ranks)
+    else:
+        choose = partial(_draw_farthest, ids, vectors, min(way.drawn, len(ids)))
+    for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
+        places, is_query = look_up(block.queries, batch["corpusid"].to_numpy())
         if is_query.any():
             keys = priorities(block.seed, "easy negatives", block.queries[places[is_query]])
-            papers[places[is_query]] = choose(keys, _normalised(batch, is_query))
+            papers[places[is_query]] = choose(keys, _normalised(batch, is_query), papers.shape[1])
     papers[papers == block.queries[:, None]] = NONE
     return drawn(papers)
 
 
-def _choice(block: Block, way: ClusterNegatives | FarthestNegatives, width: int) -> Callable[[Keys, Vectors], Ids]:
-    """What draws `width` papers for queries of some hashes and vectors."""
-    known = known_vectors(block)
-    if isinstance(way, FarthestNegatives):
-        return lambda keys, vectors: draw_farthest(known, keys, vectors, drawn=way.drawn, width=width)
-    if len(known.ids) < way.clusters:
-        raise InputError(
-            f"Setting clusters is {way.clusters}, but only {len(known.ids)} papers with a text have a vector."
-        )
-    clusters = find_clusters(known, way.clusters, block.seed)
-    return lambda keys, vectors: draw_from_clusters(clusters, keys, vectors, ranks=way.ranks, width=width)
+def _sample(block: Block) -> tuple[Ids, Vectors]:
+    """The papers with a text whose hashes are small enough, rising, and their vectors.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """A random sample of the papers with a text, in rising order."""
-
-    ids: Ids
-    vectors: Vectors
-    """Papers × dimension."""
-
-
-def known_vectors(block: Block) -> Known:
-    """The papers whose hashes are small enough; the sample depends on the seed and on how many vectors there are."""
-    share = KNOWN / max(1, count_rows(block.files(TABLE)))
+    The sample depends on the seed and on how many vectors there are.
+    """
+    share = SAMPLED / max(1, count_rows(block.files(TABLE)))
     largest = np.uint64(min(1.0, share) * (2**64 - 2**12))
     ids, vectors = [], []
-    for batch in block.read(TABLE, COLUMNS, rows=KNOWN):
+    for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
         papers = batch["corpusid"].to_numpy()
         is_chosen = are_in(block.papers, papers) & (priorities(block.seed, "known vectors", papers) <= largest)
         ids.append(papers[is_chosen])
         vectors.append(_normalised(batch, is_chosen))
-    return Known(ids=np.concatenate(ids), vectors=np.concatenate(vectors))
+    return np.concatenate(ids), np.concatenate(vectors)
 
 
 def _normalised(batch: pa.RecordBatch, is_chosen: NDArray[np.bool_]) -> Vectors:
@@ -119,37 +98,37 @@ class Clusters(NamedTuple):
     """Where the papers of each cluster start, and at the end how many there are."""
 
 
-def find_clusters(known: Known, clusters: int, seed: int) -> Clusters:
+def _find_clusters(ids: Ids, vectors: Vectors, clusters: int, seed: int) -> Clusters:
     """Group papers by spherical k-means over their vectors."""
     means = faiss.Kmeans(
-        known.vectors.shape[1],
+        vectors.shape[1],
         clusters,
-        niter=ITERATIONS,
+        niter=20,
         seed=derive_seed(seed, "k-means") % 2**31,
         spherical=True,
         min_points_per_centroid=1,
-        max_points_per_centroid=VECTORS_A_CLUSTER,
+        max_points_per_centroid=256,  # more do not make centroids better
     )
     with threadpool_limits(1):  # sums over threads come out differently with their number
-        means.train(known.vectors)
+        means.train(vectors)
     centroids = np.asarray(means.centroids)
-    cluster = _nearest(known.vectors, centroids)
+    cluster = _nearest(vectors, centroids)
     order = np.argsort(cluster, kind="stable")
     similarities = _products(centroids, centroids)
     np.fill_diagonal(similarities, np.inf)
     return Clusters(
         centroids=centroids,
         ranked=np.argsort(-similarities, axis=1, kind="stable")[:, 1:],
-        papers=known.ids[order],
+        papers=ids[order],
         starts=np.searchsorted(cluster[order], np.arange(clusters + 1)),
     )
 
 
-def draw_from_clusters(clusters: Clusters, keys: Keys, vectors: Vectors, *, ranks: tuple[int, int], width: int) -> Ids:
+def _draw_from_clusters(clusters: Clusters, ranks: tuple[int, int], keys: Keys, vectors: Vectors, width: int) -> Ids:
     """Draw papers of other clusters for each query of these hashes and vectors; queries × width."""
     papers = np.full((len(keys), width), NONE, dtype=np.int64)
-    others = clusters.ranked[:, ranks[0] - 1 : ranks[1]]
-    _draw_from_others(_nearest(vectors, clusters.centroids), keys, np.ascontiguousarray(others), clusters, papers)
+    others = np.ascontiguousarray(clusters.ranked[:, ranks[0] - 1 : ranks[1]])
+    _draw_from_others(_nearest(vectors, clusters.centroids), keys, others, clusters, papers)
     return papers
 
 
@@ -175,25 +154,22 @@ def _draw_from_others(own, keys, others, clusters, papers):  # type: ignore[no-u
                 other = others[own[row], permuted(step, keys[row], half_bits(count), count)]
                 size = clusters.starts[other + 1] - clusters.starts[other]
                 if turn < size and number < papers.shape[1]:
-                    key = mixed(keys[row] + np.uint64(other))
-                    papers[row, number] = clusters.papers[
-                        clusters.starts[other] + permuted(turn, key, half_bits(size), size)
-                    ]
+                    place = permuted(turn, mixed(keys[row] + np.uint64(other)), half_bits(size), size)
+                    papers[row, number] = clusters.papers[clusters.starts[other] + place]
                     number += 1
                     has_more = True
             turn += 1
 
 
-def draw_farthest(known: Known, keys: Keys, vectors: Vectors, *, drawn: int, width: int) -> Ids:
-    """Draw papers for each query of these hashes and vectors, the least similar first; queries × width."""
-    drawn = min(drawn, len(known.ids))
+def _draw_farthest(ids: Ids, known: Vectors, count: int, keys: Keys, vectors: Vectors, width: int) -> Ids:
+    """Draw `count` papers for each query of these hashes and vectors; the least similar, queries × width."""
     papers = np.full((len(keys), width), NONE, dtype=np.int64)
     for first in range(0, len(keys), QUERIES_AT_ONCE):
         some = slice(first, first + QUERIES_AT_ONCE)
-        candidates = _candidates(keys[some], drawn, len(known.ids), half_bits(len(known.ids)))
-        similarities = np.einsum("qcd,qd->qc", known.vectors[candidates], vectors[some])
+        candidates = _candidates(keys[some], count, len(ids), half_bits(len(ids)))
+        similarities = np.einsum("qcd,qd->qc", known[candidates], vectors[some])
         order = np.argsort(similarities, axis=1, kind="stable")[:, :width]
-        papers[some, : order.shape[1]] = known.ids[np.take_along_axis(candidates, order, axis=1)]
+        papers[some, : order.shape[1]] = ids[np.take_along_axis(candidates, order, axis=1)]
     return papers
 
 

@@ -1,9 +1,8 @@
 """Papers linked with the queries by citations, and papers two citations away.
 
-What is asked for has a row for each query and aspect, a *seat*: the picks of all aspects of a block lie in one array,
-those of a query one after the other. The links of the queries are held in memory, eight bytes each and one for their
-traits. The papers two citations away are many times more: they are read in passing, and each seat keeps the few that it
-picks (see `picking`).
+What is asked for has a row for each query and aspect, a *seat*; those of a query lie one after the other. The links of
+the queries are held in memory, eight bytes each and one for their traits. The papers two citations away are many times
+more: they are read in passing, and each seat keeps the few that it picks (see `picking`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,11 +27,9 @@ IS_CITED = np.uint8(1 << len(INTENTS))
 """The trait of a link whose paper the query cites; the bits below are the intents."""
 KNOWN = np.uint8(IS_CITED - 1)
 """The traits that are intents."""
-
 KINDS = ("linked", "two-away", "easy")
 """The kinds of negatives of examples."""
 Traits = NDArray[np.uint8]
-NO_TRAITS: Traits = np.empty(0, dtype=np.uint8)
 
 
 class Links(NamedTuple):
@@ -41,32 +38,31 @@ class Links(NamedTuple):
     papers: Ids
     traits: Traits
     """The intents of all citations between the two, as bits, and whether the query cites the paper."""
-    starts: NDArray[np.int64]
+    starts: Ids
     """Where the papers of each query start, and at the end how many there are."""
     intents: int
-    """How many citations of the graph have an intent, if intents were read."""
+    """How many citations of the graph have an intent; 0 if intents were not read."""
 
 
-class QueryAspectRows(NamedTuple):
+class Seats(NamedTuple):
     """What is asked for: a row for each query and aspect of a block."""
 
     queries: Ids
-    """The query of each seat."""
     bits: Traits
     """The bit of the intent of each seat; 0 for links without one; every bit where no aspect is asked for."""
     keys: Ids
     """What stands for query and aspect in what is drawn for each aspect by itself."""
     aspects: int
-    """QueryAspectRows of a query."""
+    """Seats of a query."""
 
 
-def links_of(block: Block, *, directed: bool = False, by_intent: bool = True) -> Links:
+def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -> Links:
     """The links of the queries of a block, from the table `edges` of a directed citation graph.
 
     Directed, only the papers that a query cites are linked with it.
     """
     queries, linked = set_of(block.queries), GrowingIdSet()
-    found = [(NO_IDS, NO_IDS, NO_TRAITS)]
+    found = [(NO_IDS, NO_IDS, np.empty(0, dtype=np.uint8))]
     with_intent = 0
     for source, target, intents in _edges(block, by_intent=by_intent):
         with_intent += int(np.count_nonzero(intents))
@@ -83,38 +79,16 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = True) ->
     united = np.bitwise_or.reduceat(traits[order], first) if len(first) else traits
     packed = packed[first]
     starts = np.searchsorted(packed >> 32, np.arange(len(block.queries) + 1))
-    papers = members_at(members, packed & 0xFFFFFFFF)
-    return Links(papers=papers, traits=united, starts=starts, intents=with_intent)
+    return Links(members_at(members, packed & 0xFFFFFFFF), united, starts, with_intent)
 
 
-def seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
-    """A seat of each query for each aspect; one that stands for any link where there are no aspects."""
-    bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
-    numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
-    queries = np.repeat(block.queries, len(bits))
-    return QueryAspectRows(
-        queries=queries,
-        bits=np.tile(np.array(bits, dtype=np.uint8), len(block.queries)),
-        keys=priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64),
-        aspects=len(bits),
-    )
-
-
-def seats_of_queries(block: Block) -> QueryAspectRows:
+def seats_of_queries(block: Block) -> Seats:
     """A seat of each query, which stands for any link; what is drawn follows from the query itself."""
-    bits = np.full(len(block.queries), KNOWN, dtype=np.uint8)
-    return QueryAspectRows(queries=block.queries, bits=bits, keys=block.queries, aspects=1)
+    return Seats(block.queries, np.full(len(block.queries), KNOWN, dtype=np.uint8), block.queries, 1)
 
 
 def pick_linked(
-    block: Block,
-    links: Links,
-    seats: QueryAspectRows,
-    count: int,
-    name: str,
-    *,
-    opposed: bool = False,
-    required: bool = True,
+    block: Block, links: Links, seats: Seats, count: int, name: str, *, opposed: bool = False, required: bool = True
 ) -> Picks:
     """Let each seat pick among the papers that are linked with its query by its aspect.
 
@@ -128,12 +102,11 @@ def pick_linked(
 def pick_two_away(
     block: Block,
     links: Links,
-    seats: QueryAspectRows,
+    seats: Seats,
     count: int,
     name: str,
     easy: Draws,
     *,
-    by_intent: bool = True,
     any_aspect: bool = True,
     any_way: bool = False,
     required: bool = True,
@@ -152,13 +125,11 @@ def pick_two_away(
     between = set_of(of_each)
     # Of each paper in between, in rising order: the places of the queries that it is one citation away from.
     packed = np.sort(places_of(between, of_each).astype(np.int64) << 32 | places)
-    starts = np.searchsorted(packed >> 32, np.arange(size(between) + 1))
-    of_papers = starts, packed & 0xFFFFFFFF
-    for source, target, traits in _edges(block, by_intent=by_intent):
+    of_papers = np.searchsorted(packed >> 32, np.arange(size(between) + 1)), packed & 0xFFFFFFFF
+    options = required, any_aspect
+    for source, target, traits in _edges(block, by_intent=links.intents > 0):
         for one, other in ((source, target), (target, source))[: 1 + any_way]:
-            _pass_on(
-                (one, other, traits), between, of_papers, seats, links, block.papers, required, any_aspect, picked, easy
-            )
+            _pass_on((one, other, traits), between, of_papers, seats, links, block.papers, options, picked, easy)
     return picked
 
 
@@ -167,9 +138,8 @@ def _edges(block: Block, *, by_intent: bool) -> Iterator[tuple[Ids, Ids, Traits]
     for batch in block.read("edges", ("source", "target", *(("intents",) if by_intent else ()))):
         bits = np.zeros(len(batch), dtype=np.uint8)
         if by_intent:
-            intents = batch["intents"]
-            place = pc.index_in(intents.flatten(), pa.array(INTENTS)).to_numpy(zero_copy_only=False)
-            of_each = pc.list_parent_indices(intents).to_numpy()
+            place = pc.index_in(batch["intents"].flatten(), pa.array(INTENTS)).to_numpy(zero_copy_only=False)
+            of_each = pc.list_parent_indices(batch["intents"]).to_numpy()
             np.bitwise_or.at(bits, of_each, (1 << place.astype(np.int64)).astype(np.uint8))
         yield batch["source"].to_numpy(), batch["target"].to_numpy(), bits
 
@@ -190,12 +160,9 @@ def gather(
     of some intent have no example. Raises `InputError` where there are aspects and no citation has an intent.
     """
     aspects = asked.aspects
-    links, seats = links_of(block), seats_for(block, aspects)
+    links, seats = links_of(block, by_intent=bool(aspects)), _seats_for(block, aspects)
     if aspects and links.intents == 0:
-        raise InputError(
-            "No citation of the graph has an intent, so that there is no aspect to learn; the sampler undirected needs "
-            "none."
-        )
+        raise InputError("No citation of the graph has an intent, and so no aspect; the sampler undirected needs none.")
     positives = pick_linked(block, links, seats, asked.positives, "positives").papers
     easy = draw(block, asked.easy * seats.aspects, "easy negatives")
     opposed = pick_linked(block, links, seats, linked, "linked negatives", opposed=True)
@@ -207,15 +174,9 @@ def gather(
     kinds = np.repeat(np.arange(len(KINDS), dtype=np.int8), [papers.shape[1] for papers in parts])
     has_positive, has_negative = ((papers != NONE).any(axis=1) for papers in (positives, negatives))
     of_query = has_positive.reshape(-1, seats.aspects)
-    needed = [complete and name in INTENTS for name in aspects or ("",)]
-    lacks_some = ~of_query[:, needed].all(axis=1)
+    lacks_some = ~of_query[:, [complete and name in INTENTS for name in aspects or ("",)]].all(axis=1)
     chosen = np.flatnonzero(has_positive & has_negative & ~np.repeat(lacks_some, seats.aspects))
-    rows = Rows(
-        seats=chosen,
-        positives=positives[chosen],
-        negatives=negatives[chosen],
-        kinds=np.broadcast_to(kinds, (len(chosen), len(kinds))),
-    )
+    rows = Rows(chosen, positives[chosen], negatives[chosen], np.broadcast_to(kinds, (len(chosen), len(kinds))))
     if asked.paired:
         rows = paired(block, rows, seats.keys, oversampled=asked.positives if asked.oversample else 0)
     examples = examples_table(block, rows, KINDS, aspects)
@@ -226,12 +187,21 @@ def gather(
         ("no negative with a text", np.ones(len(block.queries), dtype=bool)),
     ]
     is_served = np.isin(block.queries, examples["query"].to_numpy())
-    served, of_aspect = int(np.count_nonzero(is_served)), np.unique(rows.seats) % seats.aspects
+    of_aspect = np.bincount(np.unique(rows.seats) % seats.aspects, minlength=seats.aspects).tolist()
     lacking = {
-        f"queries with an example, but none of {name}": served - int(np.count_nonzero(of_aspect == number))
-        for number, name in enumerate(aspects)
+        f"queries with an example, but none of {name}": int(np.count_nonzero(is_served)) - count
+        for name, count in zip(aspects, of_aspect, strict=False)
     }
     return Sampled(rows=examples, omissions={**unserved("sampled_examples", ~is_served, reasons), **lacking})
+
+
+def _seats_for(block: Block, aspects: Sequence[str]) -> Seats:
+    """A seat of each query for each aspect; one that stands for any link where there are no aspects."""
+    bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
+    numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
+    queries = np.repeat(block.queries, len(bits))
+    keys = priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64)
+    return Seats(queries, np.tile(np.array(bits, dtype=np.uint8), len(block.queries)), keys, len(bits))
 
 
 @njit(nogil=True, cache=True)
@@ -263,10 +233,9 @@ def _is_opposed(traits, bit):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _offer_links(picked, seats, links, listed, required, opposed):  # type: ignore[no-untyped-def]
     for seat in range(len(seats.queries)):
-        place = seat // seats.aspects
+        place, bit = seat // seats.aspects, seats.bits[seat]
         for link in range(links.starts[place], links.starts[place + 1]):
-            traits, bit = links.traits[link], seats.bits[seat]
-            fits = _is_opposed(traits, bit) if opposed else _is_of(traits, bit)
+            fits = _is_opposed(links.traits[link], bit) if opposed else _is_of(links.traits[link], bit)
             if fits and (not required or contains(listed, links.papers[link])):
                 offer(picked, seat, seats.keys[seat], links.papers[link], 0, links.papers[:0])
 
@@ -278,10 +247,11 @@ def _strike_linked(easy, links):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _pass_on(edges, between, of_papers, seats, links, listed, required, any_aspect, picked, easy):  # type: ignore[no-untyped-def]
+def _pass_on(edges, between, of_papers, seats, links, listed, options, picked, easy):  # type: ignore[no-untyped-def]
     """Pass the other end of each edge of a paper in between on to the seats of the queries that it is linked with."""
     sources, targets, traits = edges
     starts, places = of_papers
+    required, any_aspect = options
     at = -1
     for edge in range(len(sources)):
         if edge == 0 or sources[edge] != sources[edge - 1]:

@@ -3,9 +3,8 @@
 Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
 {"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
 
-Negatives are kept by the scores of a cross-encoder for pairs of a query and a document. The published file has 160
-million scores, and neither they nor the negatives come in one order: both are dealt out by query to files on the disk,
-and memory holds those of one file.
+Negatives are kept by the scores of a cross-encoder. These are 160 million and in another order than the negatives: both
+are dealt out by query to files on the disk, and memory holds those of one file.
 """
 
 import json
@@ -90,11 +89,10 @@ def read_msmarco(
 
 def _mined_in(folder: Path) -> Path:
     names = ("msmarco-hard-negatives.jsonl.gz", "msmarco-hard-negatives.jsonl")
-    places = [folder] if folder.is_file() else [folder / name for name in names]
-    found = next((path for path in places if path.is_file()), None)
-    if found is None:
-        raise InputError(f"{folder}: holds no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
-    return found
+    for path in [folder] if folder.is_file() else [folder / name for name in names]:
+        if path.is_file():
+            return path
+    raise InputError(f"{folder}: holds no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
 
 
 def _dealt_out_rows(mined: Path, folder: Path) -> Iterator[tuple[int, Iterator[Row]]]:
@@ -177,14 +175,13 @@ class Scores:
 def score_files(folder: Path) -> list[Path]:
     """The files of scores in a folder, or that file alone. Raises `InputError` where there are none but pickles."""
     files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
-    scored = [path for path in files if path.suffix == ".parquet" or is_json_lines(path) or _is_tabs(path)]
+    tabular = (".parquet", ".tsv", ".txt", ".tsv.gz", ".txt.gz")
+    scored = [path for path in files if is_json_lines(path) or path.name.endswith(tabular)]
     if not scored:
         pickled = next((path.name for path in files if path.name.endswith(PICKLED)), None)
         why = f"{pickled} is a pickle, which is not loaded" if pickled else "it holds no table"
-        raise InputError(
-            f"{folder}: gives no scores ({why}); a table of query, document and score is needed, as TSV, JSON Lines or "
-            f"Parquet. The dataset {PUBLISHED} has those of MS MARCO."
-        )
+        needed = "a table of query, document and score is needed, as TSV, JSON Lines or Parquet"
+        raise InputError(f"{folder}: gives no scores ({why}); {needed}. {PUBLISHED} has those of MS MARCO.")
     return scored
 
 
@@ -206,32 +203,20 @@ def scores_of_part(part: int, folder: Path) -> Scores:
     return Scores(np.fromfile(folder / f"scores-{part}", dtype=PAIR))
 
 
-def _is_tabs(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith((".tsv", ".txt"))
-
-
 def _read(path: Path) -> Iterator[NDArray[Any]]:
     if path.suffix == ".parquet":
         with explain_unreadable(path, PARQUET):
             yield from _of_parquet(path)
-    elif is_json_lines(path):
-        yield from _in_parts(_of_row(row) for row in read_rows(path))
-    else:
-        yield from _in_parts(_of_tabs(path))
-
-
-def _in_parts(rows: Iterator[tuple[str, Sequence[str], Sequence[float]]]) -> Iterator[NDArray[Any]]:
-    """Queries, each with documents and their scores, as pairs, some at a time."""
+        return
     queries, documents, scores = list[str](), list[str](), list[float]()
-    for query, its_documents, its_scores in rows:
+    for query, its_documents, its_scores in map(_of_row, read_rows(path)) if is_json_lines(path) else _of_tabs(path):
         queries += [query] * len(its_documents)
         documents += its_documents
         scores += its_scores
         if len(queries) >= ROWS_AT_ONCE:
             yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
             queries, documents, scores = [], [], []
-    if queries:
-        yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
+    yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
 
 
 def _pairs(queries: Ids, documents: Ids, scores: NDArray[Any]) -> NDArray[Any]:
@@ -265,9 +250,7 @@ def _of_parquet(path: Path) -> Iterator[NDArray[Any]]:
         there = batch.schema.names
         query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
         if query is None or document is None or "score" not in there:
-            raise InputError(
-                f"{path}: has no columns {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} and score."
-            )
+            raise InputError(f"{path}: has no {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} or score.")
         queries, documents, scores = batch[query], batch[document], batch["score"]
         lengths = [pc.list_value_length(each) if pa.types.is_list(each.type) else None for each in (documents, scores)]
         if lengths[0] != lengths[1]:
@@ -281,11 +264,8 @@ def _of_parquet(path: Path) -> Iterator[NDArray[Any]]:
                 raise InputError(f"{path}: {key} must be a text or an integer in each row, not {column.type} or null.")
         if len(scores) != len(documents) or not (pa.types.is_floating(scores.type) or pa.types.is_integer(scores.type)):
             raise InputError(f"{path}: score must be a number for each document, not {batch['score'].type}.")
-        keys = _keys_in(ids[query], QUERIES), _keys_in(ids[document], DOCUMENTS)
-        yield _pairs(*keys, scores.to_numpy(zero_copy_only=False))
-
-
-def _keys_in(column: Any, role: str) -> Ids:
-    """The keys of a column of ids, whole numbers or texts."""
-    is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()
-    return keys_of(column.to_numpy().astype(np.int64) if is_whole else column.to_pylist(), role)
+        keys: list[Ids] = []
+        for column, role in zip(ids.values(), (QUERIES, DOCUMENTS), strict=True):
+            is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()
+            keys.append(keys_of(column.to_numpy().astype(np.int64) if is_whole else column.to_pylist(), role))
+        yield _pairs(keys[0], keys[1], scores.to_numpy(zero_copy_only=False))

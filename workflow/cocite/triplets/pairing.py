@@ -1,14 +1,12 @@
 """The last step of most samplers: triplets or examples of the positives and negatives that queries picked and drew.
 
-The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. Papers without a text are
-dropped, if they were picked at all; a query that is left without a triplet is counted with the first reason that holds.
-
-An example is a query, some positives and some negatives and, where the sampler tells them apart, the aspect that links
-the query with the former. Paired, each positive makes an example with one negative, as in SPECTER's triplets.
+The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. An example is a query, some
+positives, some negatives and perhaps the aspect that links the query with the former; paired, each positive makes an
+example with one negative, as in SPECTER's triplets.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +15,10 @@ from numpy.typing import NDArray
 from cocite.config.sampler import Pairing
 from cocite.core.id_sets import Ids, are_in
 from cocite.core.randomness import priorities
-from cocite.triplets.picking import NONE, Draws, Picks, picks, without
+from cocite.triplets.picking import NONE, Draws, Picks, picks
 from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_lists, as_triplets, numbered
 
 Flags = NDArray[np.bool_]
-Kinds = NDArray[np.int8]
-"""The kinds of negatives, by their places among those of a sampler; as text they would take 32 bytes each."""
-SHORT = "triplets fewer than asked for, of queries with some"
 
 
 def pair(
@@ -40,30 +35,28 @@ def pair(
 ) -> Sampled:
     """Pair the positives of each query with hard negatives, and with easy ones where there is no room for hard ones.
 
-    With `fill`, easy negatives also stand in for hard ones that a query lacks, if it has some. `reasons` holds reasons
-    for which queries have no triplet and the queries they apply to; `no_positive` and `no_hard` are the reasons of a
-    query that has picked nothing.
+    Papers without a text are dropped. With `fill`, easy negatives also stand in for hard ones that a query lacks, if it
+    has some. A query without a triplet is counted with the first reason that holds: of `reasons`, each with the queries
+    it applies to, `no_positive` and `no_hard`, if it has picked nothing, or others.
     """
     hard = picks(len(block.queries), 0, block.seed, "hard negatives") if hard is None else hard
     papers, ranks, lost = _with_text(block, positives)
     negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked.per_query, hard, easy, fill)
-    found = np.count_nonzero(papers != NONE, axis=1)
-    against = np.count_nonzero(negative != NONE, axis=1)
+    found, against = (np.count_nonzero(each != NONE, axis=1) for each in (papers, negative))
     usable = np.where(found > 0, asked.per_query, 0) if asked.oversample else found
     whole = np.minimum(np.minimum(usable, against), asked.per_query)
     is_dropped = (whole < asked.per_query) & (asked.partial == "dropped")
     counts = np.where(is_dropped, 0, whole)
-    places, nth = numbered(counts)
-    chosen = places, nth % np.maximum(found, 1)[places]
-    of_positive, of_negative = ranks[chosen], negative_ranks[places, nth]
+    places, nth = chosen = numbered(counts)
+    of_positive = places, nth % np.maximum(found, 1)[places]
     triplets = as_triplets(
         block,
         places,
-        papers[chosen],
-        negative[places, nth],
-        positive_rank=pa.array(of_positive, mask=of_positive == 0),
-        negative_rank=pa.array(of_negative, mask=of_negative == 0),
-        negative_kind=np.where(is_easy[places, nth], "easy", "hard"),
+        papers[of_positive],
+        negative[chosen],
+        positive_rank=pa.array(ranks[of_positive], mask=ranks[of_positive] == 0),
+        negative_rank=pa.array(negative_ranks[chosen], mask=negative_ranks[chosen] == 0),
+        negative_kind=np.where(is_easy[chosen], "easy", "hard"),
     )
     known = [
         *reasons,
@@ -73,20 +66,23 @@ def pair(
         ("no negative with a text", against == 0),
         ("fewer triplets than asked for", is_dropped),
     ]
+    wanted = int(np.count_nonzero(counts)) * asked.per_query
     omissions = {
         **unserved("triplets", counts == 0, known),
         "positives without text": lost,
         "hard negatives without text": hard_lost,
-        SHORT: int(np.count_nonzero(counts)) * asked.per_query - len(triplets),
+        "triplets fewer than asked for, of queries with some": wanted - len(triplets),
     }
     return Sampled(rows=triplets, omissions=omissions)
 
 
 def _with_text(block: Block, picked: Picks) -> tuple[Ids, NDArray[np.int32], int]:
-    """The picks with a text, their ranks, and how many had none."""
-    has_none = ~are_in(block.papers, picked.papers) & (picked.papers != NONE)
-    papers, ranks = without(picked, has_none)
-    return papers, ranks, int(np.count_nonzero(has_none))
+    """The picks with a text, moved up in each row, their ranks, and how many had none."""
+    has_text = are_in(block.papers, picked.papers)
+    order = np.argsort(~has_text, axis=1, kind="stable")
+    papers = np.take_along_axis(np.where(has_text, picked.papers, NONE), order, axis=1)
+    lost = int(np.count_nonzero(~has_text & (picked.papers != NONE)))
+    return papers, np.take_along_axis(picked.ranks, order, axis=1), lost
 
 
 def _mixed(
@@ -100,7 +96,7 @@ def _mixed(
     papers = np.concatenate([hard, easy], axis=1)
     ranks = np.concatenate([hard_ranks, np.zeros_like(easy, dtype=np.int32)], axis=1)
     is_easy = np.broadcast_to(np.arange(papers.shape[1]) >= hard.shape[1], papers.shape)
-    order = shuffled(block, block.queries, papers)
+    order = _shuffled(block, block.queries, papers)
     papers, ranks, is_easy = (np.take_along_axis(each, order, axis=1) for each in (papers, ranks, is_easy))
     return papers, ranks, is_easy, lost
 
@@ -113,7 +109,7 @@ def first_drawn(draws: Draws, room: Ids) -> Ids:
     return np.take_along_axis(np.where(is_out, NONE, draws.papers), order, axis=1)
 
 
-def shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
+def _shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
     """A random order of the papers of each row, by what the row is `of` and the paper alone; empty places last."""
     rows = np.repeat(of, papers.shape[1])
     keys = priorities(block.seed, "order of negatives", rows, papers.reshape(-1)).reshape(papers.shape)
@@ -124,23 +120,21 @@ def shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
 def unserved(table: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
     """How many queries have no row of a table, each counted with the first reason that holds of it."""
     counts = {}
-    is_left = is_unserved.copy()
     for reason, holds in reasons:
-        counts[f"{UNSERVED[table]}: {reason}"] = int(np.count_nonzero(is_left & holds))
-        is_left &= ~holds
+        counts[f"{UNSERVED[table]}: {reason}"] = int(np.count_nonzero(is_unserved & holds))
+        is_unserved = is_unserved & ~holds
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
+class Rows(NamedTuple):
     """Examples: the row of each among those asked for, its positives and its negatives, examples × places."""
 
-    seats: NDArray[np.int64]
+    seats: Ids
     positives: Ids
     """`NONE` in places without a paper."""
     negatives: Ids
-    kinds: Kinds
-    """Of each negative."""
+    kinds: NDArray[np.int8]
+    """Of each negative, by its place among those of a sampler; as text they would take 32 bytes each."""
 
 
 def paired(block: Block, rows: Rows, keys: Ids, *, oversampled: int) -> Rows:
@@ -148,17 +142,13 @@ def paired(block: Block, rows: Rows, keys: Ids, *, oversampled: int) -> Rows:
 
     Positives come again where fewer than `oversampled` are there.
     """
-    order = shuffled(block, keys[rows.seats], rows.negatives)
-    negatives = np.take_along_axis(rows.negatives, order, axis=1)
-    kinds = np.take_along_axis(rows.kinds, order, axis=1)
-    found, against = (np.count_nonzero(papers != NONE, axis=1) for papers in (rows.positives, negatives))
-    pairs = np.minimum(oversampled or found, against)
-    row, nth = numbered(pairs)
+    order = _shuffled(block, keys[rows.seats], rows.negatives)
+    found, against = (np.count_nonzero(papers != NONE, axis=1) for papers in (rows.positives, rows.negatives))
+    row, nth = numbered(np.minimum(oversampled or found, against))
+    of_negative = row, order[row, nth]
+    positives = rows.positives[row, nth % found[row]]
     return Rows(
-        seats=rows.seats[row],
-        positives=rows.positives[row, nth % found[row]][:, None],
-        negatives=negatives[row, nth][:, None],
-        kinds=kinds[row, nth][:, None],
+        rows.seats[row], positives[:, None], rows.negatives[of_negative][:, None], rows.kinds[of_negative][:, None]
     )
 
 

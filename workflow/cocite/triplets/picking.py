@@ -1,15 +1,13 @@
 """Papers that each of many queries chooses at random: picked among candidates, or drawn among all that have a text.
 
-Candidates are read in any order. A query picks those whose priorities, hashes of seed, query and paper, are smallest: a
-uniform sample without repetition (bottom-k, Cohen & Kaplan, 2007) in memory that depends on its size alone, and the
-same whatever the order, however often a paper is offered, and whichever other queries there are. The picks are in the
-order of their priorities, so the first n of them are a sample as well.
+A query picks the candidates whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
+repetition (bottom-k, Cohen & Kaplan, 2007), the same in whatever order and however often papers are offered, and
+whichever other queries there are. The picks are in the order of their priorities, so the first n are a sample as well.
 
 Draws are the candidates of easy negatives. Each query goes through all papers in an order of its own, a permutation
 that a Feistel network over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002,
-for a domain of any size). So no paper is drawn twice, and what a query draws depends on no other. Somewhat more are
-drawn than are asked for, since some turn out not to be negatives: papers that are found among the query's own are
-struck out.
+for a domain of any size). Somewhat more are drawn than are asked for, since papers that are found among the query's own
+are struck out.
 """
 
 from typing import Any, NamedTuple
@@ -18,14 +16,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.core.id_sets import Ids, contains, member_at, place_of, size
+from cocite.core.id_sets import contains, member_at, place_of, size
 from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
 NONE = -1
 """Stands for no paper."""
-
-_EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 SPARE = 13
 """Papers drawn beyond those asked for. Where a tenth of all papers is near a query, one in 10¹² runs out of them."""
@@ -52,16 +48,16 @@ def picks(queries: int, count: int, seed: int, name: str) -> Picks:
     return Picks(
         papers=np.full(shape, NONE, dtype=np.int64),
         ranks=np.zeros(shape, dtype=np.int32),
-        priorities=np.full(shape, _EMPTY, dtype=np.uint64),
+        priorities=np.full(shape, np.iinfo(np.uint64).max),
         state=np.uint64(derive_seed(seed, name)),
     )
 
 
 @njit(nogil=True, cache=True)
 def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untyped-def]
-    """Offer a paper to the query of a place, which takes it if its priority is small and it is not among the refused.
+    """Offer a paper to the query of a place, which takes it once if its priority is small and it is not refused.
 
-    `refused` is in rising order. A paper that is offered again is not taken twice.
+    The ids in `refused` are rising.
     """
     if picked.priorities.shape[1]:
         offer_at(picked, place, paper, rank, refused, priority_of(picked.state, query, paper))
@@ -99,14 +95,6 @@ def is_among(ids, paper):  # type: ignore[no-untyped-def]
 def priority_of(state, query, paper):  # type: ignore[no-untyped-def]
     """The hash that `randomness.priorities` gives to a query and a paper."""
     return mixed(mixed(state + GOLDEN + np.uint64(query)) + GOLDEN + np.uint64(paper))
-
-
-def without(picked: Picks, is_left_out: NDArray[np.bool_]) -> tuple[Ids, NDArray[np.int32]]:
-    """Papers and ranks without those that are left out, moved up in each row; empty places hold `NONE`."""
-    is_out = is_left_out | (picked.papers == NONE)
-    order = np.argsort(is_out, axis=1, kind="stable")
-    papers = np.take_along_axis(np.where(is_out, NONE, picked.papers), order, axis=1)
-    return papers, np.take_along_axis(picked.ranks, order, axis=1)
 
 
 class Draws(NamedTuple):
@@ -166,16 +154,13 @@ def exclude(draws, place, paper):  # type: ignore[no-untyped-def]
 def exclude_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
     """Strike out the draws of the query of a place that are among some papers, until `needed` are known not to be."""
     for number in range(draws.papers.shape[1]):
-        if needed == 0:
-            return
-        if draws.is_struck[place, number]:
-            continue
-        for paper in papers:
-            if paper == draws.papers[place, number]:
-                draws.is_struck[place, number] = True
-                break
-        else:
-            needed -= 1
+        if needed > 0 and not draws.is_struck[place, number]:
+            for paper in papers:
+                if paper == draws.papers[place, number]:
+                    draws.is_struck[place, number] = True
+                    break
+            else:
+                needed -= 1
 
 
 @njit(nogil=True, cache=True)

@@ -1,10 +1,7 @@
 """What a sampler is given and what it gives back: a block of queries with all it may draw from, and their triplets.
 
-The papers that triplets may hold are those with a title and an abstract that are not kept out. Threads share the
-reading of a table by its row groups: each is opened by the thread that reads it.
-
-Rows are triplets or examples. A triplet is the smallest example: a positive and a negative, without an aspect and
-without a kind. A set that is made of others has examples if one of these has.
+The papers that triplets may hold are those with a title and an abstract that are not kept out. A triplet is the
+smallest example: a positive and a negative, without an aspect and without a kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
+from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, check_ids, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
 from cocite.core.tables.splits import QUERIES, read_kept_out
@@ -121,10 +118,7 @@ class Sampled:
 def as_triplets(
     block: Block, places: Ids, positives: Ids, negatives: Ids, **columns: np.ndarray | pa.Array
 ) -> pa.Table:
-    """A table of triplets from the places of their queries in the block; ranks are null unless given.
-
-    Rows may come in any order; of those that come twice, the first is taken.
-    """
+    """A table of triplets, in order and each once, from the places of their queries; ranks are null unless given."""
     empty = pa.nulls(len(places), pa.int32())
     rows = {
         "query": block.queries[places],
@@ -161,7 +155,7 @@ def numbered(sizes: Ids) -> tuple[Ids, Ids]:
 def as_examples(triplets: pa.Table) -> pa.Table:
     """Triplets as examples: lists of one positive and of one negative."""
     lists = {name: as_lists(triplets[name[:-1]].to_numpy(), np.ones(len(triplets), int)) for name in LISTS}
-    return pa.table({**{name: triplets[name] for name in ("query", "split")}, **lists})
+    return pa.table({"query": triplets["query"], "split": triplets["split"], **lists})
 
 
 def each_once(examples: pa.Table) -> pa.Table:
@@ -176,8 +170,7 @@ def each_once(examples: pa.Table) -> pa.Table:
 
 def first_of_each(examples: pa.Table) -> Ids:
     """The place of the first of the examples that say the same, which is known by a hash of the papers in each role."""
-    keys = [examples["query"].to_numpy().view(np.uint64)]
-    keys += [_hashes_of(examples[name]) for name in LISTS]
+    keys = [examples["query"].to_numpy().view(np.uint64), *(_hashes_of(examples[name]) for name in LISTS)]
     if "aspect" in examples.column_names:
         aspects = examples["aspect"].combine_chunks().dictionary_encode().indices
         keys.append(aspects.fill_null(-1).to_numpy().astype(np.uint64))
@@ -187,12 +180,9 @@ def first_of_each(examples: pa.Table) -> Ids:
 
 def _hashes_of(lists: pa.ChunkedArray) -> NDArray[np.uint64]:
     """One number for the papers of each list, whatever their order."""
-    hashes = np.zeros(len(lists), dtype=np.uint64)
-    first = 0
-    for chunk in lists.chunks:
-        of_each = first + pc.list_parent_indices(chunk).to_numpy()
-        np.add.at(hashes, of_each, priorities(0, "paper of an example", chunk.flatten().to_numpy()))
-        first += len(chunk)
+    hashes, whole = np.zeros(len(lists), dtype=np.uint64), lists.combine_chunks()
+    hashed = priorities(0, "paper of an example", whole.flatten().to_numpy())
+    np.add.at(hashes, pc.list_parent_indices(whole).to_numpy(), hashed)
     return hashes
 
 
@@ -210,19 +200,15 @@ def drawn_splits(seed: int, name: str, queries: Ids, validation: float) -> pa.Ar
 
 def among(queries: Ids, documents: Ids, pairs: Iterator[tuple[Ids, Ids]]) -> NDArray[np.bool_]:
     """Whether each pair of a query and a document is one of many pairs, which come some at a time."""
-    if len(queries) == 0:
-        return np.zeros(0, dtype=bool)
     of_queries, of_documents = np.unique(queries), np.unique(documents)
     wanted = np.searchsorted(of_queries, queries) * len(of_documents) + np.searchsorted(of_documents, documents)
-    order = np.argsort(wanted, kind="stable")
-    wanted, is_found = wanted[order], np.zeros(len(wanted), dtype=bool)
+    wanted, of_each = np.unique(wanted, return_inverse=True)
+    is_found = np.zeros(len(wanted), dtype=bool)
     for one, other in pairs:
         (rows, is_query), (columns, is_document) = look_up(of_queries, one), look_up(of_documents, other)
-        is_known = is_query & is_document
-        is_found |= look_up(np.unique(rows[is_known] * len(of_documents) + columns[is_known]), wanted)[1]
-    unsorted = np.empty_like(is_found)
-    unsorted[order] = is_found
-    return unsorted
+        places, is_wanted = look_up(wanted, rows * len(of_documents) + columns)
+        is_found[places[is_query & is_document & is_wanted]] = True
+    return is_found[of_each]
 
 
 def table_made_of(sets: Sequence[Path]) -> str:
@@ -254,18 +240,17 @@ def read_papers(papers: Path, queries: Path) -> IdSet:
     """
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
     check_ids(kept_out, queries)
-    listed = id_set(_with_text(papers), without=kept_out)
-    if size(listed) == 0:
-        raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
-    return listed
-
-
-def _with_text(papers: Path) -> Iterator[Ids]:
+    listed = GrowingIdSet()
     for path in checked_files(papers, "papers"):
         for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "has_text"]):
             ids = batch["corpusid"].filter(batch["has_text"]).to_numpy()
             check_ids(ids, path)
-            yield ids
+            listed.add(ids)
+    listed.remove(kept_out)
+    found = listed.finish()
+    if size(found) == 0:
+        raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
+    return found
 
 
 def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, last: int) -> bool:

@@ -1,11 +1,10 @@
 """Texts of examples that are no papers, such as short queries: written in the order of their ids, and found again.
 
-A text's id follows from its content (`core.text_ids`), so ids are spread evenly, and a range of them is a share of
-the texts. Texts come in any order and more than once; they are dealt out to ranges on the disk, and memory holds those
-of one range, however many there are.
+A text's id follows from its content (`core.text_ids`), so ids are spread evenly. Texts come in any order and more than
+once; they are dealt out to ranges of ids on the disk, and memory holds those of one range, however many there are.
 
-Texts must not bring papers that are kept out back under another name. They share titles with papers, and these are
-compared by their words, without case, accents and punctuation; only hashes of them are held: eight bytes a paper.
+Texts must not bring papers that are kept out back under another name. Titles are compared by their words, without
+case, accents and punctuation; only hashes of them are held: eight bytes a paper.
 """
 
 import hashlib
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +26,6 @@ from cocite.core.tables.splits import read_kept_out
 from cocite.core.text_ids import normalised, text_ids
 from cocite.core.written_ids import look_up
 
-Texts: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
-
 SCHEMA = empty_schema(TABLES["sampled_texts"])
 USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
 RANGE_BITS = 6
@@ -42,10 +38,7 @@ ROWS_AT_ONCE = 50_000
 def texts_table(
     titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
 ) -> pa.Table:
-    """The rows of `sampled_texts` for some texts, in their order, with the ids that follow from them.
-
-    Only those whose ids are `among` some are there, if these are given.
-    """
+    """The rows of `sampled_texts` for some texts, in their order; if given, of those whose ids are `among` some."""
     ids = text_ids(titles, abstracts, is_query=is_query)
     columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
@@ -53,23 +46,18 @@ def texts_table(
     return table if among is None else table.filter(pa.array(np.isin(ids, among)))
 
 
-def batches_of(texts: Texts) -> Iterator[pa.RecordBatch]:
-    """Texts batch by batch."""
-    yield from texts.to_batches() if isinstance(texts, pa.Table) else texts
-
-
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
     """Write texts, each once, as the table `sampled_texts`; return how many there are."""
     from cocite.core.database import spill_folder
 
     with spill_folder(output.parent) as folder:
-        ranges = _dealt_out(texts, Path(folder))
-        return write_table(output, "sampled_texts", (batch for path in ranges for batch in _in_order(path)))
+        paths = [Path(folder) / str(number) for number in range(1 << RANGE_BITS)]
+        _deal_out(texts, paths)
+        return write_table(output, "sampled_texts", (batch for path in paths for batch in _in_order(path)))
 
 
-def _dealt_out(texts: Iterable[pa.RecordBatch], folder: Path) -> list[Path]:
-    """A file for each range of ids, from the lowest."""
-    paths = [folder / str(number) for number in range(1 << RANGE_BITS)]
+def _deal_out(texts: Iterable[pa.RecordBatch], paths: Sequence[Path]) -> None:
+    """Write texts to the files of ranges of ids, from the lowest."""
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with ExitStack() as stack:
         files = [stack.enter_context(pa.ipc.new_stream(str(path), SCHEMA, options=options)) for path in paths]
@@ -80,7 +68,6 @@ def _dealt_out(texts: Iterable[pa.RecordBatch], folder: Path) -> list[Path]:
             for file, first, last in zip(files, ends[:-1], ends[1:], strict=True):
                 if first < last:
                     file.write_table(some.take(pa.array(order[first:last])))
-    return paths
 
 
 def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -99,8 +86,12 @@ def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
     """The texts of a range by their ids, each once."""
     with pa.ipc.open_stream(str(path)) as file:
         rows = file.read_all()
-    first = np.unique(rows["text"].to_numpy(), return_index=True)[1]
-    yield from rows.take(pa.array(first)).combine_chunks().to_batches(ROWS_AT_ONCE)
+    yield from _first_of_each(rows, "text").combine_chunks().to_batches(ROWS_AT_ONCE)
+
+
+def _first_of_each(rows: pa.Table, column: str) -> pa.Table:
+    """The first of the rows that have the same value in a column, in its order."""
+    return rows.take(pa.array(np.unique(rows[column].to_numpy(), return_index=True)[1]))
 
 
 def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
@@ -108,11 +99,9 @@ def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
     found = [USER_SUPPLIED_QUERIES.empty_table()]
     for path in sets:
         for batch in open_table(path, table_in(path)).iter_batches(columns=["query", "split"]):
-            is_text = pa.array(batch["query"].to_numpy() < 0)
-            found.append(pa.Table.from_batches([batch.filter(is_text)]).rename_columns(USER_SUPPLIED_QUERIES.names))
-    rows = pa.concat_tables(table.cast(USER_SUPPLIED_QUERIES) for table in found)
-    first = np.unique(rows["corpusid"].to_numpy(), return_index=True)[1]
-    return rows.take(pa.array(first))
+            texts = pa.Table.from_batches([batch.filter(pc.less(batch["query"], 0))])
+            found.append(texts.rename_columns(USER_SUPPLIED_QUERIES.names))
+    return _first_of_each(pa.concat_tables(table.cast(USER_SUPPLIED_QUERIES) for table in found), "corpusid")
 
 
 def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> Iterator[pa.RecordBatch]:

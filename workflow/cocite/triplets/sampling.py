@@ -1,16 +1,16 @@
 """One interface to every sampler, which is asked for the triplets or examples of some queries at a time.
 
-It takes the tables that a sampler draws from, the queries and the papers with a text, and writes the table `triplets`
-or `sampled_examples`, and the omissions. A sampler is given a block of queries and reads its sources from front to
-back; what is made of a query depends on the query and the seed alone.
-
-A sampler may bring queries and documents of its own, which are no papers: their texts are written beside its examples.
-A set that is made of such sets has the texts of its parts as queries beside those of the corpus.
+A sampler is given a block of queries, with the papers that have a text and the tables it draws from, and reads these
+from front to back; what is made of a query depends on the query and the seed alone. A sampler may bring queries and
+documents that are no papers: their texts are written beside its examples, and a set that is made of such sets has the
+queries among them beside those of the corpus.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -29,14 +29,7 @@ from cocite.core.progress import report
 from cocite.core.tables import splits
 from cocite.core.tables.files import table_in, write_omissions, write_table
 from cocite.triplets.sampled import WORDS, Block, read_papers, table_made_of
-from cocite.triplets.sampled_texts import (
-    USER_SUPPLIED_QUERIES,
-    Texts,
-    batches_of,
-    kept_out_titles,
-    user_supplied_queries,
-    write_texts,
-)
+from cocite.triplets.sampled_texts import USER_SUPPLIED_QUERIES, kept_out_titles, user_supplied_queries, write_texts
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
@@ -68,11 +61,11 @@ def sample(
     blocks = _blocks(settings, sources, queries, papers, seed, threads, output.parent)
     counts: Counter[str] = Counter()
     many, one = WORDS[table]
-    brought: list[Texts] = []
+    brought: list[Iterable[pa.RecordBatch]] = []
     rows = _rows(settings, blocks, counts, brought, f"{output}: no query could be served with {one}")
     written = write_table(output, table, rows)
     if texts is not None:
-        write_texts(texts, (batch for some in brought for batch in batches_of(some)))
+        write_texts(texts, chain.from_iterable(brought))
     report(f"{written:,} {many}; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
@@ -86,37 +79,34 @@ def _blocks(
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
         asked = pa.concat_tables([user_supplied_queries(sets), asked.cast(USER_SUPPLIED_QUERIES)])
-    listed, kept_out = read_papers(papers, queries), np.unique(splits.read_kept_out(queries)["corpusid"].to_numpy())
+    every = Block(
+        queries=asked["corpusid"].to_numpy(),
+        splits=asked["split"],
+        papers=read_papers(papers, queries),
+        kept_out=np.unique(splits.read_kept_out(queries)["corpusid"].to_numpy()),
+        sources=sources,
+        seed=seed,
+        threads=threads,
+        titles_kept_out=partial(kept_out_titles, papers, queries),
+        spill_to=spill_to,
+    )
     number, at_once = (1, max(1, len(asked))) if sampler.brings_texts else (len(asked), QUERIES_AT_ONCE)
     for first in range(0, number, at_once):
-        some = asked.slice(first, at_once)
-        yield Block(
-            queries=some["corpusid"].to_numpy(),
-            splits=some["split"],
-            papers=listed,
-            kept_out=kept_out,
-            sources=sources,
-            seed=seed,
-            threads=threads,
-            is_first=first == 0,
-            titles_kept_out=partial(kept_out_titles, papers, queries),
-            spill_to=spill_to,
-        )
+        some = slice(first, first + at_once)
+        yield replace(every, queries=every.queries[some], splits=every.splits[some], is_first=first == 0)
 
 
 def _rows(
-    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], brought: list[Texts], none: str
+    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], brought: list[Iterable[pa.RecordBatch]], none: str
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the blocks one after the other; counts what was left out, and collects the texts that are brought.
-
-    `none` says that there are no rows.
-    """
+    """The rows of the blocks; counts what was left out, and collects the texts. `none` says that there are no rows."""
     written = 0
     for block in blocks:
         sampled = sampler.sample(block)
         counts.update(sampled.omissions)
         if sampled.texts is not None:
-            brought.append(sampled.texts)
+            texts = sampled.texts
+            brought.append(texts.to_batches() if isinstance(texts, pa.Table) else texts)
         written += len(sampled.rows)
         yield from sampled.rows.to_batches()
         del sampled  # or the rows of this block would be held beside those of the next

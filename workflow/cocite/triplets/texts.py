@@ -2,12 +2,11 @@
 
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
 together are the validation set of every model of the group. Size is the number of documents that the examples name,
-which is what an encoder computes: a set of triplets has a third as many triplets. The order is one of hashes, so it is
-a shuffle that does not depend on jobs: queries follow each other at random, and so do the examples of a query, which
-stay together.
+which is what an encoder computes. The order is one of hashes: queries follow each other at random, and so do the
+examples of a query, which stay together.
 
-The papers are read once, front to back, and those that are named are written as they come, behind the texts that are no
-papers. Memory holds the ids of all examples, and some texts a thread.
+The papers are read once, front to back, and written behind the texts that are no papers. Memory holds the ids of all
+examples, and some texts a thread.
 """
 
 from collections.abc import Iterator, Sequence
@@ -77,9 +76,8 @@ def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Tab
 
     Raises `InputError` where that has none.
     """
-    sizes = [_size_of(path, "train") for path in group]
-    smallest = _smallest(group, sizes, "training", "smaller")
-    return _cut(_shuffled(_read_split(sampled, "train", seed), seed), smallest)
+    smallest = _smallest(group, [_size_of(path, "train") for path in group], "training", "smaller")
+    return _cut(_read_split(sampled, "train", seed), smallest)
 
 
 def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
@@ -87,8 +85,8 @@ def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
 
     Raises `InputError` where there is none.
     """
-    sets = [_shuffled(_read_split(path, "validation", seed), seed) for path in group]
-    smallest = _smallest(group, list(map(_size, sets)), "validation", "larger")
+    sets = [_read_split(path, "validation", seed) for path in group]
+    smallest = _smallest(group, [int(_sizes(rows).sum()) for rows in sets], "validation", "larger")
     cut = pa.concat_tables([_cut(rows, smallest) for rows in sets], promote_options="default")
     return _shuffled(cut.take(pa.array(first_of_each(cut))), seed)
 
@@ -105,17 +103,19 @@ def _size_of(path: Path, split: str) -> int:
     """How many documents the examples of a split name; no ids of triplets are read for it."""
     if table_in(path) == "triplets":
         return len(ROLES) * sum(map(len, _rows_of(path, split, [])))
-    return sum(map(_size, _rows_of(path, split, LISTS)))
+    return sum(int(_sizes(rows).sum()) for rows in _rows_of(path, split, LISTS))
 
 
 def _read_split(path: Path, split: str, seed: int) -> pa.Table:
-    """The examples of a split as a table of lists; of triplets, lists of one."""
-    if table_in(path) == "triplets":
-        batches = (_of_triplets(rows, seed) for rows in _rows_of(path, split, ROLES))
-    else:
-        columns = ["number", *TABLES["training_examples"].columns]
-        batches = (_of_examples(rows, seed) for rows in _rows_of(path, split, columns))
-    return pa.concat_tables(batches).combine_chunks()
+    """The examples of a split, shuffled by query, as a table of lists; of triplets, lists of one."""
+    are_triplets = table_in(path) == "triplets"
+    name, keys = ("order of triplets", [*ROLES]) if are_triplets else ("order of examples", ["query", "number"])
+    batches = []
+    for rows in _rows_of(path, split, keys if are_triplets else ["number", *TABLES["training_examples"].columns]):
+        order = priorities(seed, name, *(rows[key].to_numpy().astype(np.int64) for key in keys))
+        examples = as_examples(rows) if are_triplets else rows.drop_columns(["number"])
+        batches.append(examples.drop_columns(["split"]).append_column(ORDER, pa.array(order)))
+    return _shuffled(pa.concat_tables(batches).combine_chunks(), seed)
 
 
 def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -126,24 +126,10 @@ def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Tabl
         yield pa.Table.from_batches([batch.filter(pc.equal(batch["split"], split))])
 
 
-def _of_triplets(rows: pa.Table, seed: int) -> pa.Table:
-    order = priorities(seed, "order of triplets", *(rows[role].to_numpy() for role in ROLES))
-    return as_examples(rows).drop_columns(["split"]).append_column(ORDER, pa.array(order))
-
-
-def _of_examples(rows: pa.Table, seed: int) -> pa.Table:
-    order = priorities(seed, "order of examples", rows["query"].to_numpy(), rows["number"].to_numpy().astype(np.int64))
-    return rows.drop_columns(["split", "number"]).append_column(ORDER, pa.array(order))
-
-
 def _sizes(rows: pa.Table) -> Ids:
     """How many documents each example names."""
-    sizes = [pc.list_value_length(rows[name]).to_numpy().astype(np.int64) for name in LISTS]
-    return np.add(*sizes) + 1
-
-
-def _size(rows: pa.Table) -> int:
-    return int(_sizes(rows).sum())
+    positives, negatives = (pc.list_value_length(rows[name]).to_numpy().astype(np.int64) for name in LISTS)
+    return 1 + positives + negatives
 
 
 def _cut(rows: pa.Table, most: int) -> pa.Table:
@@ -152,11 +138,8 @@ def _cut(rows: pa.Table, most: int) -> pa.Table:
 
 
 def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
-    keys = {
-        "order of queries": priorities(seed, "order of queries", rows["query"].to_numpy()),
-        "query": rows["query"],
-        ORDER: rows[ORDER],
-    }
+    of_queries = priorities(seed, "order of queries", rows["query"].to_numpy())
+    keys = {"order of queries": of_queries, "query": rows["query"], ORDER: rows[ORDER]}
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]))
 
 
@@ -172,7 +155,7 @@ def write_documents(
     wanted = documents_of(rows)
     of_texts, of_papers = np.split(wanted, [np.searchsorted(wanted, 0)])
     found_texts, found = (np.zeros(len(ids), dtype=bool) for ids in (of_texts, of_papers))
-    buckets = checked_files(papers, "papers")
+    buckets, given = checked_files(papers, "papers"), ", ".join(map(str, texts)) or "none are given"
     shares = zip(*(np.array_split(some, len(buckets)) for some in (of_texts, found_texts)), strict=True)
     with atomic_path(output) as folder:
         folder.mkdir()
@@ -188,17 +171,12 @@ def write_documents(
 
         with ThreadPoolExecutor(threads) as workers:
             list(workers.map(write, buckets, shares))
-        if not found_texts.all():
-            given = ", ".join(map(str, texts)) or "none are given"
-            raise InputError(
-                f"{np.count_nonzero(~found_texts):,} texts of the examples are in no table sampled_texts ({given}), "
-                f"the first of them {of_texts[~found_texts][0]}."
-            )
-        if not found.all():
-            raise InputError(
-                f"{papers}: {np.count_nonzero(~found):,} papers of the triplets have neither title nor abstract there, "
-                f"the first of them {of_papers[~found][0]}; triplets must be of papers with a text."
-            )
+        for missing, what in (
+            (of_texts[~found_texts], f"texts of the examples are in no table sampled_texts ({given})"),
+            (of_papers[~found], f"papers of the triplets have neither title nor abstract in {papers}"),
+        ):
+            if len(missing):
+                raise InputError(f"{len(missing):,} {what}, the first of them {missing[0]}.")
 
 
 def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[pa.RecordBatch]:

@@ -71,11 +71,8 @@ class UserSuppliedVectors(Baseline):
         wanted = {each for batch in embedding.documents() for each in self._ids_of(batch) if each}
         found = read_vectors(files_in(path), wanted, Called(self.ids, self.vectors))
         if not found.rows:
-            first = min(wanted, default="nothing")
-            raise InputError(
-                f"{path}: none of its {found.read:,} ids is one of the {len(wanted):,} of {embedding.source}, "
-                f"such as {first!r}; ids are those that the benchmark has."
-            )
+            of = f"one of the {len(wanted):,} of {embedding.source}, such as {min(wanted, default='nothing')!r}"
+            raise InputError(f"{path}: none of its {found.read:,} ids is {of}; ids are those that the benchmark has.")
         report(f"{path}: {len(found.rows):,} of {found.read:,} vectors are of the documents of {embedding.source}.")
         for batch in embedding.documents():
             ids = self._ids_of(batch)

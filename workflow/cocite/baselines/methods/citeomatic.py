@@ -71,16 +71,7 @@ class SummedWords(Seeded):
         seed = derive_seed(training.seed, "citeomatic", training.training_seed)
         torch.manual_seed(seed)
         model = Sums(len(known), self.dimension)
-        learner = Learner(
-            model,
-            words,
-            read_examples(examples, ids),
-            seed=seed,
-            lr=self.lr,
-            batch_size=self.batch_size,
-            margin=self.margin,
-            nearest=self.nearest,
-        )
+        learner = Learner(model, words, read_examples(examples, ids), self, seed=seed)
         for epoch in range(learner.restore(training.state), self.epochs):
             loss = learner.learn(epoch)
             report(f"Epoch {epoch + 1} of {self.epochs}: loss {loss:.4f}.")
@@ -105,6 +96,6 @@ class SummedWords(Seeded):
         torch.set_num_threads(embedding.threads)
         for batch in embedding.documents():
             with torch.inference_mode():
-                vectors = model(words_of(batch, known)).numpy()
+                vectors = model(words_of([batch], known)).numpy()
             has_words = np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0.5)
             yield [batch.names[row] for row in has_words], vectors[has_words]

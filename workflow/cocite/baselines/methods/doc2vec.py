@@ -1,9 +1,9 @@
 """The baseline `doc2vec`: paragraph vectors by gensim, trained on the corpus, inferred for documents.
 
-The vectors of the papers lie in a file of the state, mapped into memory, however many there are; the model does without
-them. Its folder holds words.json, the words with how often each occurs, in gensim's order, and outputs.safetensors, the
-weights that predict them: all that an inference needs. An inference starts from a vector that depends on the text and
-the seed alone; gensim's own `infer_vector` starts from Python's hash of the text, which differs from run to run.
+The vectors of the papers are in a file of the state, mapped into memory; a model does without them. Its folder holds
+words.json, the words with how often each occurs, in gensim's order, and outputs.safetensors, the weights that predict
+them. An inference starts from a vector that depends on the text and the seed alone; gensim's own `infer_vector` starts
+from Python's hash of the text, which differs from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 WORDS, OUTPUTS = "words.json", "outputs.safetensors"
 SEEDS = "settings.json"
 ROWS_DRAWN = 65_536
-"""Vectors of papers that are drawn at a time."""
 
 
 class Doc2Vec(Seeded):
@@ -73,21 +72,14 @@ class Doc2Vec(Seeded):
         """Train the vectors of the papers, and keep what vectors are inferred with."""
         from safetensors.numpy import save_file
 
-        from cocite.baselines.gensim_training import (
-            Lines,
-            check_frequent,
-            gensim_seed,
-            open_training,
-            train_epochs,
-            write_words,
-        )
+        from cocite.baselines import gensim_training as by_gensim
         from cocite.core.atomic import write_json
 
-        open_training(training, as_json(self))
+        by_gensim.open_training(training, as_json(self))
         path = training.state / "words.txt"
-        counted = write_words(training, path, self.most_words)
-        check_frequent(counted, self.min_count)
-        model = self.gensim_model(gensim_seed(training))
+        counted = by_gensim.write_words(training, path, self.most_words)
+        by_gensim.check_frequent(counted, self.min_count)
+        model = self.gensim_model(by_gensim.gensim_seed(training))
         model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
         _place_papers(model, counted.papers, training.state / "papers.f32")
 
@@ -95,7 +87,8 @@ class Doc2Vec(Seeded):
             of_words = {"words": model.wv.vectors} if model.dbow_words else {}
             return {"papers": model.dv.vectors, "outputs": model.syn1neg, **of_words}
 
-        train_epochs(model, Lines(path, numbered=True), counted.papers, training.state, learned)
+        lines = by_gensim.Lines(path, numbered=True)
+        by_gensim.train_epochs(model, lines, counted.papers, training.state, learned)
         write_json(training.output / WORDS, [(word, counted.occurrences[word]) for word in model.wv.index_to_key])
         save_file({"outputs": model.syn1neg}, training.output / OUTPUTS)
 
@@ -114,14 +107,14 @@ class Doc2Vec(Seeded):
         seed = derive_seed(seeds["seed"], "infer", seeds["training_seed"])
         with progress_bar(of="Inferring", unit=embedding.table, total=count_rows(embedding.source)) as bar:
             for batch in embedding.documents():
-                names, vectors = [], []
+                names, vectors = [], [np.empty((0, self.dimension), np.float32)]
                 for name, text in zip(batch.names, batch.texts, strict=True):
                     words = [word for word in words_of(text) if word in model.wv.key_to_index]
                     if words:
                         names.append(name)
-                        vectors.append(infer(model, words, seed))
+                        vectors.append(infer(model, words, seed)[None])
                 bar.update(len(batch.names))
-                yield names, np.stack(vectors) if vectors else np.empty((0, self.dimension), np.float32)
+                yield names, np.concatenate(vectors)
 
     def gensim_model(self, seed: int, *, min_count: int | None = None) -> Any:
         """A model of gensim with these settings, without a vocabulary."""
@@ -165,8 +158,8 @@ def _place_papers(model: Any, papers: int, path: Path) -> None:
     vectors = np.memmap(path, np.float32, "w+", shape=(papers, model.vector_size))
     draw = np.random.default_rng(seed=model.seed + 7919)  # as gensim's init_weights
     for start in range(0, papers, ROWS_DRAWN):
-        rows = draw.random(vectors[start : start + ROWS_DRAWN].shape, dtype=np.float32)
-        vectors[start : start + ROWS_DRAWN] = (rows * np.float32(2) - np.float32(1)) / np.float32(model.vector_size)
+        some = vectors[start : start + ROWS_DRAWN]
+        some[:] = (draw.random(some.shape, np.float32) * np.float32(2) - np.float32(1)) / np.float32(model.vector_size)
     model.dv.index_to_key = range(papers)
     model.dv.vectors = vectors
 

@@ -1,8 +1,8 @@
 """The baseline `fasttext`: word vectors by gensim, and texts as sums of them weighted by tf–idf.
 
-The folder of a model holds words.json: the words, sorted, and how many words the corpus has; and vectors.safetensors:
-their vectors, how often each occurs, and the idf of each, 0 for words that are not summed. Parts of words are not kept:
-a word that no paper of the corpus holds has no weight either.
+The folder of a model holds words.json: the words, sorted, and how many words the corpus has (total), each as often as
+it occurs; and vectors.safetensors: their vectors, how often each occurs (counts), and the idf of each, 0 for words that
+are not summed. Parts of words are not kept: a word that no paper of the corpus holds has no weight either.
 """
 
 from collections.abc import Iterator
@@ -88,20 +88,12 @@ class FastText(Seeded):
         """Train the vectors of words, and weigh the words."""
         from gensim.models import FastText as Gensim
 
-        from cocite.baselines.gensim_training import (
-            Lines,
-            check_frequent,
-            gensim_seed,
-            open_training,
-            train_epochs,
-            weigh,
-            write_words,
-        )
+        from cocite.baselines import gensim_training as by_gensim
 
-        open_training(training, as_json(self))
+        by_gensim.open_training(training, as_json(self))
         path = training.state / "words.txt"
-        counted = write_words(training, path, self.most_words, self.accents)
-        weights = weigh(counted, min_df=self.min_df, max_df=self.max_df)
+        counted = by_gensim.write_words(training, path, self.most_words, self.accents)
+        weights = by_gensim.weigh(counted, min_df=self.min_df, max_df=self.max_df)
         model = Gensim(
             vector_size=self.dimension,
             sg=int(self.architecture == "skipgram"),
@@ -115,16 +107,16 @@ class FastText(Seeded):
             epochs=self.epochs,
             alpha=self.lr,
             min_alpha=self.lr_end,
-            seed=gensim_seed(training),
+            seed=by_gensim.gensim_seed(training),
             workers=1,
         )
-        check_frequent(counted, self.min_count)
+        by_gensim.check_frequent(counted, self.min_count)
         model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
 
         def learned() -> dict[str, Any]:
             return {"words": model.wv.vectors_vocab, "parts": model.wv.vectors_ngrams, "outputs": model.syn1neg}
 
-        train_epochs(model, Lines(path), counted.papers, training.state, learned)
+        by_gensim.train_epochs(model, by_gensim.Lines(path), counted.papers, training.state, learned)
         _write(training.output, model, weights, counted)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
@@ -145,17 +137,13 @@ class FastText(Seeded):
 
 
 class WordVectors(NamedTuple):
-    """The vectors of words, and what else is known of them."""
+    """What the folder of a model holds."""
 
     words: list[str]
-    """Sorted."""
     total: int
-    """How many words there are in the corpus, each as often as it occurs."""
     counts: "NDArray[np.int64]"
-    """How often each occurs in the corpus."""
     vectors: "NDArray[np.float32]"
     idf: "NDArray[np.float64]"
-    """0 for words that are not summed."""
 
 
 def read_word_vectors(folder: Path) -> WordVectors:

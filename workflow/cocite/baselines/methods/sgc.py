@@ -1,8 +1,8 @@
 """The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
-A is the graph as undirected, the larger weight where an edge stands in both directions, and D the sums of the rows of
-A + I. The features go through some columns at a time: memory holds the graph and these. Columns that are done lie in
-the state, from which a killed propagation resumes.
+A is the graph as undirected, the larger weight where an edge is in both directions, and D the sums of the rows of
+A + I. The features go through some columns at a time, which are kept in the state; a killed propagation resumes from
+them. A model's folder holds papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +29,7 @@ ROWS_AT_ONCE = 8192
 EDGES_AT_ONCE = 1 << 18
 SHORTEST = 1e-12
 """Vectors that are shorter stay as they are."""
-PAPERS, VECTORS = "papers.npy", "vectors.npy"
-"""The files of a model: corpus ids, rising, and the vectors of these papers."""
-FEATURES = "features.npy"
+PAPERS, VECTORS, FEATURES = "papers.npy", "vectors.npy", "features.npy"
 
 
 class PropagatedFeatures(Trained):
@@ -60,9 +58,7 @@ class PropagatedFeatures(Trained):
         if (self.of is None) == (self.encoder is None):
             raise inconsistent(" must have either of (a baseline) or encoder, from which its features come.")
         if self.grid is not None and self.of is None:
-            raise inconsistent(
-                ".grid needs of, a baseline: the vectors of validation papers by an encoder are not made."
-            )
+            raise inconsistent(".grid needs of, a baseline: no vectors of validation papers by an encoder are made.")
         return self
 
     def training_memory(self, sources_mb: float) -> float:
@@ -87,16 +83,15 @@ class PropagatedFeatures(Trained):
         for first in progress(starts, of="Columns", unit="block"):
             done = training.state / f"{width}-{first}.npy"
             if not done.exists():
+                columns = np.ascontiguousarray(features[:, first : first + width])
                 with open_whole(done) as file:
-                    np.save(
-                        file, propagated(graph, np.ascontiguousarray(features[:, first : first + width]), self.hops)
-                    )
-        columns = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
+                    np.save(file, propagated(graph, columns, self.hops))
+        blocks = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
         np.save(training.output / PAPERS, papers)
         vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, (len(papers), dimension))
         for first in range(0, len(papers), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in columns], axis=1))
+            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in blocks], axis=1))
         vectors.flush()
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
@@ -165,10 +160,7 @@ def _read_features(files: Sequence[Path], path: Path) -> tuple["Ids", "Vectors"]
 
 
 def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
-    """The matrix S of the graph, without the edges of validation queries.
-
-    Edges of papers without a vector are counted.
-    """
+    """The matrix S of the graph, without the edges of validation queries."""
     import numpy as np
     from scipy.sparse import coo_array, csr_array, eye_array
 

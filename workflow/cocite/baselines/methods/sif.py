@@ -1,11 +1,11 @@
 """The baseline `sif`: means of word vectors weighted by smooth inverse frequency, less their first principal component.
 
-The component is the first right singular vector of the means of all papers, as published, which are not centred. It
-follows from the sum of their outer products, dimension × dimension, however many papers there are. A model's folder
-holds words.json and sif.safetensors: the weighted vectors of the words, and the component.
+The component is the first right singular vector of the means of all papers, not centred, as published. It follows from
+the sum of their outer products, dimension × dimension. A model's folder holds words.json and sif.safetensors: the
+weighted vectors of the words, and the component.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cocite.config.baseline import Trained
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cocite.baselines.steps import Embedding, Training
+    from cocite.baselines.steps import Batch, Embedding, Training
+
+    Vectors = NDArray[np.floating]
 
 WORDS, ARRAYS = "words.json", "sif.safetensors"
 
@@ -62,16 +64,12 @@ class SIF(Trained):
         known = read_word_vectors(training.given("baseline"))
         weights = self.a / (self.a + known.counts / known.total)
         vectors = (known.vectors * weights[:, None]).astype(np.float32)
-        means_of = _means(known.words, vectors)
         products, seen = np.zeros((vectors.shape[1], vectors.shape[1])), 0
-        for batch in progress(training.seen(), of="Means", unit="batch"):
-            rows, means = means_of(batch.texts)
+        for papers, means in progress(_means(training.seen(), known.words, vectors), of="Means", unit="batch"):
             products += means.T @ means
-            seen += len(rows)
+            seen += len(papers)
         if not seen:
-            raise InputError(
-                "No paper of the corpus that is not kept out has a word with a vector; nothing to train on."
-            )
+            raise InputError("No paper of the corpus that is not kept out has a word with a vector to train on.")
         # The direction, of length 1, in which the means of the papers are largest.
         component = np.linalg.eigh(products)[1][:, -1]
         component = component * np.sign(component[np.argmax(np.abs(component))])
@@ -87,28 +85,20 @@ class SIF(Trained):
 
         folder = embedding.given("model")
         arrays = load_file(folder / ARRAYS)
-        means_of, component = _means(read_json(folder / WORDS), arrays["vectors"]), arrays["component"]
-        for batch in embedding.documents():
-            rows, means = means_of(batch.texts)
-            yield [batch.names[row] for row in rows], means - np.outer(means @ component, component)
+        component = arrays["component"]
+        for names, means in _means(embedding.documents(), read_json(folder / WORDS), arrays["vectors"]):
+            yield names, means - np.outer(means @ component, component)
 
 
-def _means(
-    words: list[str], vectors: "NDArray[np.float32]"
-) -> Callable[[Sequence[str]], tuple["NDArray[np.int64]", "NDArray[np.float64]"]]:
-    """From texts to the rows of those that have a known word, and the mean of the vectors of the known words of each.
-
-    The words are sorted; their vectors are weighted.
-    """
+def _means(batches: Iterator["Batch"], words: list[str], vectors: "Vectors") -> Iterator[tuple[list[Any], "Vectors"]]:
+    """The documents that have a known word, and the means of the weighted vectors of the known words of each."""
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter, weighted = CountVectorizer(strip_accents="unicode", vocabulary=words), vectors.astype(np.float64)
-
-    def means_of(texts: Sequence[str]) -> tuple["NDArray[np.int64]", "NDArray[np.float64]"]:
-        counts: Any = counter.transform(texts)
+    for batch in batches:
+        counts: Any = counter.transform(batch.texts)
         rows = np.flatnonzero(np.diff(counts.indptr))
         known = counts[rows]
-        return rows, (known @ weighted) / np.asarray(known.sum(axis=1)).reshape(-1, 1)
-
-    return means_of
+        means = (known @ weighted) / np.asarray(known.sum(axis=1)).reshape(-1, 1)
+        yield [batch.names[row] for row in rows], means

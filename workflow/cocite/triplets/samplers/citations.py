@@ -40,11 +40,10 @@ class CitedPapers(Mixing):
         from cocite.triplets.picking import draw
 
         easy = draw(block, self.most_easy, "easy negatives")
-        links, seats = links_of(block, directed=self.directed, by_intent=False), seats_of_queries(block)
-        asked = {"required": self.requires_text}
-        positives = pick_linked(block, links, seats, self.per_query, "positives", **asked)
-        asked |= {"by_intent": False, "any_way": not self.directed}
-        hard = pick_two_away(block, links, seats, self.hard, "hard negatives", easy, **asked)
+        links, seats, required = links_of(block, directed=self.directed), seats_of_queries(block), self.requires_text
+        positives = pick_linked(block, links, seats, self.per_query, "positives", required=required)
+        any_way = not self.directed
+        hard = pick_two_away(block, links, seats, self.hard, "hard negatives", easy, any_way=any_way, required=required)
         return pair(
             block,
             self,

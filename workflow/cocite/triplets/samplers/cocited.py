@@ -35,10 +35,7 @@ class CocitedPapers(Pairing):
         if self.hard > self.per_query:
             raise inconsistent(f".hard ({self.hard}) must not exceed per_query ({self.per_query}).")
         if self.hard and self.min_count < 2:
-            raise inconsistent(
-                ".hard needs min_count of at least 2: hard negatives are co-cited less often than positives, and at "
-                "least once."
-            )
+            raise inconsistent(".hard needs min_count of at least 2: hard negatives are co-cited less often.")
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -47,10 +44,8 @@ class CocitedPapers(Pairing):
         if graph.signal not in ("cocitation", "sentence-cocitation"):
             yield f"{key}.graph: {self.graph!r} is not a co-citation graph."
         elif self.min_count < graph.min_count:
-            yield (
-                f"{key}.min_count ({self.min_count}) must not be below graphs.{self.graph}.min_count "
-                f"({graph.min_count}): what is rarer is not in the graph."
-            )
+            of_graph = f"graphs.{self.graph}.min_count ({graph.min_count})"
+            yield f"{key}.min_count ({self.min_count}) must not be below {of_graph}: what is rarer is not in the graph."
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `cocitations` of a graph."""
@@ -69,13 +64,5 @@ class CocitedPapers(Pairing):
             pairs = tuple(column.to_numpy() for column in batch.columns)
             offered = positives, hard, easy
             offer_cocited(pairs, queries, block.papers, self.min_count, self.requires_text, offered, is_known)
-        return pair(
-            block,
-            self,
-            positives,
-            easy,
-            hard,
-            reasons=[("no co-citations", ~is_known)],
-            fill=True,
-            no_positive="no paper co-cited often enough",
-        )
+        reasons, few = [("no co-citations", ~is_known)], "no paper co-cited often enough"
+        return pair(block, self, positives, easy, hard, reasons, fill=True, no_positive=few)

@@ -1,13 +1,13 @@
 """The sampler `contexts`: sentences that cite as queries, with what they cite, in one bucket after another.
 
-A sentence is a text by its words alone: where two papers have the same sentence, it is one text. So it is left out if
-it names a paper that is kept out in either of them, and it makes the example of the paper with the smaller id. Memory
-holds the sentences of the query papers of one bucket, and the ids of all examples.
+A sentence that two papers have is one text. So it is left out if it names a paper that is kept out in either of them,
+and it makes the example of the paper with the smaller id. Memory holds the sentences of the query papers of one bucket,
+and the ids of all examples.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -16,9 +16,7 @@ from cocite.config.sampler import Sampler
 from cocite.config.source import lack_of_contexts
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
@@ -97,7 +95,7 @@ class CitingSentences(Sampler):
         found = []
         for path in block.files(TABLE):
             sentences = _of_queries(block, path)
-            has_sentence[np.searchsorted(block.queries, sentences.citing)] = True
+            has_sentence[np.searchsorted(block.queries, sentences["citing"].to_numpy())] = True
             found.append(self._examples(block, sentences, forbidden, counts))
         context, citing, positives, negatives = map(np.concatenate, zip(*found, strict=True))
         order = np.lexsort((citing, context))
@@ -107,15 +105,10 @@ class CitingSentences(Sampler):
         is_served[places] = True
         kinds = np.repeat(np.arange(2, dtype=np.int8), [self.elsewhere, self.easy])
         of_texts = replace(block, queries=context[order], splits=block.splits.take(pa.array(places)))
-        rows = Rows(
-            seats=np.arange(len(order)),
-            positives=positives[order],
-            negatives=negatives[order],
-            kinds=np.broadcast_to(kinds, (len(order), len(kinds))),
-        )
+        kinds = np.broadcast_to(kinds, (len(order), len(kinds)))
+        rows = Rows(np.arange(len(order)), positives[order], negatives[order], kinds)
         if self.paired:
-            oversampled = self.positives if self.oversample else 0
-            rows = paired(of_texts, rows, of_texts.queries, oversampled=oversampled)
+            rows = paired(of_texts, rows, context[order], oversampled=self.positives if self.oversample else 0)
         reasons = [("no sentence that cites", ~has_sentence), ("no sentence that can be used", ~is_served)]
         return Sampled(
             rows=examples_table(of_texts, rows, ("elsewhere", "easy")),
@@ -124,7 +117,7 @@ class CitingSentences(Sampler):
         )
 
     def _examples(
-        self, block: "Block", sentences: "Sentences", forbidden: "Ids", counts: dict[str, int]
+        self, block: "Block", sentences: "pa.Table", forbidden: "Ids", counts: dict[str, int]
     ) -> tuple["Ids", "Ids", "Ids", "Ids"]:
         """The examples of some sentences: these, the papers they are of, positives and negatives, examples × places.
 
@@ -133,6 +126,7 @@ class CitingSentences(Sampler):
         from dataclasses import replace
 
         import numpy as np
+        import pyarrow.compute as pc
 
         from cocite.core.id_sets import are_in
         from cocite.core.randomness import priorities
@@ -140,111 +134,83 @@ class CitingSentences(Sampler):
         from cocite.triplets.pairing import first_drawn
         from cocite.triplets.picking import NONE, draw, offer_cited, picks
 
-        is_out = look_up(forbidden, sentences.context)[1]
-        cited = sentences.cited_among(are_in(block.papers, sentences.cited))
-        usable = np.flatnonzero(~is_out & (cited >= self.min_cited))
-        drawn = priorities(block.seed, "sentences", sentences.citing[usable], sentences.context[usable])
-        usable = usable[np.lexsort((drawn, sentences.citing[usable]))]
-        paper = sentences.citing[usable]
-        place = np.arange(len(usable)) - np.searchsorted(paper, paper)
+        citing, context = (sentences[name].to_numpy() for name in ("citing", "context"))
+        lists = sentences["cited"].combine_chunks()
+        cited, sizes = lists.flatten().to_numpy(), lists.value_lengths().to_numpy()
+        with_text = pc.list_parent_indices(lists).to_numpy()[are_in(block.papers, cited)]
+        usable_cited = np.bincount(with_text, minlength=len(citing))
+        is_out = look_up(forbidden, context)[1]
+        usable = np.flatnonzero(~is_out & (usable_cited >= self.min_cited))
+        drawn = priorities(block.seed, "sentences", citing[usable], context[usable])
+        usable = usable[np.lexsort((drawn, citing[usable]))]
+        place = np.arange(len(usable)) - np.searchsorted(citing[usable], citing[usable])
         chosen = np.sort(usable[place < self.per_query])
         counts[OF_KEPT_OUT] += int(np.count_nonzero(is_out))
-        counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (cited == 0)))
-        counts[TOO_FEW] += int(np.count_nonzero(~is_out & (cited > 0) & (cited < self.min_cited)))
+        counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (usable_cited == 0)))
+        counts[TOO_FEW] += int(np.count_nonzero(~is_out & (usable_cited > 0) & (usable_cited < self.min_cited)))
         counts[MORE] += len(usable) - len(chosen)
-        context, citing = sentences.context[chosen], sentences.citing[chosen]
+        # Where the papers start and end that each chosen sentence cites, and those that all sentences of its paper do.
+        of_paper = (np.searchsorted(citing, citing[chosen], side) for side in ("left", "right"))
+        starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        bounds = np.stack([starts[rows] for rows in (chosen, chosen + 1, *of_paper)], axis=1)
+        citing, context = citing[chosen], context[chosen]
         positives = picks(len(chosen), self.positives, block.seed, "positives")
         elsewhere = picks(len(chosen), self.elsewhere, block.seed, "papers cited elsewhere")
         easy = draw(replace(block, queries=context), self.easy, "easy negatives")
-        # Where the papers start and end that each chosen sentence cites, and those that all sentences of its paper do.
-        of_paper = np.searchsorted(sentences.citing, citing), np.searchsorted(sentences.citing, citing, "right")
-        bounds = np.stack([sentences.starts[rows] for rows in (chosen, chosen + 1, *of_paper)], axis=1)
-        offer_cited(positives, elsewhere, easy, (context, citing), sentences.cited, bounds, block.papers)
+        offer_cited(positives, elsewhere, easy, (context, citing), cited, bounds, block.papers)
         random = np.full((len(chosen), self.easy), NONE, dtype=np.int64)
         against = first_drawn(easy, np.full(len(chosen), self.easy))
         random[:, : against.shape[1]] = against
         return context, citing, positives.papers, np.concatenate([elsewhere.papers, random], axis=1)
 
 
-class Sentences(NamedTuple):
-    """Some sentences, whole papers of them, in the order of their papers."""
-
-    citing: "Ids"
-    context: "Ids"
-    cited: "Ids"
-    """The papers that are cited in them, one sentence after the other, rising in each."""
-    starts: "Ids"
-    """Where those of each sentence start, and at the end how many there are."""
-    rows: "Ids"
-    """The sentence of each cited paper."""
-
-    def cited_among(self, is_one: "NDArray[np.bool_]") -> "Ids":
-        """How many papers each sentence cites that are one, as a flag for each cited paper says."""
-        import numpy as np
-
-        return np.bincount(self.rows[is_one], minlength=len(self.citing))
-
-
-def _sentences(citing: Any, context: Any, cited: Any, lengths: Any) -> Sentences:
-    import numpy as np
-
-    starts = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    return Sentences(citing, context, cited, starts, np.repeat(np.arange(len(citing)), lengths))
-
-
-def _read(path: Path) -> Iterator[Sentences]:
-    import pyarrow.compute as pc
-
+def _read(path: Path) -> Iterator["pa.RecordBatch"]:
     from cocite.core.id_sets import check_ids
     from cocite.core.tables.files import open_table
 
     with open_table(path, TABLE) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=["citing", "context", "cited"]):
-            citing, context = batch["citing"].to_numpy(), batch["context"].to_numpy()
-            check_ids(citing, path)
-            lengths = pc.list_value_length(batch["cited"]).to_numpy()
-            yield _sentences(citing, context, batch["cited"].flatten().to_numpy(), lengths)
+            check_ids(batch["citing"].to_numpy(), path)
+            yield batch
 
 
 def _sentences_of_kept_out(block: "Block") -> "Ids":
     """The sentences of papers that are kept out, and those that cite one, by their ids, rising."""
     import numpy as np
+    import pyarrow.compute as pc
 
     from cocite.core.id_sets import NO_IDS, are_in, set_of
 
     kept_out, found = set_of(block.kept_out), [NO_IDS]
-    for path in block.files(TABLE):
-        for sentences in _read(path):
-            is_out = are_in(kept_out, sentences.citing) | (sentences.cited_among(are_in(kept_out, sentences.cited)) > 0)
-            found.append(sentences.context[is_out])
+    for batch in (batch for path in block.files(TABLE) for batch in _read(path)):
+        is_out = are_in(kept_out, batch["citing"].to_numpy())
+        is_cited_out = are_in(kept_out, batch["cited"].flatten().to_numpy())
+        is_out[pc.list_parent_indices(batch["cited"]).to_numpy()[is_cited_out]] = True
+        found.append(batch["context"].to_numpy()[is_out])
     return np.unique(np.concatenate(found))
 
 
-def _of_queries(block: "Block", path: Path) -> Sentences:
-    """The sentences of a bucket whose papers are queries."""
-    import numpy as np
+def _of_queries(block: "Block", path: Path) -> "pa.Table":
+    """The sentences of a bucket whose papers are queries, whole papers of them, in the order of their papers."""
+    import pyarrow as pa
 
-    from cocite.core.id_sets import NO_IDS
+    from cocite.core.tables.files import open_table
     from cocite.core.written_ids import look_up
 
-    found = [(NO_IDS, NO_IDS, NO_IDS, NO_IDS)]
-    for citing, context, cited, starts, rows in _read(path):
-        is_ours = look_up(block.queries, citing)[1]
-        found.append((citing[is_ours], context[is_ours], cited[is_ours[rows]], np.diff(starts)[is_ours]))
-    return _sentences(*map(np.concatenate, zip(*found, strict=True)))
+    schema = open_table(path, TABLE).schema_arrow
+    schema = pa.schema([schema.field(name) for name in ("citing", "context", "cited")])
+    ours = (batch.filter(pa.array(look_up(block.queries, batch["citing"].to_numpy())[1])) for batch in _read(path))
+    return pa.Table.from_batches((batch.cast(schema) for batch in ours), schema)
 
 
 def _texts(block: "Block", chosen: "Ids") -> Iterator["pa.RecordBatch"]:
     """The rows of `sampled_texts`: the sentences that were chosen."""
     import pyarrow as pa
 
-    from cocite.core.tables.files import open_table
     from cocite.core.written_ids import look_up
 
-    for path in block.files(TABLE):
-        with open_table(path, TABLE) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=["context", "sentence"]):
-                ours = batch.filter(pa.array(look_up(chosen, batch["context"].to_numpy())[1]))
-                nothing, are_queries = pa.nulls(len(ours), pa.string()), pa.array([True] * len(ours), pa.bool_())
-                columns = [ours["context"], ours["sentence"], nothing, are_queries]
-                yield pa.record_batch(columns, ["text", "title", "abstract", "is_query"])
+    for batch in block.read(TABLE, ["context", "sentence"], rows=ROWS_AT_ONCE):
+        ours = batch.filter(pa.array(look_up(chosen, batch["context"].to_numpy())[1]))
+        nothing, are_queries = pa.nulls(len(ours), pa.string()), pa.array([True] * len(ours), pa.bool_())
+        columns = [ours["context"], ours["sentence"], nothing, are_queries]
+        yield pa.record_batch(columns, ["text", "title", "abstract", "is_query"])

@@ -1,9 +1,8 @@
 """The sampler `linked`: papers that share an edge with a query, picked evenly or by the weights of the edges.
 
-Edges are read in passing. A weighted pick is the one with the smallest −ln(u) / w, where u is a number from 0 to 1 that
-follows from the seed, the query and the paper, and w the weight: a sample without repetition whose first draw is in
-proportion to the weights (Efraimidis and Spirakis, 2006, "Weighted random sampling with a reservoir"). So a pick does
-not depend on the order of the edges, on their shards or on other queries.
+A weighted pick is the one with the smallest −ln(u) / w, where u is a number from 0 to 1 that follows from the seed, the
+query and the paper, and w the weight: a sample without repetition whose first draw is in proportion to the weights
+(Efraimidis and Spirakis, 2006, "Weighted random sampling with a reservoir"), whatever the order of the edges.
 """
 
 from collections.abc import Iterator
@@ -42,14 +41,8 @@ class LinkedInGraph(Pairing):
         from cocite.triplets.pairing import pair
 
         positives, easy, is_known = self.picks(block)
-        return pair(
-            block,
-            self,
-            positives,
-            easy,
-            reasons=[("no edges", ~is_known)],
-            no_positive="no edge to a paper with a text",
-        )
+        reasons = [("no edges", ~is_known)]
+        return pair(block, self, positives, easy, reasons=reasons, no_positive="no edge to a paper with a text")
 
     def picks(self, block: "Block") -> tuple["Picks", "Draws", Any]:
         """What queries pick among the papers that share an edge with them, random others, and which have an edge."""

@@ -1,14 +1,13 @@
 """The sampler `mined`: the examples of a set with mined negatives.
 
 In come a set, and the candidates and scores of positives that the stage neighbours found for its queries. Candidates
-may be positives that nobody has marked, and are left out for the first of these reasons: they are near-duplicates of
-the query or of a positive, their score is too near that of the positives or out of bounds, or they are linked with the
-query in a graph. Margins are those of sentence-transformers' `mine_hard_negatives`: they count from the lowest score of
-a positive of the query.
+that may be positives that nobody has marked are left out. Margins are those of sentence-transformers'
+`mine_hard_negatives`: they count from the lowest score of a positive of the query.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from cocite.config.mining import Mining
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from cocite.core.id_sets import Ids
     from cocite.triplets.sampled import Block, Sampled
 
+CANDIDATES = ("rank", "document", "score", "likeness")
 QUERIES_AT_ONCE = 50_000
 """Queries whose candidates are in memory together."""
 EXAMPLES_AT_ONCE = 20_000
@@ -36,21 +36,6 @@ DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
     )
 )
 FEW = "mined negatives fewer than asked for"
-
-
-class Candidates(NamedTuple):
-    """Candidates of some queries, by query and rank."""
-
-    places: "Ids"
-    """The place of the query of each."""
-    ranks: "NDArray[np.int32]"
-    documents: "Ids"
-    scores: "NDArray[np.float32]"
-    likeness: "NDArray[np.float32]"
-
-    def choose(self, chosen: "NDArray[Any]") -> "Candidates":
-        """Some of them."""
-        return Candidates._make(column[chosen] for column in self)
 
 
 class MinedNegatives(Mining):
@@ -79,17 +64,16 @@ class MinedNegatives(Mining):
             queries = block.queries[first : first + QUERIES_AT_ONCE]
             rows = self._examples(path, np.isin(of_rows, queries))
             candidates = self._left(block, queries, counts)
-            starts = np.searchsorted(candidates.places, np.arange(len(queries) + 1))
+            starts = np.searchsorted(candidates["place"].to_numpy(), np.arange(len(queries) + 1))
             for at in range(0, max(1, len(rows)), EXAMPLES_AT_ONCE):
                 some = rows.slice(at, EXAMPLES_AT_ONCE)
                 examples, picked = self._picked(some, queries, starts, candidates, block.seed)
                 counts[FEW] += len(some) * self.negatives - len(picked)
-                pieces.append(self._joined(some, examples, candidates.choose(picked)))
+                pieces.append(self._joined(some, examples, candidates.take(pa.array(picked))))
         rows = pa.concat_tables(pieces)
         is_known, is_served = np.isin(block.queries, of_rows), np.isin(block.queries, rows["query"].to_numpy())
-        unserved = UNSERVED["sampled_examples"]
-        counts[f"{unserved}: not in the set"] = int(np.count_nonzero(~is_known))
-        counts[f"{unserved}: too few candidates are left"] = int(np.count_nonzero(is_known & ~is_served))
+        for reason, holds in (("not in the set", ~is_known), ("too few candidates are left", is_known & ~is_served)):
+            counts[f"{UNSERVED['sampled_examples']}: {reason}"] = int(np.count_nonzero(holds))
         return Sampled(rows=rows, omissions=dict(counts))
 
     def _examples(self, path: Any, is_chosen: "NDArray[np.bool_]") -> "pa.Table":
@@ -107,15 +91,21 @@ class MinedNegatives(Mining):
         rows = rows.set_column(rows.column_names.index("negatives"), "negatives", nothing)
         return each_once(rows.select([name for name in rows.column_names if not name.startswith("negative_")]))
 
-    def _left(self, block: "Block", queries: "Ids", counts: Counter[str]) -> Candidates:
-        """The candidates of some queries that may be negatives; counts the others by the first reason."""
+    def _left(self, block: "Block", queries: "Ids", counts: Counter[str]) -> "pa.Table":
+        """The candidates of some queries that may be negatives, by query and rank; counts the others by first reason.
+
+        The column `place` is that of the query.
+        """
         import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
         first, last = self.ranks
-        candidates = _read_candidates(block, queries)
-        candidates = candidates.choose((candidates.ranks >= first) & (candidates.ranks <= last))
-        lowest = _lowest_positives(block, queries)[candidates.places]
-        scores = candidates.scores.astype(np.float64)
+        in_ranks = (pc.field("rank") >= first) & (pc.field("rank") <= last)
+        candidates = _rows_of(block, "mined_candidates", queries, CANDIDATES).filter(in_ranks)
+        positives, lowest = _rows_of(block, "mined_positives", queries, ("score",)), np.full(len(queries), np.inf)
+        np.minimum.at(lowest, positives["place"].to_numpy(), positives["score"].to_numpy())
+        lowest, scores = lowest[candidates["place"].to_numpy()], candidates["score"].to_numpy().astype(np.float64)
         is_near, is_out = np.zeros((2, len(scores)), dtype=bool)
         if self.margin is not None:
             is_near |= scores > lowest - self.margin
@@ -125,18 +115,18 @@ class MinedNegatives(Mining):
             is_out |= scores > self.max_score
         if self.min_score is not None:
             is_out |= scores < self.min_score
-        is_duplicate = candidates.likeness >= (np.inf if self.duplicates is None else self.duplicates)
+        is_duplicate = candidates["likeness"].to_numpy() >= (np.inf if self.duplicates is None else self.duplicates)
         left = np.ones(len(scores), dtype=bool)
         for reason, is_reason in ((DUPLICATE, is_duplicate), (NEAR, is_near), (OUT_OF_BOUNDS, is_out)):
             counts[reason] += int(np.count_nonzero(is_reason & left))
             left &= ~is_reason
-        candidates = candidates.choose(left)
-        is_linked = _are_linked(block, queries[candidates.places], candidates.documents)
+        candidates = candidates.filter(pa.array(left))
+        is_linked = _are_linked(block, queries[candidates["place"].to_numpy()], candidates["document"].to_numpy())
         counts[LINKED] += int(np.count_nonzero(is_linked))
-        return candidates.choose(~is_linked)
+        return candidates.filter(pa.array(~is_linked))
 
     def _picked(
-        self, rows: "pa.Table", queries: "Ids", starts: "Ids", candidates: Candidates, seed: int
+        self, rows: "pa.Table", queries: "Ids", starts: "Ids", candidates: "pa.Table", seed: int
     ) -> tuple["Ids", "Ids"]:
         """What examples pick among the candidates of their queries: the example and the candidate of each, by rank."""
         import numpy as np
@@ -147,22 +137,22 @@ class MinedNegatives(Mining):
 
         places = np.searchsorted(queries, rows["query"].to_numpy())
         examples, nth = numbered(starts[places + 1] - starts[places])
-        offered = starts[places][examples] + nth
+        offered, documents = starts[places][examples] + nth, candidates["document"].to_numpy()
         if self.others == "kept":
             lists = rows["negatives"].combine_chunks()
             own = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
-            is_new = ~among(examples, candidates.documents[offered], iter([own]))
+            is_new = ~among(examples, documents[offered], iter([own]))
             examples, offered = examples[is_new], offered[is_new]
         order = np.arange(len(examples))
         if self.pick == "random":
             numbers = rows["number"].to_numpy().astype(np.int64)
-            ids = rows["query"].to_numpy()[examples], numbers[examples], candidates.documents[offered]
+            ids = rows["query"].to_numpy()[examples], numbers[examples], documents[offered]
             order = np.lexsort((priorities(seed, "mined negatives", *ids), examples))
         rank = np.arange(len(order)) - np.searchsorted(examples, examples)
         taken = np.sort(order[rank < self.negatives])
         return examples[taken], offered[taken]
 
-    def _joined(self, rows: "pa.Table", examples: "Ids", picked: Candidates) -> "pa.Table":
+    def _joined(self, rows: "pa.Table", examples: "Ids", picked: "pa.Table") -> "pa.Table":
         """The rows with their own negatives in front of those that they picked; those with too few are left out."""
         import numpy as np
         import pyarrow as pa
@@ -185,44 +175,34 @@ class MinedNegatives(Mining):
             values = pa.concat_arrays([of_own.cast(kind), pa.array(of_picked, kind)])
             return as_lists(values.take(order), sizes)
 
-        nothing = pa.nulls(len(own))
+        nothing, scores = pa.nulls(len(own)), picked["score"].to_numpy().astype(np.float64)
         columns = {
             **{name: rows[name] for name in rows.column_names if not name.startswith("negative")},
-            "negatives": in_lists(lists.flatten(), picked.documents, pa.int64()),
+            "negatives": in_lists(lists.flatten(), picked["document"].to_numpy(), pa.int64()),
             "negative_kinds": in_lists(pa.array(kinds, pa.string()), ["mined"] * len(examples), pa.string()),
-            "negative_ranks": in_lists(nothing, picked.ranks, pa.int32()),
-            "negative_scores": in_lists(nothing, picked.scores.astype(np.float64), pa.float64()),
+            "negative_ranks": in_lists(nothing, picked["rank"].to_numpy(), pa.int32()),
+            "negative_scores": in_lists(nothing, scores, pa.float64()),
         }
         mined = np.bincount(examples, minlength=len(rows))
         is_whole = mined >= self.negatives if self.partial == "dropped" else sizes > 0
         return pa.table(columns).filter(pa.array(is_whole))
 
 
-def _read_candidates(block: "Block", queries: "Ids") -> Candidates:
-    import numpy as np
+def _rows_of(block: "Block", table: str, queries: "Ids", columns: Sequence[str]) -> "pa.Table":
+    """The rows of some queries in a table, and the place of the query of each."""
+    import pyarrow as pa
 
+    from cocite.core.tables import TABLES, empty_schema
     from cocite.core.written_ids import look_up
 
-    columns = ("query", "rank", "document", "score", "likeness")
-    read = [[np.empty(0, dtype=kind) for kind in (np.int64, np.int32, np.int64, np.float32, np.float32)]]
-    for batch in block.read("mined_candidates", columns):
-        rows = [batch[name].to_numpy() for name in columns]
-        places, is_ours = look_up(queries, rows[0])
-        read.append([column[is_ours] for column in (places, *rows[1:])])
-    return Candidates._make(np.concatenate(column) for column in zip(*read, strict=True))
-
-
-def _lowest_positives(block: "Block", queries: "Ids") -> "NDArray[np.float64]":
-    """The lowest score of a positive of each query."""
-    import numpy as np
-
-    from cocite.core.written_ids import look_up
-
-    lowest = np.full(len(queries), np.inf)
-    for batch in block.read("mined_positives", ("query", "score")):
+    schema = empty_schema(TABLES[table])
+    schema = pa.schema([schema.field("query").with_name("place"), *(schema.field(name) for name in columns)])
+    read = [schema.empty_table()]
+    for batch in block.read(table, ("query", *columns)):
         places, is_ours = look_up(queries, batch["query"].to_numpy())
-        np.minimum.at(lowest, places[is_ours], batch["score"].to_numpy()[is_ours])
-    return lowest
+        rows = pa.table([pa.array(places, pa.int64()), *(batch[name] for name in columns)], schema=schema)
+        read.append(rows.filter(pa.array(is_ours)))
+    return pa.concat_tables(read)
 
 
 def _are_linked(block: "Block", queries: "Ids", documents: "Ids") -> "NDArray[np.bool_]":

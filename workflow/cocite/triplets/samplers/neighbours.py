@@ -1,7 +1,6 @@
 """The sampler `neighbours`, and the ways in which it draws easy negatives."""
 
 from collections.abc import Iterator
-from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import model_validator
@@ -52,43 +51,29 @@ class RankedNeighbours(Mixing):
         if self.hard:
             hard = "per_query − easy"
             negatives = _band("negative", hard, self.k_negative, self.distance_negative, self.hard)
-            if positives and negatives:
-                self._check_apart(positives, negatives)
-            if (-inf if self.distance_positive is None else self.distance_positive) >= (
-                inf if self.distance_negative is None else self.distance_negative
-            ):
-                raise inconsistent(
-                    f".distance_negative ({self.distance_negative}) must exceed distance_positive "
-                    f"({self.distance_positive}), or hard negatives are as near as positives."
-                )
+            near, far = (str(list(k) if isinstance(k, tuple) else k) for k in (self.k_positive, self.k_negative))
+            if positives and negatives and positives[1] >= negatives[1]:
+                raise inconsistent(f".k_positive ({near}) must be below k_negative ({far}).")
+            if positives and negatives and negatives[0] <= positives[1]:
+                least = f"k_positive + hard negatives ({positives[1]} + {self.hard})"
+                raise inconsistent(f".k_negative ({far}) must be at least {least}, or the bands overlap.")
+            nearest, farthest = self.distance_positive, self.distance_negative
+            if nearest is not None and farthest is not None and nearest >= farthest:
+                raise inconsistent(f".distance_negative ({farthest}) must exceed distance_positive ({nearest}).")
         elif self.k_negative is not None or self.distance_negative is not None:
             raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
         if isinstance(self.easy_negatives, FarthestNegatives) and self.easy_negatives.drawn < self.easy:
-            raise inconsistent(
-                f".easy_negatives.drawn ({self.easy_negatives.drawn}) must be at least easy ({self.easy})."
-            )
+            drawn = self.easy_negatives.drawn
+            raise inconsistent(f".easy_negatives.drawn ({drawn}) must be at least easy ({self.easy}).")
         return self
-
-    def _check_apart(self, positives: Band, negatives: Band) -> None:
-        if positives[1] >= negatives[1]:
-            raise inconsistent(
-                f".k_positive ({_shown(self.k_positive)}) must be below k_negative ({_shown(self.k_negative)})."
-            )
-        if negatives[0] <= positives[1]:
-            raise inconsistent(
-                f".k_negative ({_shown(self.k_negative)}) must be at least k_positive + hard negatives "
-                f"({positives[1]} + {self.hard}), or the bands overlap."
-            )
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A band that ends behind the neighbours that are ranked, and easy negatives that need vectors of walks."""
         if self.embedding in config.walks:
             ranking, k = f"walks.{self.embedding}", config.walks[self.embedding].k
             if self.easy_negatives.kind not in WITHOUT_VECTORS:
-                yield (
-                    f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding, and "
-                    f"{ranking} has none; draw them at random."
-                )
+                needs = f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding"
+                yield f"{needs}, and {ranking} has none; draw them at random."
         else:
             ranking = f"embeddings.{self.embedding}.neighbours"
             k = config.embeddings[self.embedding].neighbours.k
@@ -112,12 +97,11 @@ class RankedNeighbours(Mixing):
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
         easy = draw_easy(block, self.easy_negatives, self.most_easy)
-        bands = (
-            band(self.k_positive, self.distance_positive, self.per_query),
-            band(self.k_negative, self.distance_negative, self.hard),
-        )
+        near = band(self.k_positive, self.distance_positive, self.per_query)
+        far = band(self.k_negative, self.distance_negative, self.hard)
         checked = 0 if self.easy_negatives.kind == "pure-random" else self.most_easy
-        is_known = pick_from_bands(block, bands, (positives, hard), easy, needed=checked, required=self.requires_text)
+        picked, required = (positives, hard), self.requires_text
+        is_known = pick_from_bands(block, (near, far), picked, easy, needed=checked, required=required)
         return pair(
             block,
             self,
@@ -144,7 +128,3 @@ def _band(kind: str, picked: str, k: int | Band | None, distance: float | None, 
     if k < count:
         raise inconsistent(f".k_{kind} ({k}) must be at least {picked} ({count}).")
     return k - count + 1, k
-
-
-def _shown(k: int | Band | None) -> str:
-    return str(list(k) if isinstance(k, tuple) else k)

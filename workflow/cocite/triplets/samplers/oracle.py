@@ -1,13 +1,13 @@
 """The sampler `oracle`: triplets that a benchmark's own answers give, an upper bound of what can be reached on it.
 
-SciNCL's appendix has such a bound. What comes in are the tables of a prepared benchmark, `documents`, `labels`,
-`judgements` and `collections`. In a classification, papers that share a class are near, and papers that share none are
-far. In a ranking or a search, what is judged relevant to a query is near it, and what is judged not relevant is far; if
-nothing is, documents that are not judged relevant to it stand for that. Tasks of other kinds are counted and left out.
+SciNCL's appendix has such a bound. It is made of the tables of a prepared benchmark. In a classification, papers that
+share a class are near, and papers that share none are far. In a ranking or a search, what is judged relevant to a query
+is near it, and what is judged not relevant is far; if nothing is, documents that are not judged relevant to it stand
+for that. Tasks of other kinds are counted and left out.
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
@@ -78,15 +78,18 @@ class Oracle(Sampler):
             if task not in answered:
                 yield f"{key}.tasks names {task!r}; tasks of {self.benchmark} with answers are {', '.join(answered)}."
         sets = config.triplets
-        made_of_it = [each for each in sets if name in (each, *all_parts(each, lambda part: sets[part].parts))]
+
+        def with_parts(each: str) -> tuple[str, ...]:
+            return (each, *all_parts(each, lambda part: sets[part].parts))
+
+        made_of_it = [each for each in sets if name in with_parts(each)]
+        learn = [each for each in config.models if name in sets_behind_model(each, config, with_groups=False)]
+        groups = {sets[made].group for made in made_of_it}
         yield from _unnamed("triplets", made_of_it)
         for each, other in sets.items():
-            if other.group in {sets[made].group for made in made_of_it} and not _is_oracle(each, config):
-                yield (
-                    f"triplets.{each}.group ({other.group}) is that of an oracle, and the sets of a group share a "
-                    f"validation set; give {name} a group of its own."
-                )
-        learn = [each for each in config.models if name in sets_behind_model(each, config, with_groups=False)]
+            if other.group in groups and not any(sets[part].gives_away for part in with_parts(each)):
+                why = "is that of an oracle, and the sets of a group share a validation set"
+                yield f"triplets.{each}.group ({other.group}) {why}; give {name} a group of its own."
         yield from _unnamed("models", learn)
 
     def sources(self, name: str, plan: Any) -> list[str]:
@@ -123,19 +126,11 @@ class Oracle(Sampler):
         return Sampled(rows=rows, omissions=dict(counts), texts=_texts(documents, rows))
 
 
-def _is_oracle(name: str, config: Whole) -> bool:
-    """Whether a set is an oracle, or made of one."""
-    sets = config.triplets
-    return any(isinstance(sets[each], Oracle) for each in (name, *all_parts(name, lambda part: sets[part].parts)))
-
-
 def _unnamed(section: str, names: list[str]) -> Iterator[str]:
     for name in names:
         if CALLED not in name:
-            yield (
-                f"{section}.{name} learns from the answers of a benchmark; call it {name}-{CALLED}, or anything with "
-                f"{CALLED} in it, so that no table shows it as something else."
-            )
+            called = f"call it {name}-{CALLED}, or anything with {CALLED} in it"
+            yield f"{section}.{name} learns from the answers of a benchmark; {called}, so that every table says so."
 
 
 def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
@@ -168,11 +163,8 @@ def _answers(
             counts[f"tasks that say of no two documents that they belong together: {name}"] += 1
             continue
         labels, judgements, collection = (table.filter(pc.equal(table["task"], name)) for table in tables)
-        answers = (
-            Classes(labels, ids_of)
-            if task.is_supervised
-            else Judged(judgements, collection, ids_of, task.relevant_from)
-        )
+        judged = judgements, collection, ids_of, task.relevant_from
+        answers = Classes(labels, ids_of) if task.is_supervised else Judged(*judged)
         if len(answers.queries):
             yield name, answers
         else:
@@ -188,15 +180,14 @@ class Classes:
 
         from cocite.core.tables.documents import NO_TEXT
 
-        self.classes: dict[int, set[str]] = {}
+        classes, members = defaultdict[int, set[str]](set), defaultdict[str, list[int]](list)
         for document, names in zip(ids_of(labels["document"]).tolist(), labels["labels"].to_pylist(), strict=True):
             if document != NO_TEXT:
-                self.classes.setdefault(document, set()).update(names)
-        self.documents = np.array(sorted(self.classes), dtype=np.int64)
-        self.members: dict[str, list[int]] = {}
-        for document in self.documents.tolist():
-            for name in self.classes[document]:
-                self.members.setdefault(name, []).append(document)
+                classes[document].update(names)
+        for document in sorted(classes):
+            for name in classes[document]:
+                members[name].append(document)
+        self.documents, self.classes, self.members = np.array(sorted(classes), dtype=np.int64), classes, members
         shares = [bool(self._shared(document)) for document in self.documents.tolist()]
         self.queries = self.documents[np.array(shares, dtype=bool)]
         """The documents with a class that is not theirs alone."""
@@ -213,9 +204,7 @@ class Classes:
             place = int(random.integers(len(members) - 1))
             near = members[place + (place >= bisect_left(members, query))]
             drawn = self.documents[random.integers(len(self.documents), size=TRIES)].tolist()
-            far = next((each for each in drawn if own.isdisjoint(self.classes[each])), None)
-            if far is not None:
-                pairs.append((near, far))
+            pairs += [(near, far) for far in drawn if own.isdisjoint(self.classes[far])][:1]
         return pairs
 
 
@@ -231,11 +220,9 @@ class Judged:
         queries, candidates = (ids_of(judgements[name]) for name in ("query", "candidate"))
         usable = (queries != NO_TEXT) & (candidates != NO_TEXT) & (queries != candidates)
         rows = [queries, candidates, judgements["relevance"].to_numpy() >= relevant_from]
-        lists: tuple[dict[int, list[int]], ...] = {}, {}
+        self.far, self.near = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for query, candidate, is_near in np.unique(np.stack(rows, axis=1)[usable], axis=0).tolist():
-            lists[is_near].setdefault(query, []).append(candidate)
-        self.far, self.near = lists
-        """Of each query, rising."""
+            (self.near if is_near else self.far)[query].append(candidate)
         self.queries = np.array(sorted(self.near), dtype=np.int64)
         of_all = np.unique(np.concatenate([candidates[usable], ids_of(collection["document"])]))
         self.others = of_all[of_all != NO_TEXT]
@@ -243,7 +230,7 @@ class Judged:
     def drawn(self, query: int, random: "np.random.Generator", count: int) -> list[Pair]:
         """Pairs of what is relevant and what is not: each document once before any is drawn again."""
         near = self.near[query]
-        far = [each for each in self.far.get(query, []) if each not in set(near)]
+        far = [each for each in self.far[query] if each not in near]
         if not far:
             drawn = self.others[random.integers(len(self.others), size=TRIES)].tolist()
             far = [each for each in dict.fromkeys(drawn) if each not in {query, *near}]
@@ -261,14 +248,9 @@ def _rows(triplets: Any, seed: int, validation: float) -> "pa.Table":
     from cocite.triplets.sampled import as_lists, drawn_splits, each_once
 
     queries, near, far = triplets.T
-    columns = {
-        "query": queries,
-        "number": np.zeros(len(queries), dtype=np.int32),
-        "split": drawn_splits(seed, "validation of an oracle", queries, validation),
-        "positives": as_lists(near, np.ones(len(near), int)),
-        "negatives": as_lists(far, np.ones(len(far), int)),
-    }
-    return each_once(pa.table(columns))
+    ones, splits = np.ones(len(queries), int), drawn_splits(seed, "validation of an oracle", queries, validation)
+    columns = {"query": queries, "number": np.zeros(len(queries), dtype=np.int32), "split": splits}
+    return each_once(pa.table({**columns, "positives": as_lists(near, ones), "negatives": as_lists(far, ones)}))
 
 
 def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:

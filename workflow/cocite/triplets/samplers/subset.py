@@ -76,11 +76,8 @@ class Subset(Sampler):
             rows = ranked[np.asarray(splits == split)[ranked]]
             is_chosen[rows[: round(share * len(rows))]] = True
         is_ours = np.isin(columns[0], block.queries)
-        served = len(np.unique(columns[0][is_chosen & is_ours]))
-        return Sampled(
-            rows=read_chosen(path, is_chosen & is_ours),
-            omissions={
-                f"{UNSERVED[table]}: not in the part": len(block.queries) - served,
-                f"{many} that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
-            },
-        )
+        omissions = {
+            f"{UNSERVED[table]}: not in the part": len(block.queries) - len(np.unique(columns[0][is_chosen & is_ours])),
+            f"{many} that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
+        }
+        return Sampled(rows=read_chosen(path, is_chosen & is_ours), omissions=omissions)

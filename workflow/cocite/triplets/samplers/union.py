@@ -44,35 +44,24 @@ class Union(Sampler):
         import pyarrow as pa
 
         from cocite.core.tables.files import read_table, table_in
-        from cocite.triplets.sampled import (
-            UNSERVED,
-            WORDS,
-            Sampled,
-            as_examples,
-            each_once,
-            in_order,
-            read_chosen,
-            table_made_of,
-        )
+        from cocite.triplets import sampled
 
-        table = table_made_of(block.sources)
+        table = sampled.table_made_of(block.sources)
         sets = [(path, read_table(path, table_in(path), ["query"])["query"].to_numpy()) for path in block.sources]
         pieces, found = [], 0
         for first in range(0, len(block.queries), QUERIES_AT_ONCE):
             queries = block.queries[first : first + QUERIES_AT_ONCE]
             parts = []
             for path, of_rows in sets:
-                rows = read_chosen(path, np.isin(of_rows, queries))
-                parts.append(rows if table_in(path) == table else as_examples(rows))
+                rows = sampled.read_chosen(path, np.isin(of_rows, queries))
+                parts.append(rows if table_in(path) == table else sampled.as_examples(rows))
             rows = pa.concat_tables(parts, promote_options="default")
-            pieces.append(in_order(rows) if table == "triplets" else each_once(rows))
+            pieces.append(sampled.in_order(rows) if table == "triplets" else sampled.each_once(rows))
             found += len(rows)
         rows = pa.concat_tables(pieces)
-        served = len(np.unique(rows["query"].to_numpy()))
-        return Sampled(
-            rows=rows,
-            omissions={
-                f"{UNSERVED[table]}: in none of the sets": len(block.queries) - served,
-                f"{WORDS[table][0]} that another set holds as well": found - len(rows),
-            },
-        )
+        omissions = {
+            f"{sampled.UNSERVED[table]}: in none of the sets": len(block.queries)
+            - len(np.unique(rows["query"].to_numpy())),
+            f"{sampled.WORDS[table][0]} that another set holds as well": found - len(rows),
+        }
+        return sampled.Sampled(rows=rows, omissions=omissions)
