@@ -38,10 +38,6 @@ def test_each_job_is_in_one_state_and_what_was_done_before_counts(busy):
     assert busy.jobs("queued") == []
 
 
-def test_stages_come_in_the_order_of_their_jobs(busy):
-    assert list(busy.by_stage().items()) == [("corpus", (2, 2)), ("encoder", (0, 1)), ("evaluation", (0, 2))]
-
-
 def test_on_a_cluster_a_job_waits_in_the_queue_until_it_writes_its_log(start, logged):
     submitted = start(begun(6, 2, "train") + begun(6, 5, "count"), cores=None)
     os.utime(logged("train", "x\n"), (STARTED + 8, STARTED + 8))

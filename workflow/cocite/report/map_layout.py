@@ -46,7 +46,7 @@ def write_layout(
 ) -> None:
     """Lay the papers of a map out as a model places them, find clusters, and compare these with the labels.
 
-    Papers without a vector, or with one that is not finite, are left out and counted.
+    Papers without a vector, or with one that holds values that are not finite, are left out and counted.
     """
     mapped = pl.DataFrame(read_table(papers, "map_papers"))
     vectors, found = _vectors(embeddings, mapped["document"])

@@ -32,8 +32,7 @@ def write_papers(
 ) -> None:
     """Choose the papers of a map, and look up their labels.
 
-    Of more papers than the map may have, some are drawn, those with a label first. Raises `InputError` if no document
-    has a label that the settings name.
+    Raises `InputError` where no document has a label that the settings name.
     """
     documents = _documents(tables, only_queries=only_queries)
     found = _labels(tables, documents, names(tasks))

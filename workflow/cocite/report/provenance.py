@@ -41,7 +41,8 @@ def write_provenance(
 ) -> None:
     """Record what makes the results: configuration, release, machine, versions, and whose ids there are.
 
-    The keys of the configuration keep their order, in which the report shows models and benchmarks.
+    The keys of the configuration are not sorted: the report shows models and benchmarks in the order in which they were
+    configured.
     """
     write_table(ids, "id_spaces", pa.Table.from_pylist(json.loads(spaces), empty_schema(TABLES["id_spaces"])))
     resolved, listed = read_json(configuration), read_json(manifest)
