@@ -155,7 +155,6 @@ class Writer:
         return self._pick(concepts)[literature.manner[paper] if own else 1 - literature.manner[paper]]
 
     def _named(self, names: tuple[str, str], paper: int) -> str:
-        """One of two names, most often in the paper's own manner."""
         manner = self._literature.manner[paper]
         return names[manner if self._rng.random() < _OWN_MANNER_SHARE else 1 - manner]
 

@@ -244,7 +244,6 @@ def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Ma
 
 
 def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, drawn: Mapping[str, Any]) -> None:
-    """Draw the curve of one set, and a dot at its own rank."""
     axis.plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
     for own in curve.filter(pl.col("k_negative").eq_missing(k_negative)).iter_rows(named=True):
         dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}

@@ -85,7 +85,6 @@ def _labels(benchmark: Path, documents: pl.DataFrame, tasks: Sequence[str]) -> p
 
 
 def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
-    """The year of each document, null if none is known."""
     if "year" in documents.columns:
         return documents["year"].cast(pl.Int32)
     if corpus is None:

@@ -95,7 +95,6 @@ def write_corpus_statistics(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
 
         def values_of(table: str, column: str, **of: str) -> DuckDBPyRelation:
-            """How often each value of a column occurs."""
             rows = database.read_parquet(verified_files(path_of(results, table, **of), table, [column]))
             return rows.aggregate(f"{column}, count(*) AS number").order(column)
 

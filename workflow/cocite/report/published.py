@@ -145,12 +145,10 @@ def _benchmarks(kind: str, configuration: Configuration) -> list[str]:
 
 
 def _referenced(row: Mapping[str, str]) -> dict[str, str]:
-    """The name of a published model with the table that its values are from."""
     return {"model": f"{row['model']} [{row['reference']}]", "source": PUBLISHED}
 
 
 def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
-    """The row of one model on one benchmark in one mode."""
     first = part.row(0, named=True)
     cells = {
         (row["over"], row["average"]): mean_cell(row["mean"], row["deviation"])

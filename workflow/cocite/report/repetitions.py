@@ -129,7 +129,6 @@ def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Confi
 
 
 def _first_of_kind(kind: str, configuration: Configuration) -> str:
-    """The first benchmark of a kind; empty if there is none."""
     return next((name for name, entry in configuration.benchmarks.items() if entry.kind == kind), "")
 
 

@@ -120,7 +120,6 @@ def best_scores(
 
 
 def _models_in_words(configuration: Configuration) -> str:
-    """How many models there are, and the seeds they were trained with."""
     seeds = {entry.seeds for entry in configuration.models.values()}
     number = len(configuration.models)
     if len(seeds) == 1:

@@ -168,7 +168,6 @@ def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> N
 
 
 def _write(axis: Axes, point: Point, label: Label, limits: Limits) -> None:
-    """Write the name of a model beside its point, and a line to it if there was no room nearby."""
     left, bottom, right, top = label.box
     share: dict[str, Any] = {"transform": axis.transAxes}
     x, aligned = {1: (left, "left"), 0: ((left + right) / 2, "center"), -1: (right, "right")}[label.side[0]]

@@ -104,7 +104,6 @@ def _places(results: Path, table: Table) -> dict[Place, list[Path]]:
 
 
 def _condition(places: list[Place]) -> str:
-    """An SQL condition for the rows of these places."""
     each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
     return " OR ".join(of_place or "true" for of_place in each)
 
@@ -204,7 +203,6 @@ def rows_about(
 
 
 def _query(table: Table) -> str:
-    """The query on the `chosen` rows of the table."""
     if table.name == "triplets":
         return _TRIPLETS
     if table.name in RELATIONS:

@@ -77,7 +77,6 @@ def _write_vectors(model: Model, folder: Path) -> None:
 
 
 def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Provenance, licence: str) -> str:
-    """A card with the metadata that the hub reads."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     configuration = recorded_configuration(provenance["configuration"])

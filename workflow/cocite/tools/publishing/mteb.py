@@ -155,7 +155,6 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[di
 
 
 def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Configuration) -> dict[str, Any]:
-    """The description of a model for mteb; null for what is unknown."""
     has_encoder = model_of(model) in configuration.models or model in untrained(configuration)
     return {
         "name": f"{owner}/{model}",

@@ -224,7 +224,6 @@ class VectorIndex:
         return found
 
     def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
-        """The vectors in some rows."""
         width = 4 * self._dimension
         read = b"".join(os.pread(self._file.fileno(), width, int(row) * width) for row in rows)
         return np.frombuffer(read, np.float32).reshape(-1, max(1, self._dimension))

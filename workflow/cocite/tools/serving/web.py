@@ -191,7 +191,6 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _values(path: str, request: Request) -> dict[str, Any]:
-    """The parameters of a request, read as those of the function that answers it."""
     parameters = dict([*signature(ANSWERS[path]).parameters.items()][1:])
     query = request.scope["query_string"]
     try:
