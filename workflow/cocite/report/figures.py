@@ -71,7 +71,9 @@ def draw_figures(
             case "triplets":
                 curves = read_each(results, "collisions", "triplets", sets)
                 counts = read_each(results, "triplets_per_query", "triplets", sets)
-                draw_triplets(curves, counts, _last_ranks(sets), path)
+                limits = {name: getattr(entry, "k_negative", None) for name, entry in sets.items()}
+                last = {name: limit[-1] if isinstance(limit, tuple) else limit for name, limit in limits.items()}
+                draw_triplets(curves, counts, last, path)
             case "aspects":
                 intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
                 checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
@@ -196,7 +198,7 @@ def draw_band_quality(bands: Mapping[str, pl.DataFrame], output: Path) -> None:
 def draw_triplets(
     collisions: Mapping[str, pl.DataFrame],
     per_query: Mapping[str, pl.DataFrame],
-    k_negative: Mapping[str, int],
+    k_negative: Mapping[str, int | None],
     output: Path,
 ) -> None:
     """Collisions by the rank of hard negatives, and how many queries have how many triplets, by name of the set.
@@ -219,12 +221,6 @@ def draw_triplets(
         axes[1].xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1))
         axes[1].yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
-
-
-def _last_ranks(sets: Mapping[str, Any]) -> dict[str, int]:
-    """The last rank of the hard negatives of each set of triplets that takes them by rank."""
-    ranks = {name: getattr(entry, "k_negative", None) for name, entry in sets.items()}
-    return {name: rank if isinstance(rank, int) else rank[-1] for name, rank in ranks.items() if rank is not None}
 
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:

@@ -119,7 +119,18 @@ def write_mteb(
     written = 0
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
-        write_json(of_model / META, _meta(str(model), seed, owner, licence, configuration))
+        name = str(model)
+        has_encoder = model_of(name) in configuration.models or name in untrained(configuration)
+        meta = {
+            "name": f"{owner}/{name}",
+            "revision": f"seed-{seed}",
+            "adapted_from": base_model(name, configuration) if has_encoder else None,
+            "framework": ["Sentence Transformers", "PyTorch"] if has_encoder else [],
+            "license": licence,
+            "languages": LANGUAGES,
+            **dict.fromkeys(NOT_SAID),
+        }
+        write_json(of_model / META, meta)
         for result in _results(of_run, configuration.benchmarks):
             write_json(of_model / f"{result['task_name']}.json", result)
             written += 1
@@ -152,16 +163,3 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[di
             "kg_co2_emissions": None,
             "measured_by": f"CoCite {__version__}",
         }
-
-
-def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Configuration) -> dict[str, Any]:
-    has_encoder = model_of(model) in configuration.models or model in untrained(configuration)
-    return {
-        "name": f"{owner}/{model}",
-        "revision": f"seed-{seed}",
-        "adapted_from": base_model(model, configuration) if has_encoder else None,
-        "framework": ["Sentence Transformers", "PyTorch"] if has_encoder else [],
-        "license": licence,
-        "languages": LANGUAGES,
-        **dict.fromkeys(NOT_SAID),
-    }
