@@ -43,21 +43,9 @@ def test_bad_input_is_one_message_without_a_traceback(tmp_path):
     assert result.stderr == f"Error: {cocitations} does not exist.\n"
 
 
-def test_settings_that_are_not_json_are_told_where(tmp_path):
-    arguments = ["triplets", "sample", "e", "--queries", "q", "--papers", "p", "--seed", "1"]
-    arguments += [
-        "--threads",
-        "1",
-        "--output",
-        "o",
-        "--omissions",
-        "m",
-        "--written-settings",
-        "w",
-        "--settings",
-        "{per_query: 5}",
-    ]
-    result = cocite(*arguments)
+def test_settings_that_are_not_json_are_told_where():
+    options = "--queries q --papers p --seed 1 --threads 1 --output o --omissions m --written-settings w"
+    result = cocite("triplets", "sample", "e", *options.split(), "--settings", "{per_query: 5}")
     assert result.returncode == 1
     assert result.stderr.startswith("Error: --settings: not JSON")
 

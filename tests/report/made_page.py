@@ -17,6 +17,7 @@ from tests.report.made_run import (
 
 from cocite.config.aspects import INTENT_CLASSES
 from cocite.config.benchmarks import sides_of
+from cocite.config.configuration import Configuration
 from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
 from cocite.core.tables import TABLES, empty_schema
@@ -53,10 +54,12 @@ AGREEMENT = {"eps": 0.5, "homogeneity": 0.25, "completeness": 0.5, "v_measure": 
 MAP_SCORES = {"model-00": pl.DataFrame([COUNTS | AGREEMENT])}
 
 
+SMALL: dict[str, Any] = {"models": 5, "seeds": 2, "kinds": ("holdout", "scirepeval", "s2and")}
+
+
 def small_page(folder: Path) -> Path:
     """The page of a small run."""
-    configuration = configuration_of(models=5, seeds=2, kinds=("holdout", "scirepeval", "s2and"))
-    return page_of(configuration, folder)
+    return page_of(configuration_of(**SMALL), folder)
 
 
 def page_of(
@@ -66,10 +69,9 @@ def page_of(
     known = provenance_of(configuration, **provenance)
     configuration = recorded(configuration)
     scores = scores_of(configuration)
-    comparisons, curves = comparisons_of(configuration, scores), curves_of(configuration)
+    comparisons, curves = comparisons_of(scores), curves_of(configuration)
     compared = differences(comparisons, configuration)
-    over_tasks = task_comparisons_of(comparisons)
-    compared["questions"] += questions_over_tasks(over_tasks, compared["models"], configuration)
+    compared["questions"] += questions_over_tasks(task_comparisons_of(comparisons), compared["models"], configuration)
     statistics = pl.DataFrame({"measure": list(CORPUS), "value": list(CORPUS.values())})
     write_page(
         tables={
@@ -77,11 +79,11 @@ def page_of(
             **_score_tables(configuration, scores, comparisons, curves),
             **_run_tables(),
             "trained": trained_models(configuration),
-            **{f"map_{name}": agreement_table(name, MAP_SCORES, known) for name in recorded(configuration).maps},
+            **{f"map_{name}": agreement_table(name, MAP_SCORES, known) for name in configuration.maps},
             "corpus": statistics.with_columns(pl.col("value").cast(pl.String)),
         },
         figures=figures_of(configuration, folder, curves, scores),
-        maps={name: map_of(configuration) for name in recorded(configuration).maps} if maps is None else maps,
+        maps={name: map_of(configuration) for name in configuration.maps} if maps is None else maps,
         differences=compared,
         facts=facts(known, statistics, COSTS, 754.0, {}),
         provenance=known,
@@ -90,13 +92,11 @@ def page_of(
     return folder / "index.html"
 
 
-def figures_of(
-    configuration: Mapping[str, Any], folder: Path, curves: Mapping[str, pl.DataFrame], scores: pl.DataFrame
-) -> dict[str, Path]:
+def figures_of(configuration: Configuration, folder: Path, curves: Any, scores: pl.DataFrame) -> dict[str, Path]:
     """Figures of all kinds; those of both kinds of queries and of spaces if a run has such."""
     names = ["validation_curves", "pair_counts", "link_prediction", "band_quality", "triplets", "aspects"]
     paths = {name: folder / f"{name}.svg" for name in names}
-    losses = {name: loss_of(entry) for name, entry in recorded(configuration).models.items()}
+    losses = {name: loss_of(entry) for name, entry in configuration.models.items()}
     draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
     counts = pl.DataFrame({"graph": ["g"] * 3, "count": [1, 2, 9], "pairs": [90, 20, 1]})
@@ -112,26 +112,25 @@ def figures_of(
     for name in ("band_quality", "triplets"):
         draw_band_quality({"dot": bands}, paths[name])
     intents = pl.DataFrame({"intent": INTENT_CLASSES, "citations": [2, 1, 0, 2, 3]})
-    served = pl.DataFrame(
-        {"check": ["served"] * 2, "part": ["background", "result"], "found": [9, 5], "among": [10, 10]}
-    )
+    parts = ["background", "result"]
+    served = pl.DataFrame({"check": ["served"] * 2, "part": parts, "found": [9, 5], "among": [10, 10]})
     draw_aspects({"g": intents}, {"by-aspect": served}, paths["aspects"])
-    for name in recorded(configuration).maps:
+    for name in configuration.maps:
         paths[f"map_{name}"] = folder / f"map_{name}.svg"
         draw_map(map_of(configuration), 1, paths[f"map_{name}"])
-    if all(sides_of(recorded(configuration))):
+    if all(sides_of(configuration)):
         paths["trade"] = folder / "trade.svg"
         draw_trade(scores, configuration, paths["trade"])
-    if any(entry.spaces for entry in recorded(configuration).models.values()):
+    if any(entry.spaces for entry in configuration.models.values()):
         paths["spaces"] = folder / "spaces.svg"
         draw_spaces(scores, configuration, paths["spaces"])
     return paths
 
 
-def map_of(configuration: Mapping[str, Any]) -> MapData:
+def map_of(configuration: Configuration) -> MapData:
     """Thirty papers, as each model places them."""
     draw = generator(1, "map")
-    names = [name for name, _ in mapped_runs(recorded(configuration))]
+    names = [name for name, _ in mapped_runs(configuration)]
     return MapData(
         titles=TITLES,
         years=[None, *range(1990, 2019)],
@@ -141,12 +140,7 @@ def map_of(configuration: Mapping[str, Any]) -> MapData:
     )
 
 
-def _score_tables(
-    configuration: Mapping[str, Any],
-    scores: pl.DataFrame,
-    comparisons: pl.DataFrame,
-    curves: Mapping[str, pl.DataFrame],
-) -> dict[str, pl.DataFrame]:
+def _score_tables(configuration: Configuration, scores, comparisons, curves) -> dict[str, pl.DataFrame]:
     averages = pl.DataFrame(empty_schema(TABLES["averages"]).empty_table())
     of_tasks = of_models.tasks(scores, configuration)
     return {

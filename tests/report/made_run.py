@@ -68,24 +68,22 @@ def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
     """A score of every run on every metric of every task, in both modes where a task has two."""
     rows = []
     draw = generator(1, "scores")
-    for benchmark, entry in recorded(configuration).benchmarks.items():
+    configuration = recorded(configuration)
+    for benchmark, entry in configuration.benchmarks.items():
         tasks = {task.name: task for task in entry.scored_tasks}
         suites = {name: [task] for name, task in tasks.items()}
-        runs, rank_alone = runs_of(recorded(configuration), benchmark), runs_that_rank_alone(recorded(configuration))
-        for name, run in scored_runs(suites, runs, rank_alone):
+        for name, run in scored_runs(suites, runs_of(configuration, benchmark), runs_that_rank_alone(configuration)):
             task, (model, seed) = tasks[name], run.rsplit("-", 1)
             keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
             counts = {"documents": 900, "missing": 0, "scored": 100, "unscored": 0}
             for metric in task.metrics:
                 for mode in ("compat", "correct") if task.is_supervised else (BOTH,):
-                    value = float(draw.uniform(20, 90))
-                    rows.append(
-                        {**keys, "metric": metric, "mode": mode, "format": task.format, "value": value, **counts}
-                    )
+                    of_metric = {"metric": metric, "mode": mode, "format": task.format}
+                    rows.append({**keys, **of_metric, "value": float(draw.uniform(20, 90)), **counts})
     return pl.DataFrame(rows, schema=pl.DataFrame(empty_schema(TABLES["scores"]).empty_table()).schema)
 
 
-def comparisons_of(configuration: Mapping[str, Any], scores: pl.DataFrame) -> pl.DataFrame:
+def comparisons_of(scores: pl.DataFrame) -> pl.DataFrame:
     """A comparison of any two models on every metric of every task."""
     keys = ["benchmark", "task", "metric", "mode"]
     scored = scores.select(*keys, "model").unique()

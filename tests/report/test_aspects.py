@@ -9,7 +9,7 @@ import yaml
 from tests.configurations import recorded
 from tests.report.conftest import texts
 from tests.report.made_page import page_of
-from tests.report.made_run import configuration_of, scores_of
+from tests.report.made_run import scores_of
 
 from cocite.config.configuration import resolve
 from cocite.report.aspects import draw_aspects, draw_spaces
@@ -44,13 +44,7 @@ def test_a_graph_has_a_bar_an_intent_and_a_set_a_bar_an_aspect(tmp_path):
     drawn = [text for pair in zip(CLASSES, shares, strict=True) for text in pair]
     assert texts(of_graph) == [*drawn, "citation: citations"]
     assert texts(of_set) == ["background", "75.0%", "result", "0.8%", "by-aspect: queries"]
-
-
-def test_the_length_of_a_bar_is_its_share(tmp_path):
-    draw_aspects({"citation": COUNTS}, {}, tmp_path / "aspects.svg")
-    bars = re.findall(
-        r'<path d="M ([\d.]+) [\d.]+\s+L ([\d.]+) [^>]*fill: #0072b2', (tmp_path / "aspects.svg").read_text()
-    )
+    bars = re.findall(r'<path d="M ([\d.]+) [\d.]+\s+L ([\d.]+) [^>]*fill: #0072b2', str(of_graph))
     lengths = [float(right) - float(left) for left, right in bars]
     assert [round(length / lengths[0], 2) for length in lengths] == [1, 0.25, 0, 0.25, 0.5]
 
@@ -101,18 +95,14 @@ def test_colours_go_from_the_lowest_to_the_highest_value_of_all_models(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("benchmarks", "task", "aspect"),
+    ("other", "entry", "task", "aspect"),
     [
-        (
-            {"own": {"kind": "aspects"}, "facets": {"kind": "csfcube", "tasks": ["csfcube_method"]}},
-            "csfcube_method",
-            "method",
-        ),
-        ({"own": {"kind": "aspects"}, "hard": {"kind": "aspects"}}, "result", "result"),
+        ("facets", {"kind": "csfcube", "tasks": ["csfcube_method"]}, "csfcube_method", "method"),
+        ("hard", {"kind": "aspects"}, "result", "result"),
     ],
 )
-def test_two_benchmarks_are_told_apart_and_the_facets_of_csfcube_are_aspects_too(tmp_path, benchmarks, task, aspect):
-    _, other = benchmarks
+def test_two_benchmarks_are_told_apart_and_the_facets_of_csfcube_are_aspects_too(tmp_path, other, entry, task, aspect):
+    benchmarks = {"own": {"kind": "aspects"}, other: entry}
     scores = [score("hybrid", "result", 34.0), score("hybrid", task, 12.0, benchmark=other)]
     drawn(tmp_path, scores, {**CONFIGURATION, "benchmarks": benchmarks})
     first, second = read_figure(tmp_path / "spaces.svg", "MAP").panels
@@ -137,18 +127,11 @@ def test_black_letters_are_readable_on_every_colour(tmp_path):
     assert min((luminance(ground) + 0.05) / 0.05 for ground in grounds) >= 7  # WCAG 2, level AAA
 
 
-@pytest.mark.parametrize("scored", [True, False])
-def test_the_page_has_the_section_where_there_is_a_heat_map(tmp_path, scored):
-    configuration = configuration_of(models=1, seeds=1, kinds=("holdout",))
-    if scored:
-        configuration = resolve(yaml.safe_load(PLANTED.read_text()))
-    text = page_of(configuration, tmp_path).read_text()
-    assert ("Which space finds which aspect?" in text) is scored
-    assert ("MAP by space and aspect: hybrid" in text) is scored
-
-
-def test_every_space_of_a_run_has_a_value_on_every_aspect(tmp_path):
+def test_a_run_with_spaces_has_the_section_with_a_value_of_every_space_on_every_aspect(tmp_path):
     configuration = resolve(yaml.safe_load(PLANTED.read_text()))
+    text = page_of(configuration, tmp_path).read_text()
+    assert "Which space finds which aspect?" in text
+    assert "MAP by space and aspect: hybrid" in text
     svg = drawn(tmp_path, scores_of(configuration), configuration)
     assert len(ground_of(svg)) == 2 * 5 * 3
     assert "–" not in texts(svg)

@@ -55,18 +55,14 @@ def shown(*rows, at_work):
     return costs_of_rules(pl.DataFrame(rows, schema=COLUMNS, orient="row"), at_work).rows()
 
 
-def test_the_longest_rule_comes_first_and_all_together_last():
+def test_the_longest_rule_comes_first_and_all_together_last_in_which_snakemake_is_no_job():
     rows = [("short", 1, 5.0, 5.0, 30.0, 1200.0), ("long", 1, 3700.0, 3600.0, 30.0, 1200.0)]
-    assert shown(*rows, at_work=3702.0) == [
+    assert shown(*rows, ("snakemake", 1, 3702.0, 3702.0, 2.0, 90.0), at_work=3702.0) == [
+        ("snakemake", "1", "1:01:42", "1:01:42", "0:00:02", "90"),
         ("long", "1", "1:01:40", "1:00:00", "0:00:30", "1,200"),
         ("short", "1", "0:00:05", "0:00:05", "0:00:30", "1,200"),
-        ("all together", "2", "1:01:42", "1:00:00", "0:01:00", "1,200"),
+        ("all together", "2", "1:01:42", "1:00:00", "0:01:02", "1,200"),
     ]
-
-
-def test_snakemake_adds_its_processor_time_and_is_no_job():
-    rows = [("count", 3, 9.0, 4.0, 8.0, 100.0), ("snakemake", 1, 12.0, 12.0, 2.0, 90.0)]
-    assert shown(*rows, at_work=12.0)[-1] == ("all together", "3", "0:00:12", "0:00:04", "0:00:10", "100")
 
 
 def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tmp_path):

@@ -34,9 +34,10 @@ def unpacked(packed, models):
     return {pair: numbers[each * place : each * place + each] for place, pair in enumerate(pairs)}
 
 
-def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it():
-    compared = [comparison("a", "b", 2.04, -1.0, 5.0), comparison("b", "random", 30.0, 28.5, 31.5)]
-    compared.append(comparison("a", "random", 32.0, 30.0, 34.0))
+def test_pairs_stand_in_the_order_of_the_models_with_their_sign_and_a_bit_for_a_small_adjusted_p_value():
+    compared = [comparison("a", "b", 2.04, -1.0, 5.0) | {"p_adjusted": 0.2}]
+    compared.append(comparison("b", "random", 30.0, 28.5, 31.5) | {"p_adjusted": 0.04})
+    compared.append(comparison("a", "random", 32.0, 30.0, 34.0) | {"p_adjusted": 0.001})
     found = differences(pl.DataFrame(compared), CONFIGURATION)
     assert found["models"] == ["b", "a", "random"]
     [question] = found["questions"]
@@ -46,12 +47,6 @@ def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it(
         ("b", "random"): (3000, 2850, 3150, 2750, 3350),
         ("a", "random"): (3200, 3000, 3400, 2900, 3600),
     }
-
-
-def test_a_bit_says_which_pairs_differ_by_the_adjusted_p_value():
-    sure = {("a", "b"): 0.2, ("b", "random"): 0.04, ("a", "random"): 0.001}
-    compared = [comparison(*pair, 1.0, 0.0, 2.0) | {"p_adjusted": p_value} for pair, p_value in sure.items()]
-    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
     assert b64decode(question["sure"]) == bytes([0b110])  # pairs as above: b with a, b with random, a with random
     assert question["detectable"] == 2.0
 

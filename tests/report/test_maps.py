@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 from base64 import b64decode
-from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -95,14 +94,11 @@ def test_a_map_of_queries_leaves_out_their_candidates(benchmark):
     assert [row["document"] for row in papers] == ["2", "4"]
 
 
-def test_of_too_many_papers_those_with_a_label_that_is_asked_for_come_first(benchmark):
+def test_of_too_many_papers_those_with_a_wanted_label_come_first_and_others_are_drawn_by_the_seed(benchmark):
     papers, labels = chosen(benchmark, map_with(papers=3, labels=["mag"]))
     assert len(papers) == 3
     assert {"1", "3"} < {row["document"] for row in papers}
     assert {row["label"] for row in labels} == {"mag"}
-
-
-def test_the_papers_that_are_drawn_depend_on_the_seed_alone(benchmark):
     drawn = [chosen(benchmark, map_with(papers=2), seed=seed)[0] for seed in (1, 1, 2, 3, 4, 5, 6)]
     assert drawn[0] == drawn[1]
     assert any(other != drawn[0] for other in drawn)
@@ -120,42 +116,18 @@ def test_a_label_that_no_document_has_is_an_error_that_names_those_there_are(ben
         chosen(benchmark, map_with(labels=["mesh"]))
 
 
-def entropy(counts):
-    whole = sum(counts)
-    return -sum(count / whole * math.log(count / whole) for count in counts)
-
-
-def by_entropies(classes, clusters):
-    """Homogeneity, completeness and V-measure by their definition: 1 − H(class | cluster) / H(class), and so on."""
-    of_both, of_classes, of_clusters = Counter(zip(classes, clusters, strict=True)), Counter(classes), Counter(clusters)
-    together, h_class, h_cluster = (entropy(found.values()) for found in (of_both, of_classes, of_clusters))
-    homogeneity = 1 - (together - h_cluster) / h_class if h_class else 1.0
-    completeness = 1 - (together - h_class) / h_cluster if h_cluster else 1.0
-    both = homogeneity + completeness
-    return homogeneity, completeness, 2 * homogeneity * completeness / both if both > 1e-12 else 0.0
-
-
 def agreed(classes, clusters):
     found = agreement(pl.Series(classes), np.array(clusters))
     return tuple(found[name] for name in ("homogeneity", "completeness", "v_measure"))
 
 
-def test_agreement_is_as_worked_out_by_hand():
+def test_agreement_is_as_worked_out_by_hand_and_papers_in_no_cluster_are_one_of_their_own():
     # H(class) = ln 2. In the first cluster 2 of 3 are a: H(class | cluster) = ¾ (ln 3 − ⅔ ln 2).
     # H(cluster) = ln 4 − ¾ ln 3. Of b, one paper is in each cluster: H(cluster | class) = ½ ln 2.
     homogeneity = 1 - 0.75 * (math.log(3) - 2 / 3 * math.log(2)) / math.log(2)
     completeness = 1 - 0.5 * math.log(2) / (math.log(4) - 0.75 * math.log(3))
     both = 2 * homogeneity * completeness / (homogeneity + completeness)
-    assert agreed(["a", "a", "b", "b"], [0, 0, 0, 1]) == pytest.approx((homogeneity, completeness, both))
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(NOISE, 3)), min_size=1, max_size=40))
-def test_agreement_is_what_its_entropies_say_and_papers_in_no_cluster_are_one_of_their_own(pairs):
-    classes, clusters = map(list, zip(*pairs, strict=True))
-    found, expected = agreed(classes, clusters), by_entropies(classes, clusters)
-    assert found[:2] == pytest.approx(expected[:2], abs=1e-9)
-    if min(found[:2]) > 1e-6:
-        assert found[2] == pytest.approx(expected[2])
+    assert agreed(["a", "a", "b", "b", None], [0, 0, 0, NOISE, 1]) == pytest.approx((homogeneity, completeness, both))
 
 
 def blobs(*sizes):
@@ -172,12 +144,9 @@ def test_groups_that_lie_apart_are_clusters_the_largest_first_and_a_paper_alone_
     assert set(clusters[40:100]) == {0}
     assert clusters[100] == NOISE
 
-
-def test_the_core_of_a_cluster_takes_more_points_where_there_are_more_and_eps_may_be_given():
     assert [usual_min_samples(papers) for papers in (1, 20, 200, 3000, 10_000)] == [4, 4, 5, 8, 9]
     clusters, eps = find_clusters(blobs(40, 60), Clustering(eps=50.0))
-    assert eps == 50
-    assert set(clusters) == {0}
+    assert (eps, set(clusters)) == (50, {0})
 
 
 @pytest.mark.parametrize(("papers", "expected"), [(0, []), (3, [NOISE] * 3), (12, [0] * 12)])
@@ -223,10 +192,8 @@ def test_a_few_papers_can_be_laid_out(method, papers):
     assert np.isfinite(points).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_papers_that_a_model_does_not_tell_apart_lie_on_one_spot(method):
-    points = lay_out(np.ones((40, 4), np.float32), map_with(method=method), seed=1)
-    assert (points == points[0]).all()
+def test_papers_that_a_model_does_not_tell_apart_lie_on_one_spot():
+    assert (lay_out(np.ones((40, 4), np.float32), map_with(), seed=1) == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -329,9 +296,6 @@ def test_agreement_with_the_classes_of_mag_stands_beside_what_was_published(kind
 @pytest.mark.parametrize("label", ["scidocs_mag", "field"])
 def test_nothing_published_stands_beside_generated_papers_or_other_labels(label):
     assert len(table_of(scored(label=label), "scirepeval", source="demo", folder="demo")) == 1
-
-
-def test_a_map_without_labels_has_no_table():
     assert table_of(scored().clear(), "scidocs") == []
 
 
@@ -361,10 +325,7 @@ def test_what_the_page_holds_is_what_was_placed():
     ]
     assert np.frombuffer(unpacked(first["clusters"]), "<u2").tolist() == [0, ABSENT, ABSENT]
     assert set(np.frombuffer(unpacked(other["points"]), "<u2").tolist()) == {ABSENT}
-
-
-def test_points_on_one_spot_are_in_the_middle():
-    assert set(quantised(np.full((4, 2), 7.0)).flat) == {LARGEST // 2}
+    assert set(quantised(np.full((4, 2), 7.0)).flat) == {LARGEST // 2}  # one spot is in the middle
 
 
 @given(st.floats(0, 2 * math.pi), st.booleans(), st.floats(-50, 50))

@@ -63,12 +63,8 @@ def test_published_rows_and_averages_over_fewer_values_do_not_compete():
 
 def test_rows_of_one_benchmark_and_mode_compete_and_rankings_by_words_in_either_mode():
     rows = [("a", "sre (compat)", "40.0", "61.0"), ("b", "sre (compat)", "30.0", "62.0")]
-    rows += [
-        ("c", "sre (correct)", "50.0", "61.0"),
-        ("d", "sre (correct)", "55.0", "60.0"),
-        ("bm25", "sre", "–", "63.0"),
-    ]
-    rows += [("e", "other", "10.0", "10.0"), ("f", "other", "20.0", "9.0")]
+    rows += [("c", "sre (correct)", "50.0", "61.0"), ("d", "sre (correct)", "55.0", "60.0")]
+    rows += [("bm25", "sre", "–", "63.0"), ("e", "other", "10.0", "10.0"), ("f", "other", "20.0", "9.0")]
     table = pl.DataFrame(rows, schema=["model", "source", "classification", "search"], orient="row")
     assert best(table, "scirepeval_tasks") == {
         ("a", "classification"),
@@ -91,14 +87,8 @@ def test_graph_embeddings_compete_on_the_same_edges_and_a_lower_rank_is_better()
 
 
 def test_of_compared_models_scores_compete_and_what_they_differ_in_does_not():
-    table = pl.DataFrame(
-        {
-            "model": ["a", "b"],
-            "k⁺": ["25", "500"],
-            "validation accuracy": ["80.0", "70.0"],
-            "holdout: cite MAP": ["1", "2"],
-        }
-    )
+    scores = {"validation accuracy": ["80.0", "70.0"], "holdout: cite MAP": ["1", "2"]}
+    table = pl.DataFrame({"model": ["a", "b"], "k⁺": ["25", "500"], **scores})
     assert best(table, "difficulties") == {("a", "validation accuracy"), ("b", "holdout: cite MAP")}
 
 

@@ -17,24 +17,12 @@ def scores() -> pl.DataFrame:
     for (name, value), part, task in product(VALUES.items(), ("selection", "test"), ("cite", "cocite", "all")):
         found = value - (part == "selection") + {"cite": 1, "cocite": -1, "all": 0}[task]
         difference = value - VALUES["good"]
-        rows.append(
-            {
-                "triplets": name,
-                "loss": "untrained" if name == "untrained" else "triplet margin=1.0",
-                "batch_size": 0 if name == "untrained" else 128,
-                "part": part,
-                "task": task,
-                "value": found,
-                "deviation": None if name == "untrained" else 0.12,
-                "low": found - 1,
-                "high": found + 1,
-                "difference": difference,
-                "difference_low": difference - 0.3,
-                "difference_high": difference + 0.3,
-                "queries": 100,
-                "rank": RANKS[name],
-            }
-        )
+        is_trained = name != "untrained"
+        row = {"triplets": name, "loss": "triplet margin=1.0" if is_trained else "untrained", "rank": RANKS[name]}
+        row |= {"batch_size": 128 * is_trained, "part": part, "task": task, "value": found, "queries": 100}
+        row |= {"deviation": 0.12 if is_trained else None, "low": found - 1, "high": found + 1}
+        row |= {"difference": difference, "difference_low": difference - 0.3, "difference_high": difference + 0.3}
+        rows.append(row)
     return pl.DataFrame(rows)
 
 

@@ -68,40 +68,31 @@ def test_what_was_not_published_on_any_of_our_tasks_has_no_row():
     assert [row["source"] for row in beside("scirepeval", score("relish", "ndcg", 60.0, benchmark="sre"))] == ["sre"]
 
 
-def test_a_metric_of_mdcr_is_the_plain_mean_over_the_fields():
-    scores = [
-        score(task, "map", value, benchmark="fields", seed=seed)
-        for seed, values in ((1, (10.0, 30.0)), (2, (20.0, 24.0)))
-        for task, value in zip(("mdcr_art", "mdcr_physics"), values, strict=True)
-    ]
+def test_a_metric_of_mdcr_is_the_plain_mean_over_the_fields_and_by_field_there_is_the_map_of_each():
+    values = [("mdcr_art", 1, 10.0), ("mdcr_physics", 1, 30.0), ("mdcr_art", 2, 20.0), ("mdcr_physics", 2, 24.0)]
+    scores = [score(task, "map", value, benchmark="fields", seed=seed) for task, seed, value in values]
     ours, *published = beside("mdcr", *scores)
     assert ours == {"model": "ours", "source": "fields", "MAP": "21.0 ± 1.4"}  # 20 and 22
     values = {row["model"].partition(" [")[0]: row["MAP"] for row in published}
     assert (values["SciNCL"], values["BM25"], values["SPECTERCL (1 × 5, τ .05)"]) == ("32.5704", "33.7", "33.7741")
-
-
-def test_mdcr_by_field_has_the_map_of_each_field():
     scores = [score("mdcr_art", metric, value, benchmark="fields") for metric, value in (("map", 10.0), ("ndcg", 50.0))]
     ours, *published = beside("mdcr_fields", *scores)
     assert ours == {"model": "ours", "source": "fields", "Art": "10.0"}
     assert {row["model"]: row["Art"] for row in published}["BM25 [SciAspect, Table 6.8]"] == "38.2"
 
 
-@pytest.mark.parametrize("column", ["MAP", "nDCG", "recall@5"])
-def test_the_published_means_of_mdcr_are_those_of_its_fields(column):
-    rows = read_published("mdcr").filter(pl.col(column).is_not_null()).with_columns(pl.col(column).cast(float))
-    means = rows.filter(pl.col("field") != "mean").group_by("model").agg(pl.col(column).mean(), pl.len())
-    stated = dict(rows.filter(field="mean").select("model", column).rows())
-    assert all(fields == 19 and mean == pytest.approx(stated[model], abs=0.06) for model, mean, fields in means.rows())
-    assert len(means) == (5 if column == "nDCG" else 10)
-
-
-def test_the_published_averages_of_scidocs_are_over_their_twelve_values():
+def test_the_published_means_of_mdcr_and_scidocs_are_those_of_their_values():
+    for column, number in {"MAP": 10, "nDCG": 5, "recall@5": 10}.items():
+        rows = read_published("mdcr").filter(pl.col(column).is_not_null()).with_columns(pl.col(column).cast(float))
+        means = rows.filter(pl.col("field") != "mean").group_by("model").agg(pl.col(column).mean(), pl.len())
+        stated = dict(rows.filter(field="mean").select("model", column).rows())
+        assert all(n == 19 and mean == pytest.approx(stated[model], abs=0.06) for model, mean, n in means.rows())
+        assert len(means) == number
     rows = read_published("scidocs")
     columns = list(COLUMNS["scidocs"])
     computed = rows.select(pl.mean_horizontal(pl.col(columns).cast(float))).to_series()
-    for mean, stated in zip(computed, rows["average"], strict=True):
-        assert stated is None or mean == pytest.approx(float(stated), abs=0.06)
+    for mean, stated_mean in zip(computed, rows["average"], strict=True):
+        assert stated_mean is None or mean == pytest.approx(float(stated_mean), abs=0.06)
     assert rows.select(columns).null_count().sum_horizontal().item() == 0
 
 
@@ -160,8 +151,6 @@ def test_published_averages_follow_from_their_formats_and_groups_but_for_one_mis
         assert (7 * inside + 8 * outside + 10 * scidocs) / 25 == pytest.approx(over_all, abs=0.1)
     assert len(with_groups) == 20
 
-
-def test_published_averages_are_over_the_values_that_ours_are():
     over = expected_values(SCIREPEVAL)
     assert {name: over["format", name] for name in WEIGHTS} == WEIGHTS
     assert over["all", "all"] == sum(WEIGHTS.values()) == 25
@@ -222,13 +211,9 @@ def test_reported_scores_stand_below_ours_on_the_same_tasks_and_do_not_compete()
     assert best == {"ours": False, "bm25": True, "theirs": False}
 
 
-def test_of_a_file_without_a_model_beside_it_no_name_is_known():
-    [row] = with_reported(
-        [search("bm25", "beir_arguana", 40.0)], [reported("beir_scifact", "SciFact", 64.5)]
-    ).to_dicts()
+def test_of_a_file_without_a_model_no_name_is_known_and_without_reported_scores_there_is_no_table():
+    rows = [reported("beir_scifact", "SciFact", 64.5)]
+    [row] = with_reported([search("bm25", "beir_arguana", 40.0)], rows).to_dicts()
     assert row == {"model": "theirs", "source": "reported", "SciFact nDCG@10": "64.5"}
-
-
-def test_without_reported_scores_there_is_no_table():
     none = pl.DataFrame(schema=dict.fromkeys(reported("a", "A", 1.0), pl.String))
     assert beside_reported(pl.DataFrame([search("ours", "beir_scifact", 1.0)]), none, CONFIGURATION).is_empty()

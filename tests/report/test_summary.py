@@ -64,6 +64,7 @@ OTHERS = {"models": {}, "encoders": {"e": {"package": "p"}}, "baselines": {"bm25
 """Of a comparison of what exists."""
 HELD_OUT = {"h": {"kind": "holdout"}}
 NOTHING, LEARNED = "say nothing about real papers", "learned from generated papers"
+OF_REAL = "The documents of the benchmark real are not generated."
 
 
 @pytest.mark.parametrize(
@@ -78,20 +79,8 @@ NOTHING, LEARNED = "say nothing about real papers", "learned from generated pape
         ("demo", {}, OTHERS, "made up the corpus with its citations: ", "benchmark"),
         ("demo", {"real": REAL}, {}, LEARNED, NOTHING),
         ("demo", {"real": REAL}, {**OTHERS, "encoders": {"e": {"build": {}}}}, LEARNED, NOTHING),
-        (
-            "demo",
-            {"real": REAL},
-            {**OTHERS, "baselines": {"w": {"kind": "doc2vec"}}},
-            "The documents of the benchmark real are not generated. What this run trained learned from",
-            NOTHING,
-        ),
-        (
-            "demo",
-            {**HELD_OUT, "real": REAL},
-            OTHERS,
-            f"The scores on the benchmark h {NOTHING}. The documents of the benchmark real are not generated.",
-            "learned",
-        ),
+        ("demo", {"real": REAL}, {**OTHERS, "baselines": {"w": {"kind": "doc2vec"}}}, f"{OF_REAL} What this", NOTHING),
+        ("demo", {**HELD_OUT, "real": REAL}, OTHERS, f"on the benchmark h {NOTHING}. {OF_REAL}", "learned"),
     ],
 )
 def test_what_is_generated_is_named_with_the_scores_that_it_touches(source, benchmarks, others, said, not_said):

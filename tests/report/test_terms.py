@@ -1,9 +1,7 @@
 """The terms that are stated are those of what was used, and no others."""
 
 import pytest
-from typer.testing import CliRunner
 
-from cocite.cli import app
 from cocite.config.origins import (
     generated_benchmarks,
     has_generated_corpus,
@@ -11,9 +9,10 @@ from cocite.config.origins import (
     terms_of_corpus,
     terms_of_encoder,
 )
-from cocite.core.atomic import read_json
+from cocite.demo.release import generate_release
 
 OF_S2 = "Semantic Scholar Academic Graph Datasets\nLICENSE\nThis collection is licensed under ODC-BY."
+OF_SOURCES = {"s2": "ODC-BY", "openalex": "CC0", "table": "owner of the tables", "demo": "may be used freely"}
 
 
 def run(source="s2", readme="", benchmarks=None, encoders=None, **more):
@@ -25,10 +24,7 @@ def run(source="s2", readme="", benchmarks=None, encoders=None, **more):
 @pytest.mark.parametrize(
     ("provenance", "said"),
     [
-        (run("s2"), ["ODC-BY"]),
-        (run("openalex"), ["CC0"]),
-        (run("table"), ["owner of the tables"]),
-        (run("demo"), ["may be used freely"]),
+        *((run(source), [said]) for source, said in OF_SOURCES.items()),
         (
             run("directory", release_files=["ATTRIBUTION.md", "release.json"]),
             ["owner of the release in the folder my-papers", "ATTRIBUTION.md, release.json"],
@@ -45,11 +41,8 @@ def test_the_terms_of_a_corpus_are_those_of_whose_data_they_are(provenance, said
 
 
 def test_a_folder_with_a_generated_release_is_known_by_what_that_says_of_itself(tmp_path):
-    settings = ["--papers", "300", "--topics", "4", "--shards", "1", "--seed", "1", "--release", "2026-01-06"]
-    made = CliRunner().invoke(app, ["demo", "release", *settings, "--output", str(tmp_path / "release")])
-    assert made.exit_code == 0, made.output
+    generate_release(tmp_path / "release", release="2026-01-06", papers=30, topics=4, shards=1, seed=1)
     readme = (tmp_path / "release/papers/README.txt").read_text()
-    assert read_json(tmp_path / "release/release.json")["papers"] == 300
     assert has_generated_corpus(run("directory", readme))
     assert not has_generated_corpus(run("directory", OF_S2))
 

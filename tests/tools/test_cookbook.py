@@ -1,7 +1,6 @@
 """The page of questions: its queries are found on it, and their output is put below them."""
 
 import duckdb
-import pytest
 from tests.cookbook import recipes
 
 from cocite.tools.documentation import cookbook_page
@@ -39,12 +38,6 @@ WRITTEN = PAGE.replace(
 ).replace("| of | old |\n| --- | --- |\n| 7 | 8 |\n", "| number | list |\n| --- | --- |\n| 2.5 | 1, 2 |\n")
 
 
-@pytest.fixture
-def database():
-    with duckdb.connect() as database:
-        yield database
-
-
 def test_a_recipe_is_a_question_with_its_query_and_the_columns_of_its_output():
     first, second = recipes(PAGE)
     assert (first.question, first.columns) == ("1. What is one?", [])
@@ -53,9 +46,6 @@ def test_a_recipe_is_a_question_with_its_query_and_the_columns_of_its_output():
     assert second.query.endswith("    [1, 2] AS list;\n")
 
 
-def test_output_is_put_below_its_query_in_place_of_what_was_there(database):
-    assert cookbook_page(PAGE, database) == WRITTEN
-
-
-def test_writing_it_again_changes_nothing(database):
-    assert cookbook_page(WRITTEN, database) == WRITTEN
+def test_output_is_put_below_its_query_in_place_of_what_was_there():
+    with duckdb.connect() as database:
+        assert cookbook_page(PAGE, database) == cookbook_page(WRITTEN, database) == WRITTEN

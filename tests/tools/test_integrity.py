@@ -42,13 +42,10 @@ def spoil(path, place):
     path.write_bytes(content)
 
 
-def test_whole_files_are_counted(results):
+def test_whole_files_are_counted_and_a_folder_without_tables_is_an_error(results):
     assert check(results) == (0, "2 files, 0 of them broken.\n")
-
-
-def test_a_folder_without_tables_is_an_error(tmp_path):
     with pytest.raises(InputError, match="typo holds no tables"):
-        check(tmp_path / "typo")
+        check(results / "typo")
 
 
 def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):
@@ -88,13 +85,9 @@ def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_tha
     assert shlex.split(output.splitlines()[-1])[1:4] == ["--cores", "2", made[1]]
 
 
-def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results, monkeypatch):
-    monkeypatch.chdir(results.parent)
+def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results):
     write_start(results)
-    assert check(Path(results.name))[1].splitlines() == [
-        "2 files, 0 of them broken.",
-        f"{results.name} is a copy: which files are gone from it is not known.",
-    ]
+    assert check(results)[1].endswith(f"{results} is a copy: which files are gone from it is not known.\n")
 
 
 def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
@@ -104,21 +97,21 @@ def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "unlink", refuse)  # root may delete anything
-    with pytest.raises(
-        InputError, match=rf"{results / EDGES.format(bucket=0)} cannot be deleted \(Permission denied\)"
-    ):
+    with pytest.raises(InputError, match=r"edges/0\.parquet cannot be deleted \(Permission denied\)"):
         check(results, "--remove")
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
-def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
+def test_a_spoilt_byte_is_found_wherever_it_is(results):
     path = results / EDGES.format(bucket=1)
-    spoil(path, int(path.stat().st_size * share))
-    status, output = check(results)
-    assert status == 1
-    assert f"{path}: " in output
-    assert str(results / EDGES.format(bucket=0)) not in output
-    assert path.exists()
+    whole = path.read_bytes()
+    for share in (0.1, 0.3, 0.5, 0.7, 0.95):
+        path.write_bytes(whole)
+        spoil(path, int(len(whole) * share))
+        status, output = check(results)
+        assert status == 1
+        assert f"{path}: " in output
+        assert str(results / EDGES.format(bucket=0)) not in output
+        assert path.exists()
 
 
 def test_pages_with_fewer_rows_than_the_footer_counts_and_a_file_that_was_cut_short_are_found(results):
@@ -139,8 +132,7 @@ def test_a_broken_file_is_deleted_where_that_is_asked_for(results):
     assert (status, path.exists()) == (1, False)
     program, *words = output.splitlines()[-1].split()
     assert words == ["--cores", "2", str(path)]
-    assert Path(program).name == "snakemake"
-    assert Path(program).is_file()
+    assert (Path(program).name, Path(program).is_file()) == ("snakemake", True)
     assert check(results)[0] == 0
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from inspect import Signature, signature
-from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -142,26 +142,30 @@ class Stage(TyperGroup):
         return list(STEPS[str(self.name)])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The step that is called, after what its libraries take from the environment when they are imported."""
+        """The step that is called, after setting the environment that its libraries read when they are imported."""
         if self.name == "encoder" and args[0] != "fetch":
             threads = re.search(r"--threads[ =](\d+)", " ".join(args))
             work_offline(int(threads[1]) if threads else 1)
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a step; None where there is none of this name."""
-        place = STEPS[str(self.name)].get(cmd_name)
-        if place is None:
+        """The command of a step; None if there is none of this name."""
+        if cmd_name not in STEPS[str(self.name)]:
             return None
-        module, function = place.split(":")
+        module, function = STEPS[str(self.name)][cmd_name].split(":")
         alone = typer.Typer(add_completion=False)
         alone.command(cmd_name)(command_line_of(getattr(import_module(f"cocite.{self.name}.{module}"), function)))
         return typer.main.get_command(alone)
 
 
 def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step as Typer can call it: its settings are JSON text, and what it takes as a sequence is a list."""
+    """A step as Typer can call it: its settings are JSON text, and its sequences are lists."""
     from cocite.config.settings import AS_JSON, parse_settings
+
+    def as_list(hint: Any) -> Any:
+        if getattr(hint, "__metadata__", ()) and get_origin(hint.__origin__) is Sequence:
+            return Annotated[list[get_args(hint.__origin__)[0]], *hint.__metadata__]  # type: ignore[misc]
+        return hint
 
     hints = get_type_hints(step, include_extras=True)
     kinds = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
@@ -174,7 +178,7 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
 
     as_json = typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")
     parameters = signature(step).parameters
-    written = {name: _as_list(hints[name]) for name in parameters}
+    written = {name: as_list(hints[name]) for name in parameters}
     for name, kind in kinds.items():
         own = (said for said in kind.__metadata__ if isinstance(said, OptionInfo))
         written[name] = Annotated[str, next(own, as_json)]
@@ -183,13 +187,6 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
         [parameter.replace(annotation=written[name]) for name, parameter in parameters.items()]
     )
     return run
-
-
-def _as_list(hint: Any) -> Any:
-    """A type in which a list stands for a sequence."""
-    if getattr(hint, "__metadata__", ()) and get_origin(hint.__origin__) is Sequence:
-        return Annotated[list[get_args(hint.__origin__)[0]], *hint.__metadata__]  # type: ignore[misc]
-    return hint
 
 
 STAGES = {
@@ -204,7 +201,7 @@ STAGES = {
     "report": "Tables, figures, the DuckDB file and the page.",
     "demo": "A small generated release, and benchmarks about it.",
 }
-"""The commands whose steps say at the end of their log what they took; the others answer people."""
+"""The commands whose steps end their log with their usage; the others answer people."""
 
 for name, purpose in STAGES.items():
     app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
@@ -225,7 +222,11 @@ def main() -> None:
     code = _run()
     if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv and not sys.stderr.isatty():
         report_usage()
-    _leave(code)
+    # All files are closed, and taking down the libraries would take half a second.
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _run() -> int:
@@ -245,11 +246,3 @@ def _run() -> int:
         return 0
     sys.stderr.write(f"Error: {printable(explanation)}\n")
     return 1
-
-
-def _leave(status: int) -> NoReturn:
-    """End the process at once: all files are closed, and taking down the libraries would take half a second."""
-    with suppress(BrokenPipeError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(status)

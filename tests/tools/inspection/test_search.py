@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tests.papers import papers_table
 from tests.tools.builders import EMBEDDING, invoke, write_embedded, write_model, write_start, write_vectors
 
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import open_encoder
@@ -71,20 +70,20 @@ def test_a_query_that_is_no_text_and_no_paper_with_a_vector_is_refused(search, q
         search(query)
 
 
-def test_a_paper_of_63_bits_is_found(results, search):
-    write_model(results)
-    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0]})
-    write_vectors(results / "encoder/model/seed-1/papers/1.parquet", {2**63 - 1: [0.0, 0.0]})
-    texts = {2**53: ("Near", "An abstract."), 2**63 - 1: ("Largest", "An abstract.")}
-    write_table(results / "corpus/papers/0.parquet", "papers", papers_table(texts))
+def test_a_paper_of_63_bits_is_found(embedded, search):
+    write_vectors(embedded / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0]})
+    write_vectors(embedded / "encoder/model/seed-1/papers/1.parquet", {2**63 - 1: [0.0, 0.0]})
     assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
 
 
 def test_without_a_name_the_first_model_with_vectors_is_taken_and_a_wrong_name_lists_the_choices(embedded, search):
     write_model(embedded, "earlier-in-the-alphabet")
-    write_model(embedded, "untrained_small", seed=0)
-    assert len(search("1")) == 3
-    with pytest.raises(InputError, match="--model can be earlier-in-the-alphabet/1 or model/1 or untrained_small/0"):
+    write_model(embedded, "model", seed=2)
+    for bucket in (0, 1):
+        write_vectors(embedded / f"encoder/model/seed-2/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
+    assert len(search("1")) == len(search("1", "--model", "model/1")) == 3
+    assert [row["corpusid"] for row in search("1", "--model", "model/2")] == [2]
+    with pytest.raises(InputError, match="--model can be earlier-in-the-alphabet/1 or model/1 or model/2"):
         search("1", "--model", "mode")
 
 
@@ -128,14 +127,6 @@ def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(e
         search("1", "--embed")
 
 
-def test_a_seed_can_be_chosen(embedded, search):
-    write_model(embedded, seed=2)
-    for bucket in (0, 1):
-        write_vectors(embedded / f"encoder/model/seed-2/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
-    assert [row["corpusid"] for row in search("1", "--model", "model/2")] == [2]
-    assert len(search("1", "--model", "model/1")) == 3
-
-
 def test_missing_vectors_name_the_command_that_makes_them(embedded, search):
     (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
     configuration = embedded / "config.yaml"
@@ -144,13 +135,8 @@ def test_missing_vectors_name_the_command_that_makes_them(embedded, search):
         search("1", "--configfile", str(configuration))
     command = f"snakemake --cores 2 {embedded}/encoder/model/seed-1/papers/{{0..1}}.parquet"
     assert str(raised.value).endswith(f"{command} --configfile {embedded}/config.yaml --replace-workflow-config")
-    program = str(raised.value).splitlines()[-1].split()[0]
-    assert Path(program).is_file()
-
-
-def test_a_command_that_would_fill_another_folder_is_not_printed(embedded, search):
-    (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
-    write_start(embedded)
+    assert Path(str(raised.value).splitlines()[-1].split()[0]).is_file()
+    write_start(embedded)  # whose command would fill another folder
     with pytest.raises(InputError, match=r"have no vectors of model model, .* is a copy, and the run"):
         search("1")
 
@@ -221,19 +207,14 @@ def tiny(results):
     return write_embedded(results, TEXTS)
 
 
-def test_papers_with_a_text_are_embedded_as_sentence_transformers_does(tiny):
+def test_papers_with_a_text_are_embedded_as_sentence_transformers_does_and_found_by_it(tiny, search):
     table = read_table(tiny / "papers/0.parquet", "paper_embeddings")
     assert table["corpusid"].to_pylist() == [1, 2, 3]
     texts = ["bees collect[SEP]nectar from flowers in the meadow", "compilers", "registers for loops"]
     expected = SentenceTransformer(str(tiny / "model"), device="cpu").encode(texts)
     np.testing.assert_allclose(vectors_of(table), expected, atol=1e-6)
-
-
-@pytest.mark.usefixtures("tiny")
-def test_the_text_of_a_paper_finds_the_paper(search):
     (found,) = search("registers for loops", "--limit", "1")
-    assert found["corpusid"] == 3
-    assert found["distance"] == pytest.approx(0, abs=1e-5)
+    assert (found["corpusid"], found["distance"]) == (3, pytest.approx(0, abs=1e-5))
 
 
 @pytest.mark.parametrize(("of_papers", "adapters"), [("proximity", ["proximity"]), ("", ["search"])])

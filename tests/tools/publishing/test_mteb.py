@@ -65,6 +65,11 @@ def names(folder):
     return sorted(path.stem for path in folder.rglob("*.json") if path.name != "model_meta.json")
 
 
+def scores_in(folder, name):
+    [path] = folder.rglob(f"{name}.json")
+    return json.loads(path.read_text())["scores"]
+
+
 def test_mteb_reads_the_scores_that_the_run_has(results, tmp_path):
     pytest.importorskip("mteb")
     from mteb import ResultCache
@@ -108,11 +113,9 @@ def test_no_task_but_mtebs_own_has_a_name_that_is_known_there(results, tmp_path)
     assert names(tmp_path / "out") == [*(f"CoCite-{name}" for name in own), "SciFact"]
     known = {task.metadata.name for task in mteb.get_tasks()}
     assert known & set(names(tmp_path / "out")) == {"SciFact"}
-    folder = tmp_path / "out/results/cocite__cocite/seed-1"
-    dev = json.loads((folder / "CoCite-dev-beir_scifact.json").read_text())
-    assert list(dev["scores"]) == ["dev"]
-    holdout = json.loads((folder / "CoCite-holdout-cite.json").read_text())
-    assert holdout["scores"]["test"][0]["main_score"] == holdout["scores"]["test"][0]["map"] == 0.4
+    dev, holdout = (scores_in(tmp_path / "out", f"CoCite-{name}") for name in ("dev-beir_scifact", "holdout-cite"))
+    assert list(dev) == ["dev"]
+    assert holdout["test"][0]["main_score"] == holdout["test"][0]["map"] == 0.4
 
 
 def test_a_value_is_the_mean_over_evaluation_seeds_and_each_mode_is_a_task(results, tmp_path):
@@ -124,12 +127,9 @@ def test_a_value_is_the_mean_over_evaluation_seeds_and_each_mode_is_a_task(resul
         rows("cocite", "holdout", "fos", {"f1_macro_with_few_shot": 50.0}, mode="correct", **shared),
     )
     export(results, tmp_path / "out")
-    folder = tmp_path / "out/results/cocite__cocite/seed-1"
-    assert names(folder) == ["CoCite-holdout-fos-correct", "CoCite-holdout-pub_year-compat"]
-    year = json.loads((folder / "CoCite-holdout-pub_year-compat.json").read_text())
-    assert year["scores"]["test"][0]["main_score"] == -0.03
-    fos = json.loads((folder / "CoCite-holdout-fos-correct.json").read_text())
-    assert fos["scores"]["test"][0]["main_score"] == 0.5
+    values = {"CoCite-holdout-fos-correct": 0.5, "CoCite-holdout-pub_year-compat": -0.03}
+    assert names(tmp_path / "out") == list(values)
+    assert {name: scores_in(tmp_path / "out", name)["test"][0]["main_score"] for name in values} == values
 
 
 def test_scores_on_generated_documents_are_not_written(results, tmp_path):
@@ -167,9 +167,8 @@ def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_
     found = [row | searched for row in rows("cocite", "beir", "beir_scifact", MEASURED)]
     sampled = [row | searched | {"searched": 900} for row in rows("bm25", "beir", "beir_scifact", MEASURED, seed=0)]
     dropped = [row | searched for row in rows("cocite", "again", "beir_scifact", MEASURED)]
-    fewer = [
-        row | searched | {"searched": 8674} for row in rows("cocite", "beir", "beir_arguana", MEASURED, queries=1405)
-    ]
+    of_arguana = rows("cocite", "beir", "beir_arguana", MEASURED, queries=1405)
+    fewer = [row | searched | {"searched": 8674} for row in of_arguana]
     write_scores(results, found, sampled, dropped, fewer)
     export(results, tmp_path / "out")
     folder = tmp_path / "out/results"
@@ -197,8 +196,7 @@ def test_metrics_have_the_names_that_mteb_has_for_them(results, tmp_path):
     measured = dict(zip(names_here, (70.0, 60.0, 50.0, 40.0, 30.0, 20.0), strict=True))
     write_scores(results, rows("cocite", "beir", "beir_my_papers", measured))
     export(results, tmp_path / "out")
-    [path] = (tmp_path / "out").rglob("CoCite-beir-beir_my_papers.json")
-    [scores] = json.loads(path.read_text())["scores"]["test"]
+    [scores] = scores_in(tmp_path / "out", "CoCite-beir-beir_my_papers")["test"]
     expected = {"ndcg_at_10": 0.7, "map_at_100": 0.6, "recall_at_5": 0.5, "precision_at_1": 0.4, "mrr_at_5": 0.3}
     assert {name: scores[name] for name in expected} == expected
     assert (scores["map"], scores["main_score"]) == (0.2, 0.7)

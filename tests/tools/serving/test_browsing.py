@@ -70,7 +70,7 @@ def test_the_neighbours_of_a_paper_are_those_of_brute_force_for_both_models(page
     assert browser.complaints == []
 
 
-def test_beside_a_paper_stands_what_the_graph_and_the_triplets_say_of_it(page):
+def test_beside_a_paper_stands_what_the_graph_and_the_triplets_say_of_it_from_either_side(page):
     page.open(paper=1, k=50)
     assert page.facts(2) == ["the query cites it", "co-cited 2 × in all", "positive in near"]
     assert page.facts(3) == ["cites the query", "positive in lists"]
@@ -78,9 +78,6 @@ def test_beside_a_paper_stands_what_the_graph_and_the_triplets_say_of_it(page):
     assert page.facts(5) == ["negative in near"]
     assert page.facts(6) == ["negative in lists"]
     assert page.facts(7) == []
-
-
-def test_the_relations_of_a_pair_are_seen_from_the_other_paper_as_well(page):
     page.open(paper=4, k=50)
     assert page.facts(1) == ["co-cited 3 × in all", "co-cited 1 × in few"]
     assert page.facts(5) == ["the query cites it"]
@@ -189,14 +186,10 @@ def test_what_is_wrong_with_a_link_is_said_in_one_sentence(page, browser):
     assert browser.one("#status").text.endswith("has no vector of paper 39: it is not in the corpus, or has no text.")
 
 
-def test_one_model_can_be_looked_at_alone(page):
-    page.open(paper=1, right="")
+def test_one_model_can_be_looked_at_alone_on_a_telephone_and_every_control_has_a_name(page, browser):
+    page.open(width=400, paper=1, right="")
     assert page.papers(LEFT)
     assert page.papers(RIGHT) == []
-
-
-def test_every_control_has_a_name_and_the_page_fits_a_telephone(page, browser):
-    page.open(width=400, paper=1)
     controls = "[...document.querySelectorAll('input, select, button')]"
     assert browser.run(f"{controls}.filter(each => !each.labels?.length && !each.textContent.trim()).length") == 0
     assert browser.overflow <= 0

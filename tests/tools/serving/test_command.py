@@ -51,14 +51,11 @@ def test_without_names_all_models_with_vectors_are_served_the_trained_ones_first
     assert tuple(run.models) == MODELS
 
 
-def test_a_taken_port_is_named(results, tmp_path):
+def test_a_taken_port_and_a_host_that_is_no_address_of_this_machine_are_named(results, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"^Port {port} of 127.0.0.1 is taken by another program; name another"):
             invoke("serve", "--results", results, "--cache", tmp_path, "--port", port)
-
-
-def test_a_host_that_is_no_address_of_this_machine_is_named():
     for host in ("no such host", "192.0.2.1"):
         with pytest.raises(InputError, match=f"--host {host}.*address"):
             listen(host, 0)
@@ -71,12 +68,9 @@ def test_other_machines_are_let_in_with_a_warning(results, tmp_path, monkeypatch
     assert "Warning" not in invoke("serve", "--results", results, "--cache", tmp_path, "--port", "0").output
 
 
-def test_a_model_that_there_is_not_lists_the_choices(results, tmp_path):
+def test_a_model_that_there_is_not_lists_the_choices_and_results_without_models_are_named(results, tmp_path):
     with pytest.raises(InputError, match="--model can be trained/1 or untrained_small/0"):
         invoke("serve", "--results", results, "--cache", tmp_path, "--model", "mode")
-
-
-def test_results_without_papers_or_models_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no trained model"):
         invoke("serve", "--results", tmp_path / "empty", "--cache", tmp_path / "cache")

@@ -79,14 +79,11 @@ def test_of_many_papers_the_search_reads_some_lists_and_gives_exact_distances(la
     assert hits >= 0.95 * 250
 
 
-def test_where_all_lists_are_read_nothing_is_missed(large, monkeypatch):
+def test_where_all_lists_are_read_nothing_is_missed_and_an_index_is_always_the_same(large, tmp_path, monkeypatch):
     index, ids, values = large
     monkeypatch.setattr(search_indexes, "NPROBE", 50)
     for place in (0, 1234, 2499):
         assert index.nearest(values[place], 20)[0].tolist() == brute_force(ids, values, values[place], 20)
-
-
-def test_an_index_is_the_same_whenever_it_is_made(large, tmp_path, monkeypatch):
     again = tmp_path / "again"
     again.mkdir()
     index_vectors([tmp_path / "0.parquet"], again)
@@ -108,12 +105,10 @@ def test_the_vector_of_a_paper_is_looked_up_over_all_buckets(tmp_path):
     index = index_of(tmp_path, even, odd)
     assert [index.vector_of(paper) for paper in (1, 2, 4, 2**63 - 1)] == [[1.0], [2.0], [4.0], [9.0]]
     assert [index.vector_of(paper) for paper in (0, 3, 5)] == [None] * 3
-
-
-def test_a_bucket_without_papers_makes_an_index_without_papers(tmp_path):
-    index = index_of(tmp_path, write(tmp_path / "0.parquet", [], np.empty((0, 2))))
-    assert index.nearest(np.zeros(2, np.float32), 5)[0].tolist() == []
-    assert index.vector_of(1) is None
+    (tmp_path / "empty").mkdir()
+    empty = index_of(tmp_path / "empty", write(tmp_path / "2.parquet", [], np.empty((0, 2))))
+    assert empty.nearest(np.zeros(2, np.float32), 5)[0].tolist() == []
+    assert empty.vector_of(1) is None
 
 
 @pytest.fixture(scope="module")
@@ -125,16 +120,15 @@ def titles(tmp_path_factory):
     return Titles(folder)
 
 
-def test_titles_are_found_by_all_words_and_the_beginning_of_the_last_the_most_cited_first(titles):
-    def found(words, limit=10):
-        return [paper.corpusid for paper in titles.with_words(words, limit)]
-
-    assert found("bees") == [7, 1]
-    assert found("BEES nect") == [1]
-    assert found("nectar") == [1, 2]
-    assert found("ees") == []
-    assert found("?!") == []
-    assert found("paper", limit=3) == [8, 9, 10]
+@pytest.mark.parametrize(
+    ("words", "limit", "papers"),
+    [
+        *(("bees", 10, [7, 1]), ("BEES nect", 10, [1]), ("nectar", 10, [1, 2]), ("ees", 10, []), ("?!", 10, [])),
+        ("paper", 3, [8, 9, 10]),
+    ],
+)
+def test_titles_are_found_by_all_words_and_the_beginning_of_the_last_the_most_cited_first(titles, words, limit, papers):
+    assert [paper.corpusid for paper in titles.with_words(words, limit)] == papers
 
 
 def test_papers_are_looked_up_by_ids_of_63_bits_and_may_have_no_title(titles):
@@ -174,19 +168,16 @@ def test_an_index_that_is_not_whole_is_made_again(tmp_path, name, spoil):
     assert (made / "content").read_text() == "whole"
 
 
-def test_an_index_is_made_on_a_disk_without_locks(tmp_path, monkeypatch):
+def test_an_index_is_made_on_a_disk_without_locks_and_one_that_fails_leaves_nothing(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert cached(tmp_path, "model-1", [], lambda folder: None).is_dir()
-
-
-def test_an_index_that_fails_leaves_nothing(tmp_path):
     def fail(folder):
         (folder / "half").write_text("")
         raise InputError("The file is broken.")
 
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert cached(tmp_path, "model-1", [], lambda folder: None).is_dir()
     with pytest.raises(InputError, match="broken"):
         cached(tmp_path / "cache", "model-1", [], fail)
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [".lock"]

@@ -63,46 +63,30 @@ def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(start, logged):
     assert lines[-3:] == ["Cut off", "  train cocite 1", "      Training: 50/134 steps"]
 
 
-def test_a_run_that_ended_with_failures_says_so(start):
-    start(event(9, "Error in rule count:", "    jobid: 5"), **{**HERE, "process_started": "0"})
-    assert status()[0] == "results: ended with failures, 1 of 5 steps done"
+@pytest.mark.parametrize(
+    ("log", "fields", "line"),
+    [
+        (event(9, "Error in rule count:", "    jobid: 5"), {**HERE, "process_started": "0"}, "ended with failures, 1"),
+        (FINISHED, {}, "finished, 5"),  # wherever it was started
+        (BUSY, {}, "started on elsewhere, and whether it still runs cannot be checked from here, 2"),
+        (BUSY, HERE, "running, 2"),
+    ],
+)
+def test_the_first_line_is_the_state_of_the_run(start, log, fields, line):
+    start(log, **fields)
+    assert status()[0] == f"results: {line} of 5 steps done"
+    if fields == HERE:
+        unknown = "there is no earlier step of count, score, train."
+        assert status()[-1] == f"At least 0 s left, by what earlier steps took; {unknown}"
 
 
-def test_a_finished_run_is_finished_wherever_it_was_started(start):
-    start(FINISHED)
-    assert status() == [
-        "results: finished, 5 of 5 steps done",
-        "  corpus      2 of 2",
-        "  encoder     1 of 1",
-        "  evaluation  2 of 2",
-    ]
-
-
-def test_of_a_run_on_another_machine_nobody_claims_that_it_still_runs(start):
-    start(BUSY)
-    assert status()[0].startswith(
-        "results: started on elsewhere, and whether it still runs cannot be checked from here"
-    )
-
-
-def test_rules_without_an_earlier_step_are_named(start):
-    start(BUSY, **HERE)
-    assert status()[-1] == (
-        "At least 0 s left, by what earlier steps took; there is no earlier step of count, score, train."
-    )
-
-
-def test_the_configuration_names_the_folder(start, folder):
+def test_the_configuration_names_the_folder(start, folder, monkeypatch):
     start(FINISHED, results="out/mine")
     shutil.move("results", "out/mine")
     Path("my.yaml").write_text("pathvars: {results: out/mine}\n")
     assert status("--configfile", "my.yaml")[0] == "out/mine: finished, 5 of 5 steps done"
-
-
-def test_it_can_be_asked_from_any_folder(start, folder, monkeypatch):
-    start(FINISHED)
-    monkeypatch.chdir("/")
-    assert status("--results", f"{folder}/results")[0] == f"{folder}/results: finished, 5 of 5 steps done"
+    monkeypatch.chdir("/")  # it can be asked from any folder
+    assert status("--results", f"{folder}/out/mine")[0] == f"{folder}/out/mine: finished, 5 of 5 steps done"
 
 
 def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(start, folder):

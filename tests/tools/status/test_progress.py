@@ -5,7 +5,6 @@ import os
 import pytest
 from tests.tools.status.conftest import STARTED, begun, event
 
-from cocite.config.started import read_start
 from cocite.tools.run_progress import Event, last_lines, read_events, read_progress
 
 FENCE = "=" * 80
@@ -38,10 +37,6 @@ def test_each_job_is_in_one_state_and_what_was_done_before_counts(busy):
     assert busy.jobs("queued") == []
 
 
-def test_stages_come_in_the_order_of_their_jobs(busy):
-    assert list(busy.by_stage().items()) == [("corpus", (2, 2)), ("encoder", (0, 1)), ("evaluation", (0, 2))]
-
-
 def test_on_a_cluster_a_job_waits_in_the_queue_until_it_writes_its_log(start, logged):
     submitted = start(begun(6, 2, "train") + begun(6, 5, "count"), cores=None)
     os.utime(logged("train", "x\n"), (STARTED + 8, STARTED + 8))
@@ -63,31 +58,17 @@ def test_where_snakemake_says_nothing_logs_and_benchmarks_do(start, logged, took
     assert progress.seconds_of(*progress.jobs("running")) is None
 
 
-def test_a_log_of_snakemake_that_is_gone_is_done_without(start, folder):
+def test_without_a_log_of_snakemake_or_of_a_job_nothing_is_known_of_it(start, folder):
     started = start()
     (folder / "snakemake.log").unlink()
     assert rules(read_progress(started).jobs("done")) == ["download"]
-
-
-def test_the_last_lines_of_a_log_leave_out_empty_ones(start, logged):
-    started = start()
-    logged("train", "first\n\nsecond \n\nthird\n\n")
-    train = started.jobs[2]
-    assert list(last_lines(started, train, 2)) == ["second", "third"]
     assert list(last_lines(started, started.jobs[3])) == []
 
 
-def test_of_a_long_log_the_end_is_read(start, logged):
-    logged("train", "x" * 10_000 + "\nlast\n")
+def test_the_last_lines_of_a_long_log_leave_out_empty_ones(start, logged):
     started = start()
-    assert list(last_lines(started, started.jobs[2], 1)) == ["last"]
-
-
-def test_the_record_of_a_run_is_that_of_its_own_folder_and_not_of_a_copy(start, folder, tmp_path):
-    start()
-    assert read_start(folder / "results").results == "results"
-    (folder / "results").rename(folder / "copy")
-    assert read_start(folder / "copy") is None
+    logged("train", "x" * 10_000 + "first\n\nsecond \n\nthird\n\n")
+    assert list(last_lines(started, started.jobs[2], 2)) == ["second", "third"]
 
 
 def states(*parts: str) -> dict[int, str]:
@@ -116,17 +97,12 @@ def test_what_stands_in_the_quoted_log_of_a_job_is_no_event():
         3: "started",
     }
 
-
-def test_a_log_that_is_quoted_as_empty_hides_nothing():
-    quoted = ("Logfile logs/train.log: empty file",)
-    assert states(event(5, *FAILED, *quoted), begun(6, 3, "ingest")) == {2: "failed", 3: "started"}
+    empty = "Logfile logs/train.log: empty file"
+    assert states(event(5, *FAILED, empty), begun(6, 3, "ingest")) == {2: "failed", 3: "started"}
 
 
-def test_the_jobs_of_a_group_that_fails_have_failed():
-    rules = ("    jobs:", "        rule train:", "            jobid: 2", "        rule score:", "            jobid: 1")
-    assert states(event(5, *rules), begun(6, 3, "ingest")) == {2: "failed", 1: "failed", 3: "started"}
-
-
-def test_the_jobs_of_a_group_are_started_where_they_are_indented():
+def test_the_jobs_of_a_group_are_started_where_they_are_indented_and_fail_together():
     group = "".join(f"    {line}\n" for line in begun(1, 2, "train").splitlines())
     assert states(event(0, "group job 1 (jobs in lexicogr. order):"), group) == {2: "started"}
+    rules = ("    jobs:", "        rule train:", "            jobid: 2", "        rule score:", "            jobid: 1")
+    assert states(event(5, *rules), begun(6, 3, "ingest")) == {2: "failed", 1: "failed", 3: "started"}

@@ -23,17 +23,12 @@ def left(start):
     return run
 
 
-def test_a_chain_of_steps_takes_what_they_took_before(left, took):
+def test_a_chain_of_steps_takes_what_they_took_before_and_on_a_cluster_the_longest_chain_counts(left, took):
     for rule, seconds in (("train", 100), ("score", 10), ("count", 30)):
         took(rule, seconds)
     # Train has both cores, 200 s of work, score and count one each: 240 s over two cores. The chain is 110 s.
-    assert left(INGESTED)[0] == 120
-    assert left(INGESTED)[1] == []
-
-
-def test_on_a_cluster_the_longest_chain_counts(left, took):
-    for rule, seconds in (("train", 100), ("score", 10), ("count", 300)):
-        took(rule, seconds)
+    assert left(INGESTED) == (120, [])
+    took("count", 300)
     assert left(INGESTED, cores=None)[0] == 300
 
 
@@ -56,15 +51,10 @@ def test_steps_of_a_rule_are_taken_to_last_as_long_as_others_of_it(left, took):
     assert left(done, jobs=jobs, cores=1)[0] == 2 + 2
 
 
-def test_rules_of_which_nothing_is_known_are_named(left, took):
+def test_rules_of_which_nothing_is_known_are_named(left, folder, took):
     took("count", 30)
-    assert left(INGESTED)[1] == ["score", "train"]
-    assert left(INGESTED)[0] == 30
-
-
-def test_a_benchmark_that_is_half_written_is_as_one_that_is_not_there(left, folder, took):
-    took("count", 30)
-    (folder / "benchmarks/count.jsonl").write_text('{"s": 3')
+    assert left(INGESTED) == (30, ["score", "train"])
+    (folder / "benchmarks/count.jsonl").write_text('{"s": 3')  # half written
     assert "count" in left(INGESTED)[1]
 
 

@@ -5,23 +5,21 @@
     <folder>/test/<config>/{train,test}.jsonl          labels and judgements
     <folder>/test/paper_reviewer_matching/test_{hard,soft}.jsonl
 
-Each task has the name of the SciRepEval task whose format and metric it has; what it asks is generated. What the
-records of a release do not hold is not asked: without authors there are neither reviewers nor same_author, without
-fields of study neither biomimicry nor fos.
+Each task has the name of the SciRepEval task whose format and metric it has; its question is generated. Without authors
+in the records there are neither reviewers nor same_author, without fields of study neither biomimicry nor fos.
 
-A ranking task has queries with five relevant papers and 25 others, which authors or citations tell apart. To match
-reviewers, authors, known by their papers, are ranked for a paper: a judgement is hard where only the paper's own venue
-counts, and soft where its main field of study counts too.
+A ranking task has queries with five relevant papers and 25 others, which differ in authors or citations. To match
+reviewers, authors, known by their papers, are ranked for a paper: a judgement is hard if only the paper's own venue
+counts, and soft if its main field of study counts too.
 """
 
 import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import typer
@@ -51,32 +49,28 @@ Judged = dict[int, dict[int, int]]
 """The score of each candidate of each query."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Paper:
-    """A paper with title and abstract."""
+class Paper(NamedTuple):
+    """A paper with title and abstract; its main field of study is the first."""
 
-    corpusid: int
-    title: str
-    abstract: str
+    document: Record
+    """The paper as a document of a benchmark."""
     fields: tuple[str, ...]
-    """Fields of study, the main one first; empty where unknown."""
     venue: str
     year: int | None
     citations: int
     authors: frozenset[int]
 
     @property
-    def document(self) -> Record:
-        """The paper as a document of a benchmark."""
-        ids = {"doc_id": str(self.corpusid), "corpus_id": self.corpusid}
-        return {**ids, "title": self.title, "abstract": self.abstract}
+    def corpusid(self) -> int:
+        """Its id in the corpus."""
+        return int(self.document["corpus_id"])
 
 
 class Publications:
     """The papers of a release by corpus id, in rising order, and the citations among them."""
 
     def __init__(self, folder: Path) -> None:
-        """Read a release. Raises `InputError` where the folder holds no shards."""
+        """Read a release. Raises `InputError` if the folder has no shards."""
         abstracts: dict[int, str] = {}
         for row in _with_ids(folder / "abstracts", "corpusid"):
             corpusid = int(row["corpusid"])
@@ -94,7 +88,7 @@ class Publications:
 
     @cached_property
     def of_author(self) -> dict[int, list[Paper]]:
-        """The papers of each author; empty where the records name no authors."""
+        """The papers of each author; empty if the records name no authors."""
         papers: dict[int, list[Paper]] = defaultdict(list)
         for paper in self.papers.values():
             for author in paper.authors:
@@ -112,7 +106,7 @@ class Publications:
         return {paper.corpusid for author in authors for paper in self.of_author[author]} - {corpusid}
 
     def of_same_venue(self, corpusid: int) -> set[int]:
-        """The other papers of this one's venue; none where that is unknown."""
+        """The other papers of this one's venue; none if that is unknown."""
         venue = self.papers[corpusid].venue
         return {other for other, paper in self.papers.items() if venue and paper.venue == venue} - {corpusid}
 
@@ -141,7 +135,7 @@ def generate_benchmark(
 
 
 def _supervised_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
-    """Classification and regression: 300 papers to train on and 150 to test; two to one where there are fewer."""
+    """Classification and regression: 300 papers to train on and 150 to test; two to one if there are fewer."""
     files = {}
     for task, label in _label_functions(publications).items():
         labels = {corpusid: label(paper) for corpusid, paper in publications.papers.items()}
@@ -159,7 +153,7 @@ def _supervised_files(publications: Publications, seed: int) -> dict[str, list[R
 
 
 def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], Label | None]]:
-    """What each task asks of a paper; None where the paper's record does not say."""
+    """The label of a paper in each task; None if the paper's record has none."""
     papers = publications.papers.values()
     fields = sorted({field for paper in papers for field in paper.fields})
     counts = Counter(paper.venue for paper in papers if paper.venue)
@@ -176,8 +170,7 @@ def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], 
 def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """The texts and the judgements of every task; scores go from 0 for the others to 1 or 2.
 
-    The queries of `search` are titles and have ids of their own. Raises `InputError` where no paper has enough relevant
-    ones for a task.
+    The queries of `search` are titles with separate ids. Raises `InputError` if no paper has enough relevant ones.
     """
     papers, cited, cocited = publications.papers, publications.cited, publications.cocited
     tasks: dict[str, Grades] = {
@@ -192,18 +185,26 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
     judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
     names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
 
+    def candidate(paper: Paper, score: int) -> Record:
+        return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
+
     def with_candidates(task: str, described: Callable[[int], Record]) -> list[Record]:
         return [
-            {**described(query), "candidates": [_candidate(papers[paper], score) for paper, score in scores.items()]}
+            {**described(query), "candidates": [candidate(papers[paper], score) for paper, score in scores.items()]}
             for query, scores in judged[task].items()
         ]
 
+    def texts_of(*of: str) -> list[Record]:
+        return publications.documents(
+            {paper for task in of for item in judged[task].items() for paper in (item[0], *item[1])}
+        )
+
     texts = {
-        "relish": publications.documents(_papers_in(judged["relish"])),
-        "scidocs_view_cite_read": publications.documents(
-            _papers_in(judged["scidocs_cite"]) | _papers_in(judged["scidocs_cocite"])
+        "relish": texts_of("relish"),
+        "scidocs_view_cite_read": texts_of("scidocs_cite", "scidocs_cocite"),
+        "search": with_candidates(
+            "search", lambda query: {"doc_id": names[query], "query": papers[query].document["title"]}
         ),
-        "search": with_candidates("search", lambda query: {"doc_id": names[query], "query": papers[query].title}),
     }
     if "same_author" in judged:
         texts["same_author"] = with_candidates("same_author", lambda query: {"query": papers[query].document})
@@ -214,8 +215,13 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
 
 
 def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
-    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
-    reviewers = _choose_reviewers(publications, seed)
+    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field.
+
+    Reviewers are authors of three to eight papers.
+    """
+    of_author = publications.of_author
+    known = [author for author in of_author if len(of_author[author]) in _PAPERS_PER_REVIEWER]
+    reviewers = {f"r{author}": of_author[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
     written = {paper.corpusid for papers in reviewers.values() for paper in papers}
     others = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
     judged = {}
@@ -246,16 +252,8 @@ def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str
     ]
 
 
-def _candidate(paper: Paper, score: int) -> Record:
-    return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
-
-
-def _papers_in(judged: Judged) -> set[int]:
-    return {paper for query, scores in judged.items() for paper in (query, *scores)}
-
-
 def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> Judged:
-    """Forty queries (fewer, if not as many have enough relevant papers) with their candidates, by rising id."""
+    """Up to forty queries with enough relevant papers, and their candidates by rising id."""
     judged: Judged = {}
     sample = draw(publications.papers, len(publications.papers), seed, "demo", "benchmark")
     for query in sample:
@@ -275,13 +273,6 @@ def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> 
     return judged
 
 
-def _choose_reviewers(publications: Publications, seed: int) -> dict[str, list[Paper]]:
-    """Authors of three to eight papers, with these papers."""
-    papers = publications.of_author
-    known = [author for author in papers if len(papers[author]) in _PAPERS_PER_REVIEWER]
-    return {f"r{author}": papers[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
-
-
 def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
     """The hard and the soft score, 0 or 1, of an author of these papers as a reviewer of a paper."""
     same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
@@ -290,7 +281,7 @@ def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
 
 
 def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[int]:
-    """A random sample of `count` ids (all, where there are fewer), in random order."""
+    """A random sample of `count` ids (all, if there are fewer), in random order."""
     candidates = np.array(sorted(ids), dtype=np.int64)
     order = np.argsort(priorities(seed, " ".join(map(str, names)), candidates), kind="stable")
     return [int(corpusid) for corpusid in candidates[order[:count]]]
@@ -305,10 +296,9 @@ def _paper(row: Record, abstract: str) -> Paper | None:
     """The paper, or None if it lacks title or abstract; anything else that its record lacks is unknown."""
     if not row.get("title") or not abstract:
         return None
+    corpusid = int(row["corpusid"])
     return Paper(
-        corpusid=int(row["corpusid"]),
-        title=row["title"],
-        abstract=abstract,
+        {"doc_id": str(corpusid), "corpus_id": corpusid, "title": row["title"], "abstract": abstract},
         fields=tuple(field["category"] for field in row.get("s2fieldsofstudy") or [] if field.get("category")),
         venue=row.get("venue") or "",
         year=row.get("year"),

@@ -2,16 +2,16 @@
 
 Each paper has a topic, one of its sub-topics, a method, a finding, and a manner of naming things. Every topic has six
 concepts, two for each of its three sub-topics, and each concept has two names without a word in common. A paper keeps
-to one of the two manners of naming, so two papers on one thing need not share a word: that is what citations can teach
-an encoder and words alone cannot. The words of a field stand in papers of all its topics; they are in vocabulary.yaml.
-Methods and findings stand in papers of any topic, and have two names as well; they are in aspects.yaml.
+to one of the two manners of naming, so two papers on one thing need not share a word: an encoder can learn that from
+citations and not from words. The words of a field occur in papers of all its topics; they are in vocabulary.yaml.
+Methods and findings occur in papers of any topic, and have two names as well; they are in aspects.yaml.
 
 References follow sub-topic, topic, field, method and finding, and go to older papers only. Half of them are copied from
 the reference list of another paper, so that popular papers become more popular. This is preferential attachment
 (Kleinberg et al., 1999, "The web as a graph"), and it makes papers be cited together. The oldest papers are cited but
 have no record in the release, as in a real one.
 
-Why a paper cites another one follows from what the two have in common: the topic is background, the method is
+The intent of a citation follows from what the two papers have in common: the topic is background, the method is
 methodology, the finding is result.
 """
 
@@ -74,7 +74,7 @@ _ALL_TOPICS = [topic for topics in zip(*_TOPICS, strict=True) for topic in topic
 
 @dataclass(frozen=True, kw_only=True)
 class Literature:
-    """Papers by number, in order of publication; the first `unrecorded` have no record of their own."""
+    """Papers by number, in order of publication; the first `unrecorded` have no record."""
 
     topics: list[Topic]
     unrecorded: int
@@ -92,7 +92,7 @@ class Literature:
     finding: Ints
 
     def intents(self, citing: int, cited: int) -> list[str]:
-        """Why a paper cites another, by what the two have in common."""
+        """The intents of a citation, by what the two papers have in common."""
         topics = [{int(self.topic[paper]), int(self.second[paper])} for paper in (citing, cited)]
         shared = (
             bool(topics[0] & topics[1]),
@@ -112,15 +112,19 @@ class Literature:
 
 
 def generate_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
-    """A literature with so many recorded papers, the last of them published in `last_year`."""
+    """A literature with so many recorded papers, the last of them published in `last_year`, on topics of all fields.
+
+    Raises `InputError` if there are not as many topics.
+    """
     rng = generator(seed, "demo", "literature")
-    chosen = _choose_topics(topics)
+    if not 2 <= topics <= len(_ALL_TOPICS):
+        raise InputError(f"--topics: is {topics}, must be from 2 to {len(_ALL_TOPICS)}.")
     unrecorded = round(_UNRECORDED_SHARE * papers)
     size = papers + unrecorded
     main = rng.integers(topics, size=size)
     subtopic = rng.integers(SUBTOPICS, size=size)
     return Literature(
-        topics=chosen,
+        topics=_ALL_TOPICS[:topics],
         unrecorded=unrecorded,
         corpusid=rng.permutation(100_000_000 + np.cumsum(rng.integers(1, 60, size=size))),
         time=last_year + 1 - _YEARS * np.sort(1 - np.sqrt(rng.random(size)))[::-1],
@@ -141,7 +145,16 @@ def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
     references: list[list[int]] = []
     lengths = rng.poisson(rng.gamma(5.0, _MEAN_REFERENCES / 5.0, size=len(literature.corpusid)))
     for paper in range(len(literature.corpusid)):
-        keys = _shelf_keys(literature, paper)
+        topic, second = int(literature.topic[paper]), int(literature.second[paper])
+        keys: dict[str, Shelf] = {
+            "subtopic": ("subtopic", (topic, int(literature.subtopic[paper]))),
+            "topic": ("topic", topic),
+            "second": ("topic", second),
+            "field": ("field", literature.topics[topic].field),
+            "method": ("method", int(literature.method[paper])),
+            "finding": ("finding", int(literature.finding[paper])),
+            "all": ("all", None),
+        }
         known = paper >= literature.unrecorded
         chosen = _choose_references(keys, int(lengths[paper]), shelves, references, rng) if known else []
         references.append(chosen)
@@ -150,31 +163,11 @@ def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
     return references
 
 
-def _choose_topics(count: int) -> list[Topic]:
-    """So many topics, spread evenly over the fields. Raises `InputError` if there are not as many."""
-    if not 2 <= count <= len(_ALL_TOPICS):
-        raise InputError(f"--topics: is {count}, must be from 2 to {len(_ALL_TOPICS)}.")
-    return _ALL_TOPICS[:count]
-
-
 def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
     """One to five authors for each paper, all from the community of its group (its sub-topic)."""
     community = max(5, round(3 * len(groups) / len(np.unique(groups)) / _PAPERS_PER_AUTHOR))
     numbers = [rng.choice(community, size=count, replace=False) for count in rng.integers(1, 6, size=len(groups))]
     return [group * community + number for group, number in zip(groups, numbers, strict=True)]
-
-
-def _shelf_keys(literature: Literature, paper: int) -> dict[str, Shelf]:
-    topic, second = int(literature.topic[paper]), int(literature.second[paper])
-    return {
-        "subtopic": ("subtopic", (topic, int(literature.subtopic[paper]))),
-        "topic": ("topic", topic),
-        "second": ("topic", second),
-        "field": ("field", literature.topics[topic].field),
-        "method": ("method", int(literature.method[paper])),
-        "finding": ("finding", int(literature.finding[paper])),
-        "all": ("all", None),
-    }
 
 
 def _choose_references(
@@ -186,7 +179,7 @@ def _choose_references(
 ) -> list[int]:
     """Distinct older papers, found on shelves or in the reference lists of papers found there.
 
-    Fewer than wanted where the shelves hold too little: every reference gets a few tries.
+    Fewer than wanted if the shelves have too few: every reference gets three tries.
     """
     chosen: dict[int, None] = {}
     tries = 3 * wanted

@@ -4,6 +4,7 @@ A text shows its topic only in part: it uses one of two names for each concept, 
 other topics, and mentions things from elsewhere.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -116,15 +117,16 @@ class Writer:
 
     def _fill(self, template: str, paper: int) -> str:
         """The template with a word for each slot, no word twice."""
-        text, *rest = template.split("{")
         used: set[str] = set()
-        for piece in rest:
-            slot, _, after = piece.partition("}")
-            word = self._word(slot, paper)
+
+        def word_for(slot: re.Match[str]) -> str:
+            word = self._word(slot[1], paper)
             while word in used:
-                word = self._word(slot, paper)
+                word = self._word(slot[1], paper)
             used.add(word)
-            text += word + after
+            return word
+
+        text = re.sub(r"\{(\w+)\}", word_for, template)
         return text[0].upper() + text[1:]
 
     def _word(self, slot: str, paper: int) -> str:
@@ -153,7 +155,6 @@ class Writer:
         return self._pick(concepts)[literature.manner[paper] if own else 1 - literature.manner[paper]]
 
     def _named(self, names: tuple[str, str], paper: int) -> str:
-        """One of two names, most often in the paper's own manner."""
         manner = self._literature.manner[paper]
         return names[manner if self._rng.random() < _OWN_MANNER_SHARE else 1 - manner]
 

@@ -1,12 +1,12 @@
-"""Writes a generated release: a folder in the layout of a real one, as the Datasets API would have it downloaded.
+"""Writes a generated release: a folder in the layout of a real one, as downloaded from the Datasets API.
 
     <folder>/release.json                                      id, datasets, true counts
     <folder>/<dataset>/<date>_<time>_<shard>_<dataset>.gz      gzipped JSON Lines
     <folder>/<dataset>/README.txt
 
-The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone, and
-are dealt out to the shards in turn. Read back in turn, they come in the order in which they were written, however many
-shards there are. So what is made from a release does not depend on its number of shards.
+The same options give the same bytes. Rows are written as they are made, so that memory holds only the literature, and
+are dealt out to the shards in turn: read back in turn, they come in the order in which they were written, so that
+results made from a release do not depend on its number of shards.
 
 Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
 (null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
@@ -77,7 +77,10 @@ def generate_release(
 
     Raises `InputError` where the release is no date, or there are too few papers or too many topics.
     """
-    day = parse_date(release)
+    try:
+        day = date.fromisoformat(release)
+    except ValueError:
+        raise InputError(f"--release: {release!r} is not a date such as 2026-01-06.") from None
     if papers < 1 or shards < 1:
         raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
     literature = generate_literature(papers, topics, day.year - 1, seed)
@@ -88,24 +91,13 @@ def generate_release(
         "papers": _paper_records(literature, references, influential, seed),
         "abstracts": _abstract_records(literature, seed),
     }
+    counts: dict[str, int] = {}
     with atomic_path(output) as folder:
-        counts = {name: _write_dataset(folder / name, day, shards, rows[name]) for name in rows}
+        for name, records in rows.items():
+            write_text(folder / name / "README.txt", _README.format(name=name, description=_DESCRIPTIONS[name]))
+            counts[name] = write_rows(records, shard_paths(folder / name, day, shards))
         counts["citations"] = sum(map(len, references))
         write_json(folder / "release.json", {"release_id": release, "datasets": list(_DESCRIPTIONS), **counts})
-
-
-def parse_date(release: str) -> date:
-    """The day that a release's id names. Raises `InputError` where it is no date."""
-    try:
-        return date.fromisoformat(release)
-    except ValueError:
-        raise InputError(f"--release: {release!r} is not a date such as 2026-01-06.") from None
-
-
-def _write_dataset(folder: Path, day: date, shards: int, rows: Iterable[Record]) -> int:
-    """Write a dataset and its README; return the number of rows."""
-    write_text(folder / "README.txt", _README.format(name=folder.name, description=_DESCRIPTIONS[folder.name]))
-    return write_rows(rows, shard_paths(folder, day, shards))
 
 
 def _citation_records(
@@ -117,7 +109,7 @@ def _citation_records(
     """
     rng = generator(seed, "demo", "citation records")
     writer = Writer(literature, rng)
-    # These sentences came later: with a generator of their own they leave all else as it was.
+    # With a separate generator, these sentences leave all else as it was before they were added.
     shared_rng = generator(seed, "demo", "sentences that cite several papers")
     shared_writer = Writer(literature, shared_rng)
     number = _FIRST_CITATION_ID
@@ -151,7 +143,10 @@ def _paper_records(
     influences = Counter(cited for _, cited in influential)
     for paper in literature.recorded:
         corpusid, time = int(literature.corpusid[paper]), float(literature.time[paper])
-        venue = _venue(literature, paper, rng)
+        topic, choice = literature.topics[literature.topic[paper]], rng.random()
+        venue = (
+            f"Journal of {topic.name.title()}" if choice < 0.7 else f"{topic.field} Letters" if choice < 0.95 else ""
+        )
         fields = [{"category": field, "source": "s2-fos-model"} for field in literature.fields(paper)]
         yield {
             "corpusid": corpusid,
@@ -187,7 +182,7 @@ def _abstract_records(literature: Literature, seed: int) -> Iterator[Record]:
 def _contexts(
     literature: Literature, citing: int, cited: int | None, writer: Writer, rng: np.random.Generator
 ) -> Record:
-    """Citing sentences and, aligned with them, their intents (a list each, or null where none was recognised)."""
+    """Citing sentences and, aligned with them, their intents (a list each, or null if none was recognised)."""
     if rng.random() >= _CONTEXT_SHARE:
         return {"contexts": None, "intents": None}
     sentences = [writer.context(citing if cited is None else cited) for _ in range(rng.integers(1, 4))]
@@ -211,10 +206,7 @@ def _joined(contexts: Record, sentence: str | None) -> Record:
     """Contexts and intents with one more sentence, whose intent was not recognised."""
     if sentence is None:
         return contexts
-    return {
-        "contexts": [*(contexts["contexts"] or ()), sentence],
-        "intents": [*(contexts["intents"] or ()), None],
-    }
+    return {name: [*(contexts[name] or ()), more] for name, more in (("contexts", sentence), ("intents", None))}
 
 
 def _title(literature: Literature, paper: int, writer: Writer) -> str | None:
@@ -222,13 +214,6 @@ def _title(literature: Literature, paper: int, writer: Writer) -> str | None:
     if place % _TITLELESS_EVERY == _TITLELESS_EVERY // 2:
         return None if place // _TITLELESS_EVERY % 2 else ""
     return writer.title(paper)
-
-
-def _venue(literature: Literature, paper: int, rng: np.random.Generator) -> str:
-    """A journal of the paper's topic, one of its field, or none."""
-    topic = literature.topics[literature.topic[paper]]
-    choice = rng.random()
-    return f"Journal of {topic.name.title()}" if choice < 0.7 else f"{topic.field} Letters" if choice < 0.95 else ""
 
 
 def _external_ids(corpusid: int) -> dict[str, str | None]:
@@ -256,9 +241,9 @@ def write_rows(rows: Iterable[Record], shards: Sequence[Path]) -> int:
     """Write rows as they come, dealt out to the shards in turn; return their number."""
     written = 0
     with ExitStack() as stack:
-        files = [stack.enter_context(open_shard(path)) for path in shards]
+        files = [stack.enter_context(_open_shard(path)) for path in shards]
         for row in rows:
-            write_row(files[written % len(files)], row)
+            files[written % len(files)].write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
             written += 1
     return written
 
@@ -266,23 +251,20 @@ def write_rows(rows: Iterable[Record], shards: Sequence[Path]) -> int:
 def read_rows(folder: Path) -> Iterator[Record]:
     """The rows of a dataset's folder in the order in which they were dealt out.
 
-    Raises `InputError` where the folder holds no shard.
+    Raises `InputError` if the folder has no shard.
     """
     shards = find_shards(folder)
     if not shards:
         raise InputError(f"{folder}: holds no shard of a release.")
     with ExitStack() as stack:
-        files = [stack.enter_context(_as_text(shard)) for shard in shards]
+        unpacked_shards = (cast("BinaryIO", unpacked(shard)) for shard in shards)
+        files = [stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig")) for file in unpacked_shards]
         for lines in zip_longest(*files, fillvalue=""):
             yield from (json.loads(line) for line in lines if line.strip())
 
 
-def _as_text(shard: Path) -> TextIO:
-    return io.TextIOWrapper(cast("BinaryIO", unpacked(shard)), encoding="utf-8-sig")
-
-
 @contextmanager
-def open_shard(path: Path) -> Iterator[TextIO]:
+def _open_shard(path: Path) -> Iterator[TextIO]:
     """A gzipped text file without name and time in its header, so that equal content gives equal bytes."""
     with (
         path.open("wb") as raw,
@@ -290,8 +272,3 @@ def open_shard(path: Path) -> Iterator[TextIO]:
         io.TextIOWrapper(packed, encoding="utf-8") as file,
     ):
         yield file
-
-
-def write_row(file: TextIO, row: Record) -> None:
-    """Write one record as one line."""
-    file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -1,7 +1,4 @@
-"""The figures about aspects: shares of the citations by intent and of the queries by aspect, and a heat map of spaces.
-
-The heat map shows which space of a model finds what papers are linked with by which aspect.
-"""
+"""The figures about aspects: shares of citations by intent and of queries by aspect, and what each space finds."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -36,7 +33,7 @@ MIDDLE: Mapping[str, Any] = {"color": "black", "ha": "center", "va": "center"}
 
 
 def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame], output: Path) -> None:
-    """A panel for each graph, with a bar an intent, and for each set of examples, with a bar an aspect.
+    """A panel for each graph, with a bar per intent, and for each set of examples, with a bar per aspect.
 
     `intents` has the table `intent_counts` of each graph, `checks` the table `triplet_checks` of each set.
     """
@@ -61,10 +58,10 @@ def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.Da
 
 
 def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
-    """A panel for each benchmark by aspect and each model with several spaces: a row a space, a column a task.
+    """A heat map for each benchmark by aspect and each model with several spaces: a row per space, a column per task.
 
-    A cell has the first metric of the task, as the mean over the training seeds with the deviation where there are
-    several. Colours go from the lowest to the highest value of a benchmark.
+    A cell has the main metric of the task, mean and deviation over the training seeds. Colours go from the lowest to
+    the highest value of a benchmark.
     """
     models = {name: names_in_spaces(name, entry) for name, entry in configuration.models.items() if entry.spaces}
     benchmarks = {
@@ -78,18 +75,12 @@ def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path
             axis.set(xlim=(-SPACES, columns), ylim=(rows, -ASPECTS))
             axis.set_axis_off()
             axis.set_title(model if len(benchmarks) == 1 else f"{benchmark}: {model}")
-            cells = _cells(scores.filter(benchmark=benchmark), models, benchmarks[benchmark])
-            _draw_cells(axis, cells, models[model], benchmarks[benchmark])
-
-
-def _cells(
-    scores: pl.DataFrame, models: Mapping[str, Mapping[str, str]], tasks: Sequence[Task]
-) -> dict[tuple[str, str], str]:
-    """Mean and deviation on a benchmark, as text, by the name of a model in a space and that of a task."""
-    named = [name for spaces in models.values() for name in spaces.values()]
-    metrics = pl.DataFrame({"task": [task.name for task in tasks], "metric": [task.main_metric for task in tasks]})
-    shown = scores.filter(pl.col("model").is_in(named)).join(metrics, on=["task", "metric"])
-    return {(model, task): cell for model, task, cell in over_seeds(shown, ["model", "task"]).iter_rows()}
+            tasks = benchmarks[benchmark]
+            metrics = pl.DataFrame([(task.name, task.main_metric) for task in tasks], ["task", "metric"], orient="row")
+            named = [name for spaces in models.values() for name in spaces.values()]
+            found = scores.filter(pl.col("model").is_in(named), benchmark=benchmark).join(metrics, on=metrics.columns)
+            cells = {(name, task): cell for name, task, cell in over_seeds(found, ["model", "task"]).iter_rows()}
+            _draw_cells(axis, cells, models[model], tasks)
 
 
 def _draw_cells(

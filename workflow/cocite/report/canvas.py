@@ -2,18 +2,17 @@
 
 Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. All
 panels have one size and fixed margins: matplotlib's own layouts measure every text, which takes longer than to draw it.
-A file says where each panel lies and what its lines stand for. A telephone would scroll it, with its legend out of
-sight; so the page takes it apart, and shows as many panels side by side as it has room for, below one legend.
+A file marks where each panel is and what its lines stand for: the page takes it apart, and shows as many panels side by
+side as it has room for, below one legend. On a telephone, the whole would scroll with its legend out of sight.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from itertools import cycle, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -26,7 +25,7 @@ from cocite.core.atomic import atomic_path
 
 mpl.use("svg")
 INK = "#010203"
-"""Stands for the colour of the page's text; no figure has this colour otherwise."""
+"""A placeholder for the colour of the page's text; no figure has this colour otherwise."""
 TEXTS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
 GROUNDS = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
 STYLE: dict[str, Any] = {
@@ -62,38 +61,35 @@ POINTS_AN_INCH = 72
 LINE_OF_LEGEND, SAMPLE_OF_LEGEND, LETTER_OF_LEGEND = 0.22, 0.7, 0.085
 """Height of a name in the legend, width of the line before it, and of a letter, inches."""
 SVG = "http://www.w3.org/2000/svg"
-for prefix, address in {
+NAMESPACES = {
     "": SVG,
     "xlink": "http://www.w3.org/1999/xlink",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "dc": "http://purl.org/dc/elements/1.1/",
     "cc": "http://creativecommons.org/ns#",
-}.items():
+}
+for prefix, address in NAMESPACES.items():
     ElementTree.register_namespace(prefix, address)
 PANEL, NAME = "data-box", "data-name"
-"""The attributes of a group of axes that say where it lies (x, y, width and height), and what it shows."""
+"""The attributes of a group of axes with its box (x, y, width and height), and what it shows."""
 SERIES = "series-"
-"""What the ids of lines begin with, before the place of what they stand for in the legend."""
+"""The beginning of the ids of lines, before the place of what they stand for in the legend."""
 IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)')
 
 Titles = dict[str, list[str]]
 """A title for each point of each collection of points, by the id of the collection."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """What a line or a colour of a figure stands for."""
+class Entry(NamedTuple):
+    """What a line or a colour of a figure stands for; points have no dashes, lines may have no marker."""
 
     name: str
     colour: str
     dash: str = ""
-    """Dashes of the line; none for points."""
     marker: str = ""
-    """Sign at its points."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageFigure:
+class PageFigure(NamedTuple):
     """A figure on the page: its panels, and the entries of its legend with a piece of line before each."""
 
     panels: tuple[Markup, ...]
@@ -103,10 +99,7 @@ class PageFigure:
 def styles(names: Sequence[str]) -> dict[str, Entry]:
     """A line for each name; no two of the first 56 look alike."""
     looks = cycle(product(MARKERS, DASHES, COLOURS))
-    return {
-        name: Entry(name=name, colour=colour, dash=dash, marker=marker)
-        for name, (marker, dash, colour) in zip(names, looks, strict=False)
-    }
+    return {name: Entry(name, colour, dash, marker) for name, (marker, dash, colour) in zip(names, looks, strict=False)}
 
 
 def look(entries: Mapping[str, Entry], name: str, panel: object) -> dict[str, Any]:
@@ -127,7 +120,7 @@ def canvas(
 ) -> Iterator[list[Axes]]:
     """The axes of so many panels, each of some width and height in inches, written when the block ends.
 
-    `entries` are what the legend beside the panels names. `titles`, which may be filled until the block ends, are shown
+    `entries` are named in the legend beside the panels. `titles`, which may be filled until the block ends, are shown
     over the points of the collections with these ids.
     """
     width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
@@ -138,10 +131,14 @@ def canvas(
         yield axes
         figure.savefig(temporary, format="svg", metadata={"Date": None})
         root = read_svg(temporary.read_text(encoding="utf-8").replace(INK, "currentColor"))
-        root.set("data-legend", json.dumps([asdict(entry) for entry in entries.values()]))
+        root.set("data-legend", json.dumps([entry._asdict() for entry in entries.values()]))
         groups = {group.get("id", ""): group for group in root.iter(f"{{{SVG}}}g")}
-        for number, (axis, corner) in enumerate(zip(axes, corners, strict=True), start=1):
-            _mark_panel(groups[f"axes_{number}"], axis, corner, size)
+        for number, (axis, (x, y)) in enumerate(zip(axes, corners, strict=True), start=1):
+            left, below = (LEFT, BOTTOM) if axis.axison else (RIGHT, RIGHT)  # points without axes need no such room
+            box = (x - left, y - TOP, left + size[0] + RIGHT, TOP + size[1] + below)  # in the units of the file
+            group = groups[f"axes_{number}"]
+            group.set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
+            group.set(NAME, axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else ""))
         for name, of_points in (titles or {}).items():
             for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
                 ElementTree.SubElement(point, f"{{{SVG}}}title").text = title
@@ -170,14 +167,6 @@ def _figure(
     return figure, axes
 
 
-def _mark_panel(group: ElementTree.Element, axis: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
-    """Write what a panel shows and the box that it takes, in the units of the file."""
-    left, below = (LEFT, BOTTOM) if axis.axison else (RIGHT, RIGHT)  # points without axes need no room for labels
-    box = (corner[0] - left, corner[1] - TOP, left + size[0] + RIGHT, TOP + size[1] + below)
-    group.set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
-    group.set(NAME, axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else ""))
-
-
 def read_svg(text: str) -> ElementTree.Element:
     """The tree of a figure that the report has drawn."""
     return ElementTree.fromstring(text)  # noqa: S314 It was drawn by a job of this run.
@@ -190,27 +179,27 @@ def read_figure(path: Path, what: str) -> PageFigure:
     # A style sheet would be one of the whole page.
     shared = [shapes for shapes in root.findall(f"{{{SVG}}}defs") if shapes.find(f"{{{SVG}}}style") is None]
     panels = [_panel(group, what, shared if number == 0 else [], path.stem) for number, group in enumerate(groups)]
-    legend = [(entry["name"], _sample(**entry)) for entry in json.loads(root.get("data-legend", "[]"))]
-    return PageFigure(panels=tuple(panels), legend=tuple(legend))
+    legend = [Entry(**entry) for entry in json.loads(root.get("data-legend", "[]"))]
+    return PageFigure(tuple(panels), tuple((entry.name, _sample(entry)) for entry in legend))
 
 
 def _panel(group: ElementTree.Element, what: str, shared: list[ElementTree.Element], prefix: str) -> Markup:
-    """A group of axes as an element of its own, its ids made those of the figure so that figures do not share them.
+    """A group of axes as a separate element, its ids prefixed with those of the figure so that figures share none.
 
-    Lines get an attribute that says what they stand for, by which the page lets one of them stand out.
+    Lines get an attribute with their place in the legend, by which the page highlights one of them.
     """
     label = f"{what}: {group.get(NAME)}"
     panel = ElementTree.Element(f"{{{SVG}}}svg", {"viewBox": group.get(PANEL, ""), "role": "img", "aria-label": label})
     panel.extend([group, *shared])
     for line in panel.iter(f"{{{SVG}}}g"):
-        series = re.match(rf"{SERIES}(\d+)-", line.get("id", ""))
-        if series:
+        if series := re.match(rf"{SERIES}(\d+)-", line.get("id", "")):
             line.set("data-series", series[1])
     return Markup(IDENTIFIED.sub(rf"\g<1>{prefix}-", ElementTree.tostring(panel, encoding="unicode")))  # noqa: S704
 
 
-def _sample(*, colour: str, dash: str, marker: str, **_: str) -> Markup:
+def _sample(entry: Entry) -> Markup:
     """The piece of line, or the point, before an entry of the legend."""
-    line = f'<path d="M0 5h28" stroke="{colour}" stroke-width="2" stroke-dasharray="{DASHES[dash]}"/>' if dash else ""
-    sign = SIGNS[marker].format(colour) if marker else ""
+    dashes = f'stroke="{entry.colour}" stroke-width="2" stroke-dasharray="{DASHES.get(entry.dash)}"'
+    line = f'<path d="M0 5h28" {dashes}/>' if entry.dash else ""
+    sign = SIGNS[entry.marker].format(entry.colour) if entry.marker else ""
     return Markup(f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">{line}{sign}</svg>')  # noqa: S704

@@ -2,10 +2,9 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import psutil
@@ -18,22 +17,32 @@ SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule has this name."""
 OF_ALL = "all together"
 """The row for all of them in the report."""
-SCHEMA = {
-    "rule": pl.String,
-    "seconds": pl.Float64,
-    "cpu_seconds": pl.Float64,
-    "peak_mb": pl.Float64,
-    "ended": pl.Float64,
-}
-"""Of a job: its rule, seconds, seconds of the processors, MB, and when it ended, seconds of the system's clock."""
+SCHEMA = {"rule": pl.String} | dict.fromkeys(("seconds", "cpu_seconds", "peak_mb", "ended"), pl.Float64)
 
 
 def read_jobs(logs: Mapping[str, str], start: Start | None) -> pl.DataFrame:
-    """The last run of each finished job, and of Snakemake if it runs on this machine.
+    """The last run of each finished job, and Snakemake if it runs on this machine; `ended` is by the system's clock.
 
-    `logs` holds the path of each rule's logs, with names in braces; `start` is the run that is going on.
+    `logs` holds the path of each rule's logs, with names in braces; `start` is the current run.
     """
-    return pl.DataFrame([*_jobs(logs), *_snakemake(start)], schema=SCHEMA)
+    rules: dict[str, list[str]] = {}
+    for rule, path in logs.items():
+        rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
+    counted, rows = set[Path](), []
+    # A log that two patterns match belongs to the rule whose pattern is longer.
+    for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):
+        root = Path(Path(pattern).anchor)
+        found = set(root.glob(str(Path(pattern).relative_to(root)))) - counted
+        counted |= found
+        for file in sorted(found):
+            if took := last_usage(file):
+                rows.append({"rule": " or ".join(sorted(names)), **vars(took), "ended": file.stat().st_mtime})
+    if start is not None and is_alive(start):
+        process, now = psutil.Process(start.process), time.time()
+        used = process.cpu_times()
+        of_process = {"seconds": now - process.create_time(), "cpu_seconds": used.user + used.system}
+        rows.append({"rule": SNAKEMAKE, **of_process, "peak_mb": process.memory_info().rss / 1e6, "ended": now})
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def write_costs(jobs: pl.DataFrame, output: Path) -> None:
@@ -50,9 +59,8 @@ def write_costs(jobs: pl.DataFrame, output: Path) -> None:
 
 def time_at_work(jobs: pl.DataFrame) -> float:
     """Seconds in which Snakemake or at least one job ran; pauses between two starts of a run do not count."""
-    spans = jobs.select(start=pl.col("ended") - pl.col("seconds"), end="ended").sort("start").rows()
     seconds, until = 0.0, 0.0
-    for start, end in spans:
+    for start, end in jobs.select(start=pl.col("ended") - pl.col("seconds"), end="ended").sort("start").rows():
         seconds += max(0.0, end - max(start, until))
         until = max(until, end)
     return seconds
@@ -61,7 +69,7 @@ def time_at_work(jobs: pl.DataFrame) -> float:
 def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
     """The table `costs` as text, the rule that took the longest first and all of them together last.
 
-    Jobs ran side by side, and beside Snakemake: together they took `seconds_at_work`, which is less than their sum.
+    Jobs run in parallel: together they took `seconds_at_work`, which is less than their sum.
     """
     of_rules = pl.col("rule") != SNAKEMAKE
     of_all = costs.select(
@@ -82,35 +90,3 @@ def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
     }
     cells = {name: pl.col(of).map_elements(to_text, return_dtype=pl.String) for name, (of, to_text) in shown.items()}
     return rows.select("rule", **cells)
-
-
-def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What each finished job took."""
-    rules: dict[str, list[str]] = {}
-    for rule, path in logs.items():
-        rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
-    counted: set[Path] = set()
-    # A log that two patterns match belongs to the rule whose pattern is longer.
-    for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):
-        root = Path(Path(pattern).anchor)
-        found = set(root.glob(str(Path(pattern).relative_to(root)))) - counted
-        counted |= found
-        for file in sorted(found):
-            took = last_usage(file)
-            if took is not None:
-                yield {"rule": " or ".join(sorted(names)), **vars(took), "ended": file.stat().st_mtime}
-
-
-def _snakemake(start: Start | None) -> Iterator[dict[str, Any]]:
-    """What Snakemake has taken so far, without the jobs that it started."""
-    if start is None or not is_alive(start):
-        return
-    process, now = psutil.Process(start.process), time.time()
-    used = process.cpu_times()
-    yield {
-        "rule": SNAKEMAKE,
-        "seconds": now - process.create_time(),
-        "cpu_seconds": used.user + used.system,
-        "peak_mb": process.memory_info().rss / 1e6,
-        "ended": now,
-    }

@@ -1,7 +1,7 @@
-"""How any two models differ on each metric of each task and over tasks, packed for the page, a matrix a question.
+"""How any two models differ on each metric of each task and over tasks, packed for the page, a matrix per question.
 
-Fifty models on six benchmarks have more than 100,000 differences. As 16-bit numbers in base64, with the ends of their
-intervals, these are some hundred kilobytes a benchmark; as rows of tables they would be thousands of pages.
+Fifty models on six benchmarks have more than 100,000 differences: some hundred kilobytes per benchmark as 16-bit
+numbers in base64, and thousands of pages as rows of tables.
 """
 
 from base64 import b64encode
@@ -18,14 +18,14 @@ from cocite.report.labels import measure, with_mode
 
 HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min
-"""Stands for a pair of models that were not compared."""
+"""The value of a pair of models that were not compared."""
 VALUES = ("difference", "low", "high")
 WIDE = ("wide_low", "wide_high")
 """The ends of the interval that counts training seeds."""
 LEVEL = 0.05
-"""Below which an adjusted p-value makes a difference sure."""
+"""Significance level of the adjusted p-values."""
 GROUP = "over tasks"
-"""What questions over tasks stand under."""
+"""The heading of the questions over tasks."""
 REMARK = (
     "over {tasks}: the interval says what other tasks would change, and stars are by Wilcoxon's signed-rank test over "
     "the tasks, with all pairs taken together"
@@ -36,12 +36,13 @@ NO_STAR = "; so few tasks cannot give a star among {pairs} pairs, however large 
 def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict[str, Any]:
     """The models that were compared, their numbers of seeds, and each question: name, items and packed differences.
 
-    A difference is the value of the earlier model minus that of the later one, in hundredths; pairs come in the order
-    of `itertools.combinations`. Questions come as the benchmarks are configured, each in the order of its tasks' names.
+    A difference is the value of the earlier model minus that of the later one, in hundredths; pairs are in the order
+    of `itertools.combinations`. Questions are in the order of the configured benchmarks, then of the tasks' names.
     """
     compared = set(comparisons["model"]) | set(comparisons["other"])
     models = [name for name in names_in_order(configuration) if name in compared]
-    keys = ["benchmark", "task", "metric", "mode"]
+    order = list(configuration.benchmarks)
+    parts = comparisons.partition_by("benchmark", "task", "metric", "mode", as_dict=True, include_key=False)
     questions = [
         {
             "benchmark": benchmark,
@@ -52,8 +53,7 @@ def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict
             "packed": packed(part, models, WIDE),
         }
         for (benchmark, task, metric, mode), part in sorted(
-            comparisons.partition_by(keys, as_dict=True, include_key=False).items(),
-            key=lambda item: (list(configuration.benchmarks).index(item[0][0]), *item[0][1:]),
+            parts.items(), key=lambda item: (order.index(item[0][0]), *item[0][1:])
         )
     ]
     seeds = numbers_of_seeds(configuration)
@@ -65,7 +65,7 @@ def questions_over_tasks(
 ) -> list[dict[str, Any]]:
     """A question for the tasks of each benchmark in each mode, as configured, and for those of all benchmarks last.
 
-    Its remark says what its interval and its stars are about, and whether there can be any stars at all.
+    Its remark explains its interval and its stars, and tells if the tasks are too few for any star.
     """
     order = list(configuration.benchmarks)
     parts = compared.partition_by("over", "mode", as_dict=True, include_key=False)
@@ -85,10 +85,7 @@ def questions_over_tasks(
 
 
 def _remark(part: pl.DataFrame) -> str:
-    """Over how many tasks it is; that there can be no star where the smallest p-value of all is too large for one.
-
-    A p-value is raised for the pairs that can have one as small.
-    """
+    """The number of tasks; and that there can be no star if the smallest possible p-value, by Holm, is too large."""
     [(fewest, most)] = part.select(pl.min("tasks").alias("fewest"), pl.max("tasks").alias("most")).rows()
     least = (part["least_p_value"] * part["least_p_value"].rank("max")).min()
     tasks = f"{most} tasks" if fewest == most else f"{fewest} to {most} tasks"
@@ -97,7 +94,7 @@ def _remark(part: pl.DataFrame) -> str:
 
 
 def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[float, float, float] | None:
-    """The value of a model minus that of another on one question, with its interval; none where they have none."""
+    """The value of a model minus that of another on one question, with its interval; none if they were not compared."""
     for first, second, sign in ((model, other, 1), (other, model, -1)):
         found = comparisons.filter(model=first, other=second)
         if len(found):
@@ -107,7 +104,7 @@ def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[fl
 
 
 def _places(comparisons: pl.DataFrame, models: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Whether each pair stands in the table in the other order of its models, and its place among all pairs."""
+    """Whether each pair is in the table in the reverse order of its models, and its place among all pairs."""
     places = dict(zip(models, range(len(models)), strict=True))
     row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))
     first, second = np.minimum(row, column), np.maximum(row, column)
@@ -125,8 +122,8 @@ def sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
 def packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[str] = ()) -> str:
     """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
 
-    `further` names the ends of a second interval, which follow. They are rounded to tenths, as they are shown; where
-    one rounds to zero, a hundredth keeps the sign.
+    `further` names the ends of a second interval, which follow. They are rounded to tenths, as they are shown; a
+    hundredth keeps the sign of one that rounds to zero.
     """
     names = [*VALUES, *further]
     value, *ends = comparisons.select(names).to_numpy().T

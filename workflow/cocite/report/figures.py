@@ -1,12 +1,10 @@
 """The figures of the report: curves of models and graphs, pairs, neighbours, triplets and maps.
 
-The picture of a map stays readable on paper, and where a page runs no script. So it has some hundred papers; all of
-them are on the interactive map.
+The picture of a map has some hundred papers, so that it can be read on paper; the interactive map has all of them.
 """
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,15 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
+from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.ticker import (
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    PercentFormatter,
-    ScalarFormatter,
-    StrMethodFormatter,
-)
 
 from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
@@ -51,7 +42,7 @@ OTHER = "others"
 FAINT = 0.15
 """Opacity of the band between the lowest and the highest seed."""
 RAW = 0.5
-"""Opacity of raw link prediction, beside that which is filtered."""
+"""Opacity of raw link prediction; filtered is opaque."""
 
 
 def draw_figures(
@@ -64,42 +55,39 @@ def draw_figures(
 ) -> None:
     """Draw figures of a run by their names; that of a map is called map_<name>."""
     configuration = configuration_in(read_json(provenance))
+    of_pairs, sets = json.loads(pairs), named_sets(configuration)
     for path in figures:
-        _draw_named(path, results, configuration, json.loads(pairs), seed)
-
-
-def _draw_named(path: Path, results: Path, configuration: Configuration, pairs: Mapping[str, str], seed: int) -> None:
-    sets = named_sets(configuration)
-    match path.stem:
-        case "pair_counts":
-            draw_pair_counts(read(results, "pair_counts"), pairs, path)
-        case "validation_curves":
-            losses = {name: loss_of(entry) for name, entry in configuration.models.items()}
-            draw_validation_curves(read_curves(results, configuration), losses, path)
-        case "link_prediction":
-            draw_link_prediction(read_each(results, "graph_scores", "embedding", configuration.embeddings), path)
-        case "band_quality":
-            ranked = [*configuration.embeddings, *configuration.walks]
-            draw_band_quality(read_each(results, "band_quality", "embedding", ranked), path)
-        case "triplets":
-            curves, counts = (
-                read_each(results, table, "triplets", sets) for table in ("collisions", "triplets_per_query")
-            )
-            draw_triplets(curves, counts, _last_ranks(sets), path)
-        case "aspects":
-            intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
-            checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
-            draw_aspects(intents, checks, path)
-        case "spaces":
-            asked = [name for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart]
-            draw_spaces(_scores_on(asked, results, configuration), configuration, path)
-        case "trade":
-            asked = [benchmark for side in sides_of(configuration) for benchmark, _ in side]
-            draw_trade(_scores_on(asked, results, configuration), configuration, path)
-        case "probes":
-            draw_probes(read_each(results, "probe_scores", "probe", configuration.probes), path)
-        case name:
-            draw_map(read_map(results, configuration, name.removeprefix("map_")), seed, path)
+        match path.stem:
+            case "pair_counts":
+                draw_pair_counts(read(results, "pair_counts"), of_pairs, path)
+            case "validation_curves":
+                losses = {name: loss_of(entry) for name, entry in configuration.models.items()}
+                draw_validation_curves(read_curves(results, configuration), losses, path)
+            case "link_prediction":
+                draw_link_prediction(read_each(results, "graph_scores", "embedding", configuration.embeddings), path)
+            case "band_quality":
+                ranked = [*configuration.embeddings, *configuration.walks]
+                draw_band_quality(read_each(results, "band_quality", "embedding", ranked), path)
+            case "triplets":
+                curves = read_each(results, "collisions", "triplets", sets)
+                counts = read_each(results, "triplets_per_query", "triplets", sets)
+                limits = {name: getattr(entry, "k_negative", None) for name, entry in sets.items()}
+                last = {name: limit[-1] if isinstance(limit, tuple) else limit for name, limit in limits.items()}
+                draw_triplets(curves, counts, last, path)
+            case "aspects":
+                intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
+                checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
+                draw_aspects(intents, checks, path)
+            case "spaces":
+                of = [name for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart]
+                draw_spaces(_scores_on(of, results, configuration), configuration, path)
+            case "trade":
+                of = [benchmark for side in sides_of(configuration) for benchmark, _ in side]
+                draw_trade(_scores_on(of, results, configuration), configuration, path)
+            case "probes":
+                draw_probes(read_each(results, "probe_scores", "probe", configuration.probes), path)
+            case name:
+                draw_map(read_map(results, configuration, name.removeprefix("map_")), seed, path)
 
 
 def _scores_on(benchmarks: Collection[str], results: Path, configuration: Configuration) -> pl.DataFrame:
@@ -142,14 +130,13 @@ def _entries(classes: Sequence[str]) -> dict[str, Entry]:
         colours[OTHER] = GREY
     if UNKNOWN in classes:
         colours[UNKNOWN] = GREY
-    return {name: Entry(name=name, colour=colour, marker="o") for name, colour in colours.items()}
+    return {name: Entry(name, colour, marker="o") for name, colour in colours.items()}
 
 
 def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
     """Triplet accuracy of all models and, in a panel for each kind of loss, their loss on the common validation set.
 
-    `curves` and `losses` hold the curves of each model's seeds and the name of its loss. A line is the mean over the
-    seeds; around it is a band from the lowest to the highest.
+    `curves` and `losses` hold the curves of each model's seeds and the name of its loss.
     """
     kinds, entries = list(dict.fromkeys(losses.values())), styles(list(curves))
     with canvas(output, panels=1 + len(kinds), size=PANEL, entries=entries) as axes:
@@ -173,7 +160,7 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
                     of_metric = table.filter(metric=metric, filtered=filtered).sort("epoch")
                     axis.plot(of_metric["epoch"], of_metric["value"], alpha=opacity, **look(entries, name, panel))
             axis.set(xlabel="epoch", title=label)
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
 
 
 def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Path) -> None:
@@ -182,7 +169,7 @@ def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Pa
     `counts` is the table `pair_counts`, and `tables` names what the pairs of each graph are.
     """
     names = {graph: f"{graph} ({tables[graph]})" for graph in sorted(tables)}
-    entries = {name: replace(entry, marker="") for name, entry in styles(list(names.values())).items()}
+    entries = {name: entry._replace(marker="") for name, entry in styles(list(names.values())).items()}
     with canvas(output, panels=1, size=PANEL, entries=entries) as [axis]:
         for graph, name in names.items():
             of_graph = counts.filter(graph=graph).sort("count")
@@ -191,8 +178,8 @@ def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Pa
                 axis.plot(of_graph["count"], at_least, **look(entries, name, 0))
                 axis.set(xscale="log", yscale="log")
                 for each in (axis.xaxis, axis.yaxis):  # as powers of ten, numbers take a second to lay out
-                    each.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-                    each.set_minor_formatter(NullFormatter())
+                    each.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+                    each.set_minor_formatter(ticker.NullFormatter())
         axis.set(xlabel="times that a pair occurs, at least", title="pairs")
 
 
@@ -204,14 +191,14 @@ def draw_band_quality(bands: Mapping[str, pl.DataFrame], output: Path) -> None:
             for name, table in bands.items():
                 axis.plot(table["last_rank"], table[column] / table["papers"], **look(entries, name, panel))
             axis.set(title=f"neighbours {label}", ylim=(0, None))
-            axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            axis.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
             _rank_axis(axis, "rank")
 
 
 def draw_triplets(
     collisions: Mapping[str, pl.DataFrame],
     per_query: Mapping[str, pl.DataFrame],
-    k_negative: Mapping[str, int],
+    k_negative: Mapping[str, int | None],
     output: Path,
 ) -> None:
     """Collisions by the rank of hard negatives, and how many queries have how many triplets, by name of the set.
@@ -224,20 +211,16 @@ def draw_triplets(
         for name, counts in per_query.items():
             if len(collisions[name]):  # A logarithmic axis cannot be laid out for a line without points.
                 _collisions(axes[0], collisions[name], k_negative.get(name), look(entries, name, 0))
-            shares = _shares(counts)
-            axes[1].plot(range(len(shares)), shares, **look(entries, name, 1))
+            of_all: dict[int, int] = dict(counts.group_by("count").agg(pl.col("queries").sum()).iter_rows())
+            numbers = range(max(of_all) + 1)
+            shares = [of_all.get(number, 0) / sum(of_all.values()) for number in numbers]
+            axes[1].plot(numbers, shares, **look(entries, name, 1))
         axes[0].set(title="positive pairs that collide", ylim=(0, None))
         _rank_axis(axes[0], "last rank of the hard negatives, k⁻")
         axes[1].set(xlabel="triplets a query", title="queries", ylim=(0, None))
-        axes[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes[0].yaxis.set_major_formatter(PercentFormatter(1))
-        axes[1].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-
-
-def _last_ranks(sets: Mapping[str, Any]) -> dict[str, int]:
-    """The last rank of the hard negatives of each set of triplets that takes them by rank."""
-    ranks = {name: getattr(entry, "k_negative", None) for name, entry in sets.items()}
-    return {name: rank if isinstance(rank, int) else rank[-1] for name, rank in ranks.items() if rank is not None}
+        axes[1].xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1))
+        axes[1].yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
 
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:
@@ -256,15 +239,7 @@ def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Ma
         axis.fill_between(steps, low, high, color=band["color"], alpha=FAINT, linewidth=0, gid=band["gid"])
 
 
-def _shares(counts: pl.DataFrame) -> list[float]:
-    """The share of the queries that have 0, 1, 2 … triplets."""
-    of_all: dict[int, int] = dict(counts.group_by("count").agg(pl.col("queries").sum()).iter_rows())
-    queries = sum(of_all.values())
-    return [of_all.get(triplets, 0) / queries for triplets in range(max(of_all) + 1)]
-
-
 def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, drawn: Mapping[str, Any]) -> None:
-    """Draw the curve of one set, and a dot at its own rank."""
     axis.plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
     for own in curve.filter(pl.col("k_negative").eq_missing(k_negative)).iter_rows(named=True):
         dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}
@@ -273,6 +248,6 @@ def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, drawn: 
 
 def _rank_axis(axis: Axes, label: str) -> None:
     axis.set(xlabel=label, xscale="log")
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.xaxis.set_major_formatter(ScalarFormatter())
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter(ticker.ScalarFormatter())
+    axis.xaxis.set_minor_formatter(ticker.NullFormatter())

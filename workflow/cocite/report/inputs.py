@@ -1,17 +1,12 @@
-"""The report's tables of what the models were made from, what was checked and left out, and how they were trained.
-
-Each is a frame of text.
-"""
+"""The report's tables, as text, of the inputs of models, what was checked and left out, and how models were trained."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from cocite.config.configuration import Configuration
-from cocite.config.models import Model
 from cocite.config.sampler import Sampler
 from cocite.config.stale import is_configured
 from cocite.core.tables.files import read_table
@@ -20,7 +15,7 @@ from cocite.report.published import read_published
 from cocite.report.results import read, read_each
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
-"""How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
+"""The end of the name of a step that several jobs share, by stage; names of configured entries may end in numbers."""
 ANSWERS = "answers of"
 """The column of the table of leaks that names the benchmarks whose answers an oracle holds."""
 CHECKS = {
@@ -31,7 +26,7 @@ CHECKS = {
     "served": "queries with {}",
     "false negative": "mined negatives {}",
 }
-"""The checks of a set of triplets, and what a part of each is called."""
+"""The checks of a set of triplets, and the name of a part of each."""
 
 
 def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -47,19 +42,12 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configur
     rows = []
     for name, table in scores.items():
         last = table.filter(pl.col("epoch") == pl.col("epoch").max())
+        row = {"embedding": name, "graph": configuration.embeddings[name].graph, "epochs": str(last["epoch"][0])}
         for filtered in (False, True):
-            of_kind = last.filter(filtered=filtered)
-            values = dict(zip(of_kind["metric"], of_kind["value"], strict=True))
-            rows.append(
-                {
-                    "embedding": name,
-                    "graph": configuration.embeddings[name].graph,
-                    "epochs": str(last["epoch"][0]),
-                    "held-out edges": f"{last['edges'][0]:,}",
-                    "negatives": "filtered" if filtered else "raw",
-                    **{label: f"{values[metric]:.3f}" for metric, label in GRAPH_METRICS.items() if metric in values},
-                }
-            )
+            values = dict(last.filter(filtered=filtered).select("metric", "value").iter_rows())
+            shown = {label: f"{values[metric]:.3f}" for metric, label in GRAPH_METRICS.items() if metric in values}
+            kind = "filtered" if filtered else "raw"
+            rows.append({**row, "held-out edges": f"{last['edges'][0]:,}", "negatives": kind, **shown})
     if rows and configuration.corpus.source == "s2":
         # The table that the published values are from takes the place of a graph.
         published = read_published("link_prediction").rename({"reference": "graph"})
@@ -71,7 +59,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configur
 
 
 def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
+    """The share of the true neighbours that each approximate search finds, and its time and that of the exact one."""
     kinds = {name: entry.neighbours.index.kind for name, entry in configuration.embeddings.items()}
     approximate = [name for name, kind in kinds.items() if kind != "flat"]
     shown = {"queries": ",", "k": ",", "recall": ".3f", "seconds": ".1f", "exact_seconds": ".1f"}
@@ -85,7 +73,7 @@ def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
 
 
 def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Two rows an embedding, or walks: the share of the neighbours of some ranks that are related to the query, %."""
+    """Two rows per embedding or walks: the share of the neighbours of some ranks that are related to the query, %."""
     rows = [
         {
             "embedding": name,
@@ -104,7 +92,7 @@ def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a graph: how many citations it has, and what share of them has each intent."""
+    """One row per graph: its citations, and the share of them with each intent."""
     rows = []
     for graph, table in counts.items():
         citations = table["citations"].sum()
@@ -117,7 +105,7 @@ def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a set of triplets: its size, the queries it serves, and what should not be in it."""
+    """One row per set of triplets: its size, the queries it serves, and what should not be in it."""
     rows = []
     for name, counts in per_query.items():
         served = counts.filter(pl.col("count") > 0)["queries"].sum()
@@ -133,7 +121,7 @@ def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.
 
 
 def leaks(results: Path) -> pl.DataFrame:
-    """Where papers that are kept out were looked for, and how many of them were found."""
+    """Where excluded papers were looked for, and how many of them were found."""
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
     found = read(results, "leaks")
     written = {name: pl.col(of).map_elements("{:,}".format, return_dtype=pl.String) for name, of in numbers.items()}
@@ -144,9 +132,9 @@ def leaks(results: Path) -> pl.DataFrame:
 
 
 def omissions(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """Everything that a step met and left out, by step and reason, without the steps of entries that are gone.
+    """Everything that a step left out, by step and reason, without the steps of entries that are gone.
 
-    The jobs that share a step, one a shard or bucket, count together.
+    The jobs that share a step, one per shard or bucket, count together.
     """
     rows = [
         {"stage": path.parts[-3], "step": re.sub(SHARES.get(path.parts[-3], "$"), "", path.stem), **row}
@@ -155,7 +143,7 @@ def omissions(results: Path, configuration: Configuration) -> pl.DataFrame:
         for row in read_table(path, "omissions").to_pylist()
         if row["count"]
     ]
-    schema = {"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64}
+    schema = dict.fromkeys(("stage", "step", "reason"), pl.String) | {"count": pl.Int64}
     counted = pl.DataFrame(rows, schema=schema).group_by("stage", "step", "reason", maintain_order=True)
     return counted.agg(pl.col("count").sum())
 
@@ -169,33 +157,29 @@ def leaks_in_words(found: pl.DataFrame) -> str:
     if ANSWERS not in found.columns:
         return said
     given_away = found.filter(pl.col(ANSWERS) != "–")
-    answers = ", ".join(given_away[ANSWERS].unique().sort())
-    return (
-        f"{said} Tables of oracles, which hold the answers of {answers} on purpose: {given_away['table'].n_unique()}."
-    )
+    answers, tables = ", ".join(given_away[ANSWERS].unique().sort()), given_away["table"].n_unique()
+    return f"{said} Tables of oracles, which hold the answers of {answers} on purpose: {tables}."
 
 
 def trained_models(configuration: Configuration) -> pl.DataFrame:
-    """One row a model: what it learns from, what it starts from, and how it is trained."""
-    rows = [
-        {
-            "model": name,
-            "triplets": sets_in_words(entry),
-            "sampler": _of_sets(entry, configuration, lambda learned: learned.sampler),
-            "sampled from": _of_sets(entry, configuration, _source),
-            "encoder": entry.from_ or entry.encoder,
-            "loss": loss_of(entry),
-            "weights that learn": entry.trainable.kind,
-            "epochs": str(entry.epochs),
-            "training seeds": ", ".join(map(str, entry.seeds)),
-        }
-        for name, entry in configuration.models.items()
-    ]
+    """One row per model: what it learns from, what it starts from, and how it is trained."""
+    rows = []
+    for name, entry in configuration.models.items():
+        learned = [configuration.triplets[of] for of in entry.learns_from]
+        rows.append(
+            {
+                "model": name,
+                "triplets": sets_in_words(entry),
+                "sampler": ", ".join(dict.fromkeys(each.sampler for each in learned)),
+                "sampled from": ", ".join(dict.fromkeys(map(_source, learned))),
+                "encoder": entry.from_ or entry.encoder,
+                "loss": loss_of(entry),
+                "weights that learn": entry.trainable.kind,
+                "epochs": str(entry.epochs),
+                "training seeds": ", ".join(map(str, entry.seeds)),
+            }
+        )
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
-
-
-def _of_sets(model: Model, configuration: Configuration, named: Callable[[Any], str]) -> str:
-    return ", ".join(dict.fromkeys(named(configuration.triplets[name]) for name in model.learns_from))
 
 
 def _source(triplets: Sampler) -> str:

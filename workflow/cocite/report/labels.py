@@ -29,17 +29,11 @@ METRICS = {
     "b3_recall": "B³ recall",
 }
 """Metrics, and what they are called."""
-AT_A_DEPTH = {
-    "P": "P",
-    "recall": "recall",
-    "success": "success",
-    "ndcg_cut": "nDCG",
-    "map_cut": "MAP",
-    "recip_rank": "MRR",
-}
+AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
+AT_A_DEPTH["recip_rank"] = METRICS["recip_rank"]
 """Metrics that have a depth behind their name."""
 AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
-"""What the end of a metric's name says of the way in which it is averaged."""
+"""The ends of metrics' names that tell how they are averaged."""
 GRAPH_METRICS = {
     "loss": "loss",
     "mean_rank": "mean rank",
@@ -53,7 +47,7 @@ GRAPH_METRICS = {
 RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
 """How a neighbour can be related to its query, by the column of the table band_quality."""
 PUBLISHED = "published"
-"""The source of rows that others published."""
+"""The source of published rows."""
 
 
 def with_mode(name: str, mode: str) -> str:
@@ -98,27 +92,24 @@ def mean_cell(mean: float, deviation: float | None) -> str:
 
 def percent(share: float) -> str:
     """A share in percent."""
-    return f"{100 * share:.1f}%"
+    return f"{share:.1%}"
 
 
 def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Mean and deviation over seeds, as text in the column `cell`, of the values of each group.
 
-    Values are averaged over evaluation seeds first, and deviate over training seeds; those of what was trained once
-    deviate over evaluation seeds. A single value has no deviation.
+    Values are averaged over evaluation seeds first, and the deviation is over training seeds, or over evaluation seeds
+    if there is one training. A single value has no deviation.
     """
     trained = values.group_by(*by, "seed").agg(pl.col("value").mean(), pl.col("value").std().alias("evaluated"))
     deviation = pl.when(pl.len() > 1).then(pl.col("value").std()).otherwise(pl.col("evaluated").first())
-    summed = trained.group_by(*by).agg(_rounded(pl.col("value").mean()).alias("mean"), _rounded(deviation).alias("±"))
+    summed = trained.group_by(*by).agg(pl.col("value").mean().alias("mean"), deviation.alias("±"))
+    rounded = summed.with_columns(pl.col("mean", "±").round(1) + 0.0)  # −0.0 + 0.0 is 0.0
     alone, several = pl.format("{}", "mean"), pl.format("{} ± {}", "mean", "±")
-    return summed.select(*by, cell=pl.when(pl.col("±").is_null()).then(alone).otherwise(several))
+    return rounded.select(*by, cell=pl.when(pl.col("±").is_null()).then(alone).otherwise(several))
 
 
 def over_seeds_of_one(scores: pl.DataFrame) -> str:
     """The same of one model, whose value in a run is the plain mean over all of its rows."""
     runs = scores.group_by("seed", "evaluation_seed").agg(pl.col("value").mean())
     return str(over_seeds(runs.with_columns(of=pl.lit("")), ["of"])["cell"].item())
-
-
-def _rounded(value: pl.Expr) -> pl.Expr:
-    return value.round(1) + 0.0  # −0.0 + 0.0 is 0.0

@@ -31,7 +31,7 @@ ROWS_AT_ONCE = 8192
 NOISE = -1
 """The cluster of points in none, as scikit-learn calls it."""
 FEWEST = 5
-"""Papers without which no method can lay out; fewer lie along the principal axes of their vectors."""
+"""Papers that a method needs; fewer are laid out along the principal axes of their vectors."""
 
 
 def write_layout(
@@ -50,18 +50,13 @@ def write_layout(
     """
     mapped = pl.DataFrame(read_table(papers, "map_papers"))
     vectors, found = _vectors(embeddings, mapped["document"])
-    placed = pl.DataFrame({"document": found}, schema={"document": pl.String}).join(
-        mapped, on="document", maintain_order="left"
-    )
+    documents = pl.DataFrame({"document": found}, schema={"document": pl.String})
+    placed = documents.join(mapped, on="document", maintain_order="left")
     layout = lay_out(vectors, settings, seed=derive_seed(seed, "map") % 2**32)
     clusters, eps = find_clusters(layout, settings.clusters)
-    columns = {"document": found, "x": layout[:, 0], "y": layout[:, 1], "cluster": clusters}
-    rows = (
-        pl.DataFrame(columns, schema_overrides={"document": pl.String})
-        .with_columns(pl.col("cluster").replace(NOISE, None))
-        .sort("document")
-    )
-    write_table(points, "map_points", rows.to_arrow())
+    rows = documents.with_columns(x=layout[:, 0], y=layout[:, 1], cluster=clusters)
+    rows = rows.with_columns(pl.col("cluster").replace(NOISE, None))
+    write_table(points, "map_points", rows.sort("document").to_arrow())
     whole = {
         "papers": len(placed),
         "missing": len(mapped) - len(placed),
@@ -69,54 +64,44 @@ def write_layout(
         "unclustered": int((clusters == NOISE).sum()),
         "eps": eps,
     }
-    judged = [
-        {"label": name, **whole, **agreement(classes, clusters)}
-        for name, classes in read_labels(placed, pl.DataFrame(read_table(labels, "map_labels"))).items()
-    ]
+    labelled = read_labels(placed, pl.DataFrame(read_table(labels, "map_labels")))
+    judged = [{"label": name, **whole, **agreement(classes, clusters)} for name, classes in labelled.items()]
     write_table(scores, "map_scores", pa.Table.from_pylist(judged, schema=empty_schema(TABLES["map_scores"])))
 
 
 def lay_out(vectors: np.ndarray, settings: MapSettings, *, seed: int) -> np.ndarray:
-    """Points of some papers (papers × 2); all on one spot where no two vectors differ.
+    """Points of some papers (papers × 2); all on one spot if no two vectors differ.
 
-    Raises `InputError` where a setting asks for more papers than there are.
+    Raises `InputError` if a setting asks for more papers than there are.
     """
     from sklearn.neighbors import NearestNeighbors
 
+    points = np.zeros((len(vectors), 2))
     if len(vectors) == 0 or (vectors[:1] == vectors).all():
-        return np.zeros((len(vectors), 2))
+        return points
     needed = settings.neighbours_among(len(vectors))
     if len(vectors) < FEWEST:
-        return _principal_axes(vectors)
+        centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
+        left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        points[:, : min(2, len(sizes))] = (left * sizes)[:, :2]
+        return points
     search = NearestNeighbors(n_neighbors=max(1, needed), algorithm="brute", metric=settings.metric)
     distances, neighbours = search.fit(vectors).kneighbors()
-    points: np.ndarray = settings.lay_out(vectors, neighbours, distances, seed=seed)
-    return points
-
-
-def _principal_axes(vectors: np.ndarray) -> np.ndarray:
-    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    points = np.zeros((len(vectors), 2))
-    points[:, : min(2, len(sizes))] = (left * sizes)[:, :2]
-    return points
+    return np.asarray(settings.lay_out(vectors, neighbours, distances, seed=seed))
 
 
 def _vectors(embeddings: Path, documents: pl.Series) -> tuple[np.ndarray, list[str]]:
-    """The finite vectors of some documents, by the adapter of proximity if there is one, and whose they are."""
+    """The finite vectors of some documents, by the adapter of proximity if there is one, and their documents."""
     wanted = documents.to_arrow().cast(pa.string())
     with open_table(embeddings, "document_embeddings") as file:
         adapters = file.read(["adapter"]).column("adapter").unique().to_pylist()
         adapter = PROXIMITY if PROXIMITY in adapters else ""
-        chosen = []
-        for batch in file.iter_batches(ROWS_AT_ONCE):
-            is_wanted = pc.and_(pc.equal(batch["adapter"], adapter), pc.is_in(batch["document"], wanted))
-            chosen.append(batch.filter(is_wanted))
+        is_chosen = (pc.field("adapter") == adapter) & pc.field("document").isin(wanted)
+        chosen = [batch.filter(is_chosen) for batch in file.iter_batches(ROWS_AT_ONCE)]
         table = pa.Table.from_batches(chosen, schema=file.schema_arrow)
     vectors, found = vectors_of(table), table.column("document").to_pylist()
     is_finite = np.isfinite(vectors).all(axis=1)
-    broken = int((~is_finite).sum())
-    if broken:
+    if broken := int((~is_finite).sum()):
         report(
             f"{embeddings}: the vectors of {broken} of {len(found)} papers hold values that are not finite, and are "
             "left out of the map; the model's training has probably diverged."
@@ -135,7 +120,12 @@ def find_clusters(points: NDArray[np.float64], settings: Clustering) -> tuple[ND
     if eps == 0:  # all points lie on one spot
         found = np.zeros(len(points), np.int64) if len(points) >= min_samples else np.full(len(points), NOISE)
         return found, eps
-    return _by_size(DBSCAN(eps=eps, min_samples=min_samples).fit_predict(points)), eps
+    clusters = DBSCAN(eps=eps, min_samples=min_samples).fit_predict(points)
+    sizes = np.bincount(clusters[clusters != NOISE])
+    number = np.empty(len(sizes) + 1, np.int64)
+    number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))  # of two of one size, the one found first
+    number[NOISE] = NOISE
+    return number[clusters], eps
 
 
 def usual_min_samples(papers: int) -> int:
@@ -144,9 +134,9 @@ def usual_min_samples(papers: int) -> int:
 
 
 def bend_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
-    """Where the sorted distances to the `min_samples`-th neighbour, the point itself counted, bend most.
+    """The sorted distances to the `min_samples`-th neighbour, the point itself counted, where they bend most.
 
-    That is where the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").
+    There the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -157,20 +147,11 @@ def bend_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
     return float(curve[np.argmax(line - curve)])
 
 
-def _by_size(clusters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The clusters numbered by their size, the largest 0; of two of one size, the one that was found first."""
-    sizes = np.bincount(clusters[clusters != NOISE])
-    number = np.empty(len(sizes) + 1, np.int64)
-    number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    number[NOISE] = NOISE
-    return number[clusters]
-
-
 def agreement(classes: pl.Series, clusters: NDArray[np.int64]) -> dict[str, object]:
-    """How the clusters agree with one label, over the papers that have it; those in none count as one of their own.
+    """How the clusters agree with one label, over the papers that have it; those in none count as one cluster.
 
-    Homogeneity is 1 where each cluster has members of one class alone, completeness where all members of a class are in
-    one cluster; the V-measure is their harmonic mean.
+    Homogeneity is 1 if each cluster has members of only one class, completeness if all members of a class are in one
+    cluster; the V-measure is their harmonic mean.
     """
     from sklearn.metrics import homogeneity_completeness_v_measure
 

@@ -1,17 +1,16 @@
-"""A finished map as the page holds it, and its table: how well clusters agree with labels, beside published values.
+"""A finished map as the page holds it, and its table: how well clusters agree with labels, with published values.
 
 A map is compressed, a part for each model and label, so that ten thousand papers stay light. Coordinates are whole
-numbers of 16 bits: a 65,535th of the map is finer than a pixel. `workflow/report/scripts/map.js` unpacks a part when it
-is asked for.
+numbers of 16 bits: a 65,535th of the map is finer than a pixel. `workflow/report/scripts/map.js` unpacks a part when
+needed.
 """
 
 import gzip
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,17 +25,16 @@ from cocite.report.results import configuration_in, read, read_mapped
 UNTITLED = "no title"
 LARGEST = 65_534
 ABSENT = 65_535
-"""Stands for a paper that a model does not place, and for one in no cluster or without a class."""
+"""The value of a paper that a model does not place, and of one in no cluster or without a class."""
 UNKNOWN = "unknown"
 AGREEMENT = {"homogeneity": "homogeneity", "completeness": "completeness", "v_measure": "V-measure"}
 OF_MAG = {"SPECTER": (0.41, 0.72), "SciBERT": (0.19, 0.63)}
 """Homogeneity and completeness against the classes of SciDocs' task MAG (Cohan et al., 2020)."""
 MAG = {"scidocs": "mag", "scirepeval": "scidocs_mag"}
-"""What that task is called in each kind of benchmark that has it."""
+"""The name of that task in each kind of benchmark that has it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapData:
+class MapData(NamedTuple):
     """What is on a map."""
 
     titles: Sequence[str]
@@ -76,8 +74,8 @@ def by_frequency(classes: Sequence[str | None]) -> list[str]:
 def packed(data: MapData) -> dict[str, Any]:
     """A map as plain JSON values.
 
-    The maps of all models are turned and mirrored onto the first, which changes no distance: so papers move no farther
-    than they must where models are switched.
+    The maps of all models are turned and mirrored onto the first, which changes no distance, so that papers move as
+    little as possible if models are switched.
     """
     first = next(iter(data.layouts.values()), np.empty((0, 2)))
     turned = {name: quantised(aligned(points, first)) for name, points in data.layouts.items()}
@@ -98,7 +96,7 @@ def packed(data: MapData) -> dict[str, Any]:
 
 
 def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points (papers × 2) around their mean, turned and mirrored so that they lie nearest to those of a reference.
+    """Points (papers × 2) around their mean, turned and mirrored to be nearest to those of a reference.
 
     Orthogonal Procrustes (Schönemann, 1966), over the papers that both place.
     """
@@ -108,24 +106,25 @@ def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDAr
     centred = points - points[in_both].mean(axis=0)
     target = reference[in_both] - reference[in_both].mean(axis=0)
     left, _, right = np.linalg.svd(centred[in_both].T @ target)
-    turned: NDArray[np.float64] = centred @ left @ right
-    return turned
+    return np.asarray(centred @ left @ right)
 
 
 def quantised(points: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Points as whole numbers from 0 to `LARGEST`: the longer side of the box around them has all, the other its share
-    in the middle. Points that are not there are `ABSENT`."""
-    is_there = np.isfinite(points).all(axis=1)
+    """Points as whole numbers from 0 to `LARGEST`, which the longer side of the box around them spans.
+
+    The other side is centred. Missing points are `ABSENT`.
+    """
+    is_placed = np.isfinite(points).all(axis=1)
     numbers = np.full(points.shape, ABSENT, dtype=np.uint16)
-    if is_there.any():
-        low, high = points[is_there].min(axis=0), points[is_there].max(axis=0)
+    if is_placed.any():
+        low, high = points[is_placed].min(axis=0), points[is_placed].max(axis=0)
         middle, side = (low + high) / 2, max(float((high - low).max()), np.finfo(np.float32).tiny)
-        numbers[is_there] = np.rint(((points[is_there] - middle) / side + 0.5) * LARGEST).astype(np.uint16)
+        numbers[is_placed] = np.rint(((points[is_placed] - middle) / side + 0.5) * LARGEST).astype(np.uint16)
     return numbers
 
 
 def _packed_label(name: str, classes: Sequence[str | None]) -> dict[str, Any]:
-    """The classes by how frequent they are, and the number of each paper's."""
+    """The classes by frequency, and the number of each paper's."""
     names = by_frequency(classes)
     numbers = {value: number for number, value in enumerate(names)}
     values = _packed_numbers([None if value is None else numbers[value] for value in classes])
@@ -142,7 +141,7 @@ def _compressed(content: bytes) -> str:
 
 
 def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: Provenance) -> pl.DataFrame:
-    """One row a label and model of the map `name`, then what was published; `scores` are those of each model."""
+    """One row per label and model of the map `name`, then published values; `scores` are those of each model."""
     configuration = configuration_in(provenance)
     benchmark = configuration.maps[name].benchmark
     rows = [
@@ -162,14 +161,8 @@ def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: P
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, str]:
-    counts = {
-        "clusters": "clusters",
-        "in none": "unclustered",
-        "papers": "papers",
-        "with the label": "labelled",
-        "classes": "classes",
-        "without a vector": "missing",
-    }
+    counts = {"clusters": "clusters", "in none": "unclustered", "papers": "papers", "with the label": "labelled"}
+    counts |= {"classes": "classes", "without a vector": "missing"}
     return {
         **{column: row[column] for column in ("model", "label", "source")},
         **{column: "–" if row[key] is None else f"{row[key]:.2f}" for key, column in AGREEMENT.items()},

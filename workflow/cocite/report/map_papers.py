@@ -1,4 +1,4 @@
-"""The papers of a map and their labels: chosen once for all models, so that each of them places the same ones."""
+"""The papers of a map and their labels, chosen once for all models, so that each of them places the same ones."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,14 +36,24 @@ def write_papers(
     """
     documents = _documents(tables, only_queries=only_queries)
     found = _labels(tables, documents, names(tasks))
+    present = found["label"].unique().sort().to_list()
+    for name in settings.labels or ():
+        if name not in present:
+            raise InputError(
+                f"{tables}: no document on the map has the label {name}, which the configuration names (labels: they "
+                f"have {', '.join(present) or 'none'})."
+            )
     if settings.labels is not None:
-        _check_labels(tables, settings.labels, found)
         found = found.filter(pl.col("label").is_in(settings.labels))
-    chosen = _chosen(documents["document"], found["document"].unique(), settings.papers, seed)
-    shown = documents.filter(pl.col("document").is_in(chosen.implode())).sort("document")
+    drawn = pl.Series(generator(seed, "papers of the map").permutation(len(documents)))
+    ranked = documents.select(
+        "document", drawn=drawn, labelled=pl.col("document").is_in(found["document"].unique().implode())
+    )
+    chosen = ranked.sort(["labelled", "drawn"], descending=[True, False])["document"].head(settings.papers).implode()
+    shown = documents.filter(pl.col("document").is_in(chosen)).sort("document")
     shown = shown.select("document", "title", year=_years(shown, corpus))
     write_table(papers, "map_papers", shown.to_arrow())
-    of_chosen = found.filter(pl.col("document").is_in(chosen.implode())).sort("label", "document")
+    of_chosen = found.filter(pl.col("document").is_in(chosen)).sort("label", "document")
     write_table(labels, "map_labels", of_chosen.to_arrow())
 
 
@@ -70,32 +80,11 @@ def _labels(benchmark: Path, documents: pl.DataFrame, tasks: Sequence[str]) -> p
         .collect()
     )
     of_fields = documents.select(label=pl.lit(FIELD), document="document", value=FIELD)
-    return (
-        pl.concat([of_fields, of_tasks]).drop_nulls().unique(["label", "document"], keep="first", maintain_order=True)
-    )
-
-
-def _check_labels(benchmark: Path, asked: Sequence[str], found: pl.DataFrame) -> None:
-    there = found["label"].unique().sort().to_list()
-    for name in asked:
-        if name not in there:
-            raise InputError(
-                f"{benchmark}: no document on the map has the label {name}, which the configuration names (labels: "
-                f"they have {', '.join(there) or 'none'})."
-            )
-
-
-def _chosen(documents: pl.Series, labelled: pl.Series, most: int, seed: int) -> pl.Series:
-    """The ids of the papers on the map: of more than there may be, drawn ones, those with a label first."""
-    drawn = pl.Series(generator(seed, "papers of the map").permutation(len(documents)))
-    ranked = pl.DataFrame({"document": documents, "drawn": drawn}).with_columns(
-        labelled=pl.col("document").is_in(labelled.implode())
-    )
-    return ranked.sort(["labelled", "drawn"], descending=[True, False])["document"].head(most)
+    found = pl.concat([of_fields, of_tasks]).drop_nulls()
+    return found.unique(["label", "document"], keep="first", maintain_order=True)
 
 
 def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
-    """The year of each document, null where none is known."""
     if "year" in documents.columns:
         return documents["year"].cast(pl.Int32)
     if corpus is None:
@@ -111,7 +100,7 @@ def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
 
 
 def read_labels(papers: pl.DataFrame, labels: pl.DataFrame) -> Mapping[str, Any]:
-    """The class of each paper by each label, in the order of the papers, null where it has none."""
+    """The class of each paper by each label, in the order of the papers; null if it has none."""
     return {
         name: papers.join(of_label, on="document", how="left", maintain_order="left")["value"]
         for (name,), of_label in labels.partition_by("label", as_dict=True, maintain_order=True).items()

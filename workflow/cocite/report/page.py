@@ -1,6 +1,6 @@
-"""The page: the report's tables and figures on one self-contained HTML page that opens without a server or a network.
+"""The page: the report's tables and figures in one self-contained HTML file, which needs no server and no network.
 
-Text, captions and order stand in the templates. This module decides which sections there are, and what they are given.
+Text, captions and order are in the templates; this module decides which sections there are and what they are given.
 """
 
 import re
@@ -87,33 +87,29 @@ def write_page(
         for name, table in {**tables, "versions": versions}.items()
     }
     # A figure that bears the name of a table shows the same: without rows, its axes are empty.
-    there = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
-    there |= {"differences"} if differences["questions"] else set()
-    there |= {"map"} if maps else set()
-    page = (
-        _environment()
-        .get_template("index.html.j2")
-        .render(
-            sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in there},
-            tables=on_page,
-            figures={
-                name: read_figure(path, FIGURES["map" if name.startswith("map_") else name])
-                for name, path in figures.items()
-            },
-            differences=differences,
-            facts=facts,
-            generated=what_is_generated(provenance),
-            oracles=oracles,
-            terms={
-                "corpus": terms_of_corpus(provenance),
-                "encoders": {name: terms_of_encoder(name, provenance) for name in configuration.encoders},
-                "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration.benchmarks},
-            },
-            leaks=leaks_in_words(tables["leaks"]),
-            maps={name: _map(name, data, configuration) for name, data in maps.items()},
-            provenance=provenance,
-            scripts=SCRIPTS,
-        )
+    present = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
+    present |= {name for name, has_any in (("differences", differences["questions"]), ("map", maps)) if has_any}
+    template = _environment().get_template("index.html.j2")
+    page = template.render(
+        sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in present},
+        tables=on_page,
+        figures={
+            name: read_figure(path, FIGURES["map" if name.startswith("map_") else name])
+            for name, path in figures.items()
+        },
+        differences=differences,
+        facts=facts,
+        generated=what_is_generated(provenance),
+        oracles=oracles,
+        terms={
+            "corpus": terms_of_corpus(provenance),
+            "encoders": {name: terms_of_encoder(name, provenance) for name in configuration.encoders},
+            "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration.benchmarks},
+        },
+        leaks=leaks_in_words(tables["leaks"]),
+        maps={name: _map(name, data, configuration) for name, data in maps.items()},
+        provenance=provenance,
+        scripts=SCRIPTS,
     )
     write_text(output, page)
 
@@ -126,20 +122,19 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    def breakable(text: str) -> Markup:
+        """A text that a narrow column may break behind each underscore and slash, and not within a range of numbers."""
+        whole = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", str(escape(text)))
+        return Markup(re.sub("([_/])", r"\1<wbr>", whole))  # noqa: S704
+
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     environment.globals["source"] = lambda name: Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704
-    environment.filters |= {"capitalize_first": lambda text: text[:1].upper() + text[1:], "breakable": _breakable}
+    environment.filters |= {"capitalize_first": lambda text: text[:1].upper() + text[1:], "breakable": breakable}
     return environment
 
 
-def _breakable(text: str) -> Markup:
-    """A text that a narrow column may break behind each underscore and slash, and not within a range of numbers."""
-    whole = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", str(escape(text)))
-    return Markup(re.sub("([_/])", r"\1<wbr>", whole))  # noqa: S704
-
-
 def _map(name: str, data: MapData, configuration: Configuration) -> dict[str, Any]:
-    """A map as the page shows it, and what its caption says."""
     entry = configuration.maps[name]
     return {
         "packed": packed(data),

@@ -1,4 +1,4 @@
-"""What the probes of a run say: which triplets and which losses are worth a training, as a table and a figure."""
+"""The probes of a run as a table and a figure: which triplets and which losses are worth a training."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,29 +17,32 @@ NAMES = 0.42
 """Share of the width that the names of the sets take."""
 REACH = 2.0
 """How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
-CHOOSING = Entry(name="by the papers that choose", colour="#808080", marker="s")
+CHOOSING = Entry("by the papers that choose", "#808080", marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
 """The table probe_scores of each probe."""
 
 
 def probes_table(scores: Scores) -> pl.DataFrame:
-    """A row for each set and training, the best first by the papers that choose, with what the others say of it."""
+    """A row for each set and training, the best first by the selection queries, with the values of the test queries."""
     rows = []
     for probe, table in scores.items():
         for point in _points(table).iter_rows(named=True):
             of_point = table.filter(*(pl.col(name) == point[name] for name in ("triplets", "loss", "batch_size")))
             test = of_point.filter(pl.col("part") == "test", pl.col("task") != ALL).sort("task")
             [selection] = of_point.filter(part="selection", task=ALL)["value"]
+            [mean] = of_point.filter(part="test", task=ALL).to_dicts()
+            difference = "{difference:+.1f} ({difference_low:+.1f} to {difference_high:+.1f})".format_map(mean)
+            is_trained = point["triplets"] != UNTRAINED
             rows.append(
                 {
                     **({"probe": probe} if len(scores) > 1 else {}),
                     "triplets": point["triplets"],
-                    "loss": "" if point["triplets"] == UNTRAINED else point["loss"],
-                    "batch size": "" if point["triplets"] == UNTRAINED else str(point["batch_size"]),
+                    "loss": point["loss"] if is_trained else "",
+                    "batch size": str(point["batch_size"]) if is_trained else "",
                     "selection": f"{selection:.1f}",
                     **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in test.iter_rows(named=True)},
-                    "from the best": _difference(of_point),
+                    "from the best": "" if mean["rank"] == 1 else difference,
                 }
             )
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "selection"])
@@ -48,13 +51,11 @@ def probes_table(scores: Scores) -> pl.DataFrame:
 def draw_probes(scores: Scores, output: Path) -> None:
     """A panel for each probe, a row for each set and training: the mean over the tasks with its interval over queries.
 
-    The best are on top by the papers that choose; a line stands for the vectors before any training.
+    The best are on top by the selection queries; a dotted line marks the vectors before any training.
     """
     points = [_points(table) for table in scores.values()]
     losses = dict.fromkeys(loss for each in points for loss in each["loss"] if loss != UNTRAINED)
-    entries = {
-        loss: Entry(name=loss, colour=colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)
-    }
+    entries = {loss: Entry(loss, colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)}
     rows = max(map(len, points), default=1)
     shown = {**entries, CHOOSING.name: CHOOSING}
     with canvas(output, panels=len(scores), size=(WIDTH, ROW * (rows + 1)), entries=shown) as axes:
@@ -69,14 +70,6 @@ def _points(table: pl.DataFrame) -> pl.DataFrame:
     return table.select("triplets", "loss", "batch_size", "rank").unique().sort("rank")
 
 
-def _difference(of_point: pl.DataFrame) -> str:
-    """How the mean over the tasks differs from the best's by the papers that prove, with its interval."""
-    [row] = of_point.filter(part="test", task=ALL).to_dicts()
-    if row["rank"] == 1:
-        return ""
-    return f"{row['difference']:+.1f} ({row['difference_low']:+.1f} to {row['difference_high']:+.1f})"
-
-
 def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None:
     test, selection = (table.filter(task=ALL, part=part).sort("rank") for part in ("test", "selection"))
     before = float(test.filter(triplets=UNTRAINED)["value"][0])
@@ -84,8 +77,7 @@ def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None
     low = max(float(min([*test["low"], *selection["value"]])), before - REACH * (high - before))
     span = (high - low) / (1 - NAMES) or 1.0
     left = high - span
-    axis.set(xlim=(left - 0.02 * span, high + 0.02 * span))
-    axis.set_yticks([])
+    axis.set(xlim=(left - 0.02 * span, high + 0.02 * span), yticks=[])
     axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
     axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
     has_sizes = test.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique() > 1

@@ -1,13 +1,9 @@
-"""What made the results: the configuration with all defaults, the release, the machine, the versions, and the corpus.
-
-Of the corpus, a reader first asks how large it is, and how often its papers are paired.
-"""
+"""What made the results: the configuration with defaults, the release, the machine, the versions, and the corpus."""
 
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,26 +24,11 @@ from cocite.report.results import Pairs
 
 PROCESSORS = Path("/proc/cpuinfo")
 LIBRARIES = (
-    "snakemake",
-    "polars",
-    "pyarrow",
-    "duckdb",
-    "torchbiggraph",
-    "faiss-cpu",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "peft",
-    "numba",
-    "scipy",
-    "scikit-learn",
-    "pytrec-eval-terrier",
-    "bm25s",
-    "numpy",
+    *("snakemake", "polars", "pyarrow", "duckdb", "torchbiggraph", "faiss-cpu", "torch", "transformers", "tokenizers"),
+    *("safetensors", "peft", "numba", "scipy", "scikit-learn", "pytrec-eval-terrier", "bm25s", "numpy"),
 )
 DESCRIBING = ("README*", "LICENSE*", "LICENCE*", "ATTRIBUTION*", "CITATION*", "release.json")
-"""The names of files in the folder of a release that say whose it is."""
+"""The names of files in the folder of a release that name its owner."""
 
 
 def write_provenance(
@@ -65,12 +46,15 @@ def write_provenance(
     """
     write_table(ids, "id_spaces", pa.Table.from_pylist(json.loads(spaces), empty_schema(TABLES["id_spaces"])))
     resolved, listed = read_json(configuration), read_json(manifest)
+    corpus, files = resolved["corpus"], set[str]()
+    if corpus["source"] == "directory":
+        files = {file.name for pattern in DESCRIBING for file in Path(corpus["path"]).glob(pattern)}
     described = {
         "configuration": resolved,
         "release": listed["release"],
         "shards": {name: len(dataset["shards"]) for name, dataset in listed["datasets"].items()},
         "readmes": {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()},
-        "release_files": _describing_files(resolved),
+        "release_files": sorted(files),
         "packages": packages_of(resolved),
         "machine": describe_machine(),
         "versions": {
@@ -82,30 +66,16 @@ def write_provenance(
     write_text(output, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
 
 
-def _describing_files(configuration: Mapping[str, Any]) -> list[str]:
-    """The files of a release in a folder that may say whose it is."""
-    corpus = configuration["corpus"]
-    if corpus["source"] != "directory":
-        return []
-    folder = Path(corpus["path"])
-    return sorted({file.name for pattern in DESCRIBING for file in folder.glob(pattern)})
-
-
 def describe_machine() -> dict[str, Any]:
-    """Name of the processor, number of its cores, memory in MB, and the names of the GPUs."""
+    """Name of the processor (the architecture if Linux has no name), its cores, memory in MB, and names of GPUs."""
+    lines = PROCESSORS.read_text(encoding="utf-8").splitlines() if PROCESSORS.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
-        "processor": _processor(),
+        "processor": names[0] if names else platform.machine(),
         "cores": os.cpu_count(),
         "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
         "gpus": _gpus(),
     }
-
-
-def _processor() -> str:
-    """The model of the processor; of those that Linux gives no name, the architecture."""
-    lines = PROCESSORS.read_text(encoding="utf-8").splitlines() if PROCESSORS.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _gpus() -> list[str]:
@@ -125,7 +95,6 @@ def write_corpus_statistics(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
 
         def values_of(table: str, column: str, **of: str) -> DuckDBPyRelation:
-            """How often each value of a column occurs."""
             rows = database.read_parquet(verified_files(path_of(results, table, **of), table, [column]))
             return rows.aggregate(f"{column}, count(*) AS number").order(column)
 
@@ -135,9 +104,8 @@ def write_corpus_statistics(
             "citations": count_rows(path_of(results, "citations")),
             **{f"query papers: {split}": number for split, number in values_of("queries", "split").fetchall()},
         }
-        write_table(
-            statistics, "corpus_statistics", pa.table({"measure": list(measured), "value": list(measured.values())})
-        )
+        sizes = pa.table({"measure": list(measured), "value": list(measured.values())})
+        write_table(statistics, "corpus_statistics", sizes)
         tables = []
         for graph, table in sorted(json.loads(pairs).items()):  # in which each pair has one row
             counted = values_of(table, "count", graph=graph).to_arrow_table().rename_columns(["count", "pairs"])

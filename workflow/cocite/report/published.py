@@ -1,7 +1,6 @@
-"""The report's tables of benchmarks of the literature: ours beside published values, in the literature's columns.
+"""The report's tables of benchmarks of the literature: ours with published values, in the literature's columns.
 
-For tasks that mteb has as well, these are scores that others reported. They stand in the table `reported` and in no
-other: no mean, figure or test of the run counts them.
+Scores that others reported on tasks of mteb are in the table `reported` only: no mean, figure or test counts them.
 """
 
 from collections.abc import Mapping
@@ -33,15 +32,7 @@ SCIDOCS: dict[str, tuple[str | None, str]] = {
     "recommendation nDCG": ("recomm", "ndcg_adjusted"),
     "recommendation P@1": ("recomm", "P_1_adjusted"),
 }
-LABELS = {
-    "f1": "F1",
-    "f1_macro": "F1",
-    "kendall_tau": "τ",
-    "map": "MAP",
-    "ndcg": "nDCG",
-    "P_5": "P@5",
-    "P_10": "P@10",
-}
+LABELS = {"f1": "F1", "f1_macro": "F1", "kendall_tau": "τ", "map": "MAP", "ndcg": "nDCG", "P_5": "P@5", "P_10": "P@10"}
 COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
     # The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it.
     "scirepeval": {
@@ -53,7 +44,7 @@ COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
 }
 """Task and metric of each column of a table; without a task, it holds the plain mean over all."""
 REPORTED = "reported"
-"""How the source of a row begins that this run did not measure."""
+"""The beginning of the source of rows that this run did not measure."""
 REVISION = 8
 """Letters of a revision that are shown."""
 
@@ -64,10 +55,10 @@ def read_published(name: str) -> pl.DataFrame:
 
 
 def scirepeval(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row a model and mode of each benchmark in SciRepEval's layout, then the published rows.
+    """One row per model and mode of each benchmark in SciRepEval's layout, then the published rows.
 
-    `values` is the number of values that the average is over, and of how many where a task has no score; the published
-    average is over 25. A published average that its own formats contradict stands beside what they give.
+    `values` is the number of values that the average is over, and of how many if a task has no score; the published
+    average is over 25. A published average that its own formats contradict is shown with theirs.
     """
     own = averages.filter(pl.col("benchmark").is_in(_benchmarks("scirepeval", configuration)))
     if own.is_empty():
@@ -102,9 +93,14 @@ def beside_published(table: str, scores: pl.DataFrame, configuration: Configurat
         return pl.DataFrame(schema=["model"])
     order = names_in_order(configuration)
     rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[table])]
+    rows_of_others = read_published({"scirepeval": "scirepeval_tasks"}.get(table, table.removesuffix("_fields")))
+    if table == "mdcr":
+        rows_of_others = rows_of_others.filter(field="mean")
+    if table == "mdcr_fields":
+        rows_of_others = rows_of_others.pivot("field", index=["model", "reference"], values="MAP")
     published = [
         {**_referenced(row), **{name: row.get(name) or "–" for name in COLUMNS[table]}}
-        for row in _published(table).iter_rows(named=True)
+        for row in rows_of_others.iter_rows(named=True)
     ]
     columns = [name for name in COLUMNS[table] if any(row[name] != "–" for row in rows)]
     comparable = [row for row in published if any(row[name] != "–" for name in columns)]
@@ -113,9 +109,9 @@ def beside_published(table: str, scores: pl.DataFrame, configuration: Configurat
 
 
 def beside_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row a model and benchmark, then one a baseline whose scores were reported; one column a task.
+    """One row per model and benchmark, then one per baseline whose scores were reported; one column per task.
 
-    The tasks are those with a reported score, by the metric that was reported. Empty where there are none.
+    The tasks are those with a reported score, by the metric that was reported. Empty if there are none.
     """
     if reported.is_empty():
         return pl.DataFrame(schema=["model"])
@@ -148,23 +144,11 @@ def _benchmarks(kind: str, configuration: Configuration) -> list[str]:
     return [name for name, entry in configuration.benchmarks.items() if entry.kind == kind]
 
 
-def _published(table: str) -> pl.DataFrame:
-    """The published rows of a table, with a column for each of its own."""
-    if table in ("scirepeval", "scidocs"):
-        return read_published({"scirepeval": "scirepeval_tasks"}.get(table, table))
-    by_field = read_published("mdcr")
-    if table == "mdcr":
-        return by_field.filter(field="mean")
-    return by_field.pivot("field", index=["model", "reference"], values="MAP")
-
-
 def _referenced(row: Mapping[str, str]) -> dict[str, str]:
-    """The name of a published model with the table that its values are from."""
     return {"model": f"{row['model']} [{row['reference']}]", "source": PUBLISHED}
 
 
 def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
-    """The row of one model on one benchmark in one mode."""
     first = part.row(0, named=True)
     cells = {
         (row["over"], row["average"]): mean_cell(row["mean"], row["deviation"])
@@ -183,7 +167,7 @@ def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
 
 
 def _checked(row: Mapping[str, str]) -> str:
-    """The published average over all values, with what the averages of the formats give if they contradict it."""
+    """The published average over all values, with that of the formats if they contradict it."""
     formats = {name: float(row[name].partition(" ")[0]) for name in WEIGHTS}
     computed = sum(weight * formats[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
     agrees = abs(float(row["average"].partition(" ")[0]) - computed) <= ROUNDING
@@ -205,7 +189,7 @@ def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]])
 
 
 def _cell(scores: pl.DataFrame, task: str | None, metric: str) -> str:
-    """Mean and deviation over the seeds of a metric of a task, few-shot stages included where there are some."""
+    """Mean and deviation over the seeds of a metric of a task, few-shot stages included if there are some."""
     found = scores.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
     found = found if task is None else found.filter(task=task)
     return "–" if found.is_empty() else over_seeds_of_one(found)

@@ -1,4 +1,4 @@
-"""Published results of models that this run may repeat, with its own values beside them.
+"""Published results of models that this run may repeat, with the values of this run.
 
 A published table is a CSV file in workflow/report/published. A row has the settings that define its model (the column
 `settings`, a YAML mapping) and the model's name in the experiment that repeats it: experiments/aspects.yaml,
@@ -50,7 +50,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 """The tasks of SPECTER's formats: classification, user activity, citations, recommendation."""
 VALUES = {"CLS": 2, "USR": 4, "CITE": 4, "REC": 2}
-"""How many values each of them is over: all metrics of its tasks."""
+"""The number of values of each of them: all metrics of its tasks."""
 
 NOTHING = pl.DataFrame(schema=["published result"])
 
@@ -58,8 +58,8 @@ NOTHING = pl.DataFrame(schema=["published result"])
 def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """The matrix of SciAspect (2023): its published results, then further models of this kind in each of their spaces.
 
-    Ours are in the mode of the published protocol where it was scored, on the first benchmark of each kind. Empty
-    without such a model or without any of the benchmarks.
+    Ours are in the mode of the published protocol if it was scored, on the first benchmark of each kind. Empty without
+    such a model or without any of the benchmarks.
     """
     sampler = {name: entry.sampler for name, entry in configuration.triplets.items()}
     models = configuration.models.items()
@@ -79,18 +79,19 @@ def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFr
 def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """Several objectives (Parisot and Zavrel, 2022): the published results, then the other models of this run.
 
-    A task that several benchmarks have counts in the first of them. Empty where none has any of the tasks.
+    A task that several benchmarks have counts in the first of them. Empty if none has any of the tasks.
     """
-    asked = {task for tasks in SEARCHES.values() for task in tasks}
-    places: dict[str, str] = {}
-    for name, entry in configuration.benchmarks.items():
-        for task in entry.scored_tasks:
-            if task.name in asked:
-                places.setdefault(task.name, name)
-    if not places:
+    reported = {task for tasks in SEARCHES.values() for task in tasks}
+    first = {
+        task.name: name
+        for name, entry in reversed(configuration.benchmarks.items())
+        for task in entry.scored_tasks
+        if task.name in reported
+    }
+    if not first:
         return NOTHING
     shown = [*configuration.models, *untrained(configuration), *beside_models(configuration)]
-    frame = pl.DataFrame(list(places.items()), schema=["task", "benchmark"], orient="row")
+    frame = pl.DataFrame(list(first.items()), schema=["task", "benchmark"], orient="row")
     found = scores.filter(metric=METRIC).join(frame, on=["task", "benchmark"])
     scidocs = _first_of_kind("scidocs", configuration)
 
@@ -107,8 +108,8 @@ def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Conf
 def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """The ablations of SPECTER (2020) and SciNCL (2022): the published results, then the other models of this run.
 
-    Empty where no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks.
-    Ours are in the published mode where it was scored.
+    Empty if no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks.
+    Ours are in the published mode if it was scored.
     """
     scidocs = _first_of_kind("scidocs", configuration)
     published = read_published("ablations").rows(named=True)
@@ -128,12 +129,11 @@ def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Confi
 
 
 def _first_of_kind(kind: str, configuration: Configuration) -> str:
-    """The first benchmark of a kind; empty if there is none."""
     return next((name for name, entry in configuration.benchmarks.items() if entry.kind == kind), "")
 
 
 def _average(averages: pl.DataFrame, benchmark: str, model: str, over: str, average: str) -> str | None:
-    """Mean and deviation of an average, and over how many values it is if some are lacking."""
+    """Mean and deviation of an average, and the number of its values if some are lacking."""
     found = averages.filter(benchmark=benchmark, model=model, over=over, average=average)
     if found.is_empty():
         return None
@@ -144,7 +144,7 @@ def _average(averages: pl.DataFrame, benchmark: str, model: str, over: str, aver
 
 
 def _of(scores: pl.DataFrame, number: int, expected: int, what: str) -> str | None:
-    """The plain mean of some scores of a model, and over how many it is if some are lacking; none without any."""
+    """The plain mean of some scores of a model, and their number if some are lacking; none without any."""
     if scores.is_empty():
         return None
     cell = over_seeds_of_one(scores)
@@ -177,29 +177,30 @@ def _beside_results(
 def model_with_settings_of(row: Mapping[str, str], configuration: Configuration) -> str | None:
     """The model of a run, in the space of the published row, that has its settings; none if no model has.
 
-    If several have, the one that is called as in the experiment, or else the first.
+    If several have, the one with the name in the experiment, or else the first.
     """
     name, _, space = row["model"].partition(IN_SPACE)
     settings = yaml.safe_load(row["settings"])
     called = scored_models(configuration)
+
+    def has_settings(model: str) -> bool:
+        own = traits(model, configuration)
+        return all(
+            any(base.startswith(value) for base in own["base"]) if key == "base" else own.get(key) == value
+            for key, value in settings.items()
+        )
+
     found = [
         each
         for each in configuration.models
-        if _has(traits(each, configuration), settings) and (not space or f"{each}{IN_SPACE}{space}" in called)
+        if has_settings(each) and (not space or f"{each}{IN_SPACE}{space}" in called)
     ]
     model = name if name in found else next(iter(found), None)
     return model and (f"{model}{IN_SPACE}{space}" if space else model)
 
 
-def _has(model: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    return all(
-        any(base.startswith(value) for base in model["base"]) if key == "base" else model.get(key) == value
-        for key, value in settings.items()
-    )
-
-
 def traits(name: str, configuration: Configuration) -> dict[str, Any]:
-    """What defines a model, as one flat mapping: the keys of its set of triplets, its losses, its encoder and so on.
+    """The settings that define a model, as one flat mapping: of its set of triplets, its losses, its encoder and so on.
 
     `base` has the names by which its encoder may be known, `after` the samplers of the model that it starts from.
     """
@@ -222,7 +223,7 @@ def traits(name: str, configuration: Configuration) -> dict[str, Any]:
 
 
 def _sampled(name: str, configuration: Configuration) -> dict[str, Any]:
-    """The keys of a set of triplets, those of the set that it is a part of included."""
+    """The keys of a set of triplets, including those of the set that it is a part of."""
     entry = as_json(configuration.triplets[name])
     if of := entry.pop("of", None):
         base = _sampled(of if isinstance(of, str) else of[0], configuration)

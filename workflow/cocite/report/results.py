@@ -39,12 +39,11 @@ def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) ->
 
 def read_scored(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
+    alone = runs_that_rank_alone(configuration)
     found = [
         read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
         for benchmark, entry in configuration.benchmarks.items()
-        for suite, run in scored_runs(
-            entry.suites, runs_of(configuration, benchmark), runs_that_rank_alone(configuration)
-        )
+        for suite, run in scored_runs(entry.suites, runs_of(configuration, benchmark), alone)
         for model, _, seed in [run.rpartition("-")]
     ]
     return pl.concat([nothing_of(table), *found], how="diagonal")
@@ -89,13 +88,13 @@ def read_curves(results: Path, configuration: Configuration) -> dict[str, pl.Dat
 
 
 def read_precisions(results: Path, configuration: Configuration) -> dict[str, str]:
-    """The numbers that each model was trained in, as its trainings wrote them; several where seeds differ."""
+    """The precision that each model was trained in, as its trainings wrote it; several if seeds differ."""
+
+    def precision(name: str, seed: int) -> str:
+        path = results / f"encoder/{name}/seed-{seed}/settings.json"
+        return str(read_json(path)["settings"]["precision"])
+
     return {
-        name: " and ".join(
-            dict.fromkeys(
-                read_json(results / f"encoder/{name}/seed-{seed}/settings.json")["settings"]["precision"]
-                for seed in entry.seeds
-            )
-        )
+        name: " and ".join(dict.fromkeys(precision(name, seed) for seed in entry.seeds))
         for name, entry in configuration.models.items()
     }

@@ -1,9 +1,9 @@
-"""The report's tables of what the models score: by format, by task, what was not scored, and models side by side.
+"""The report's tables of scores, as text: by format, by task, what was not scored, and models compared with each other.
 
-Each is a frame of text; numbers are means, with the standard deviation over seeds behind ± where there are several.
+Numbers are means, with the standard deviation behind ± if there are several seeds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,45 +27,45 @@ OF_DIFFICULTY = {
     "distance_positive": "positives within",
     "distance_negative": "hard negatives within",
 }
-"""The keys that say which bands of neighbours a set of triplets takes, and what they are called."""
+"""The keys of the bands of neighbours that a set of triplets takes, and their names."""
 OF_SEARCHES = {
     "unfindable": "judged relevant, but not in the collection",
     "copies": "documents that repeat a text",
 }
-"""The columns of the table scores that say what no model can find or tell apart, and what they are called."""
+"""The columns of the table scores that count what no model can find or tell apart, and their names."""
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
+    """One row per model or baseline, one column per benchmark and format (or task of the hold-out).
 
     A format is the mean over its tasks by the first metric of each, since other metrics have other scales. Models come
-    as configured, then the untrained encoders and the baselines. A mean that lacks tasks which others have says over
-    how many it is.
+    as configured, then the untrained encoders and the baselines. A mean over fewer tasks than others gives the number.
     """
-    labelled = _labelled(scores, configuration.benchmarks)
-    runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
+    labelled, keys = _labelled(scores, configuration.benchmarks), ["model", "column"]
+    runs = labelled.group_by(*keys, "seed", "evaluation_seed").agg(
         pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
     )
     counted = runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
-    least = counted.group_by("model", "column").agg(pl.col("tasks").min(), pl.col("most").first())
+    least = counted.group_by(keys).agg(pl.col("tasks").min(), pl.col("most").first())
     partial = pl.format("{} ({} of {} tasks)", "cell", "tasks", "most")
-    cells = (
-        over_seeds(runs, ["model", "column"])
-        .join(least, on=["model", "column"])
-        .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
-    )
+    cell = pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell")
+    cells = over_seeds(runs, keys).join(least, on=keys).select(*keys, cell=cell)
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    return _in_order(wide, configuration).select("model", *_columns(labelled, configuration.benchmarks))
+    # Benchmarks as configured, formats in the order of the literature.
+    order = {"benchmark": list(configuration.benchmarks), "format": list(dict.fromkeys(FORMATS.values()))}
+    ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
+    columns = labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True)
+    return _in_order(wide, configuration).select("model", *columns)
 
 
 def failures(found: pl.DataFrame) -> pl.DataFrame:
-    """One row a benchmark, task, model and seed that has no score because the data make one impossible."""
+    """One row per benchmark, task, model and seed without a score because the data make one impossible."""
     order = ["benchmark", "task", "model", "seed", "reason"]
     return found.select(order).sort(order).with_columns(pl.col("seed").cast(pl.String))
 
 
 def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.DataFrame]:
-    """Of each benchmark that has scores, one row a model and one column a metric of a task."""
+    """For each benchmark that has scores, one row per model and one column per metric of a task."""
     keys = ["benchmark", "task", "metric", "mode"]
     cells = over_seeds(scores, [*keys, "model"]).sort(keys)
     names = pl.struct("task", "metric", "mode").map_elements(lambda names: measure(**names), return_dtype=pl.String)
@@ -79,9 +79,9 @@ def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.Da
 
 
 def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row a task on which documents have no vector, queries or test documents no score, or searches a blind spot.
+    """One row per task with documents without a vector, queries without a score, or a search with a blind spot.
 
-    Columns about searches are there only where one has something to count.
+    Columns about searches are included only if one has something to count.
     """
     of_searches = [name for name in OF_SEARCHES if name in scores.columns and scores[name].fill_null(0).sum() > 0]
     counts = ["missing", "unscored", *of_searches]
@@ -98,8 +98,13 @@ def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """One row a benchmark and field that is read and that none of its documents has; queries of words do not count."""
-    readers = readers_of_fields(configuration)
+    """One row per benchmark and field that is read and that none of its documents has; short queries do not count."""
+    named = dict(zip(untrained(configuration), configuration.encoders, strict=True))
+    named |= {name: configuration.base_encoder(name) for name in configuration.models}
+    readers: dict[str, list[str]] = {name: ["everything that reads texts"] for name in TITLE_AND_ABSTRACT}
+    for name, encoder in named.items():
+        for field in configuration.encoders[encoder].further:
+            readers.setdefault(field, []).append(name)
     further = [field for field in readers if field not in TITLE_AND_ABSTRACT]
     rows = []
     for benchmark in configuration.benchmarks:
@@ -111,17 +116,6 @@ def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
         ]
     schema = {"benchmark": pl.String, "field": pl.String, "documents": pl.Int64, "read by": pl.String}
     return pl.DataFrame(rows, schema=schema)
-
-
-def readers_of_fields(configuration: Configuration) -> dict[str, list[str]]:
-    """The names of the encoders and models that read each field of a document."""
-    named = dict(zip(untrained(configuration), configuration.encoders, strict=True))
-    named |= {name: configuration.base_encoder(name) for name in configuration.models}
-    readers: dict[str, list[str]] = {name: ["everything that reads texts"] for name in TITLE_AND_ABSTRACT}
-    for name, encoder in named.items():
-        for field in configuration.encoders[encoder].further:
-            readers.setdefault(field, []).append(name)
-    return readers
 
 
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
@@ -178,13 +172,6 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
     return scores.join(found, on=keys, maintain_order="left").with_columns(column=column)
 
 
-def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:
-    """Columns in reading order: benchmarks as configured, formats in the order of the literature."""
-    order = {"benchmark": list(benchmarks), "format": list(dict.fromkeys(FORMATS.values()))}
-    ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
-    return labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True).to_list()
-
-
 def _in_order(frame: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     names = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
     return names.join(frame, on="model", how="inner", maintain_order="left")
@@ -197,10 +184,9 @@ def _side_by_side(
     curves: Curves,
     configuration: Configuration,
 ) -> pl.DataFrame:
-    """Each model that differs from another one in one thing, with what is known of it, its accuracy and its scores.
+    """Each model that differs from another one in one thing, with what is `known` of it, its accuracy and its scores.
 
-    `differing` holds the thing, and all else that the configuration says of a model. A model has a further row with
-    each of its further poolings.
+    `differing` holds the thing, and the rest of the model's configuration. Further poolings have rows as well.
     """
     rows = [
         {"model": called, **known[name], "validation accuracy": _best_accuracy(curves[name]) if called == name else "–"}
@@ -226,15 +212,14 @@ def _limits(limit: Any) -> str:
 
 def _best_accuracy(curve: pl.DataFrame) -> str:
     """Accuracy, %, of the states that were kept, those of the least validation loss, over the seeds of a model."""
-    wide = curve.filter(pl.col("metric").str.starts_with("validation_")).pivot(
-        "metric", index=["seed", "step"], values="value"
-    )
+    validation = curve.filter(pl.col("metric").str.starts_with("validation_"))
+    wide = validation.pivot("metric", index=["seed", "step"], values="value")
     kept = wide.sort("validation_loss", "step").group_by("seed").first()
     return over_seeds_of_one(kept.select("seed", value=100 * pl.col("validation_accuracy"), evaluation_seed=pl.lit(0)))
 
 
 def _counted(results: Path, benchmark: str, further: list[str]) -> tuple[int, dict[str, int]]:
-    """How many documents a benchmark has that are no short queries, and how many of them have each field."""
+    """The number of documents of a benchmark that are no short queries, and of those with each field."""
     documents, filled = 0, dict.fromkeys((*TITLE_AND_ABSTRACT, *further), 0)
     for batch in _batches(results, "documents", benchmark, [*TITLE_AND_ABSTRACT, "is_query"]):
         if "is_query" in batch.schema.names:
@@ -256,7 +241,7 @@ def _batches(results: Path, table: str, benchmark: str, columns: list[str]) -> I
 
 
 def _number(values: pa.Array) -> int:
-    """How many values are neither null nor of length 0."""
+    """The number of values that are neither null nor of length 0."""
     if pa.types.is_integer(values.type):
         return len(values) - values.null_count
     lengths = pc.list_value_length(values) if pa.types.is_list(values.type) else pc.utf8_length(values)

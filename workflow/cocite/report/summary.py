@@ -6,7 +6,6 @@ from typing import Any
 import polars as pl
 
 from cocite.config.baselines import that_rank_alone
-from cocite.config.benchmark import Benchmark
 from cocite.config.configuration import Configuration
 from cocite.config.origins import corpus_in_words, encoder_in_words, generated_benchmarks, has_generated_corpus
 from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models
@@ -35,10 +34,13 @@ KINDS = {
 
 
 def what_is_generated(provenance: Mapping[str, Any]) -> str:
-    """What a program made up, and what that means for the scores, in sentences; empty if it touches none of them."""
+    """What is generated, and what that means for the scores, in sentences; empty if it concerns none of them."""
     configuration, made_up = configuration_in(provenance), generated_benchmarks(provenance)
     real = [name for name in configuration.benchmarks if name not in made_up]
-    is_corpus, learns = has_generated_corpus(provenance), not configuration.benchmarks or _learns(configuration)
+    is_corpus = has_generated_corpus(provenance)
+    built = any(entry.build is not None for entry in configuration.encoders.values())
+    of_corpus = any(entry.trained_on for entry in configuration.baselines.values())
+    learns = bool(not configuration.benchmarks or configuration.models or built or of_corpus)
     parts = ["the corpus with its citations"] if is_corpus and (learns or made_up) else []
     if made_up:
         parts.append(f"the {_named('benchmark', made_up)}")
@@ -60,13 +62,6 @@ def _named(thing: str, names: Sequence[str]) -> str:
     return f"{thing}{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
-def _learns(configuration: Configuration) -> bool:
-    """Whether anything that is scored was made from papers of the corpus."""
-    from_corpus = any(entry.trained_on for entry in configuration.baselines.values())
-    built = any(entry.build is not None for entry in configuration.encoders.values())
-    return bool(configuration.models) or built or from_corpus
-
-
 def facts(
     provenance: Mapping[str, Any],
     statistics: pl.DataFrame,
@@ -81,6 +76,7 @@ def facts(
     configuration, machine = configuration_in(provenance), provenance["machine"]
     generated = generated_benchmarks(provenance)
     counted = dict(statistics.select("measure", "value").iter_rows())
+    largest = costs.filter(pl.col("rule") != SNAKEMAKE).sort("peak_mb", "rule").rows(named=True)[-1:]
     lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with text']:,} with text), {counted['citations']:,} citations",
@@ -90,13 +86,14 @@ def facts(
             name if name == entry.kind else f"{name}: {entry.kind}" for name, entry in configuration.baselines.items()
         ),
         "Benchmarks": "; ".join(
-            f"{name}: {_benchmark_in_words(entry)}{', generated)' if name in generated else ')'}"
+            f"{name}: {KINDS.get(entry.kind, entry.kind)} ({len(entry.scored_tasks)} "
+            f"task{'s' if len(entry.scored_tasks) > 1 else ''}{', generated' if name in generated else ''})"
             for name, entry in configuration.benchmarks.items()
         ),
         "Precision": _precision_in_words(configuration, trained_in),
         "Time (h:mm:ss)": f"{clock_time(seconds_at_work)} from start to end, without pauses",
         "Processor time": f"{clock_time(sum(costs['cpu_seconds']))} of all steps together",
-        "Largest memory": _memory_in_words(costs),
+        "Largest memory": "".join(f"{row['peak_mb']:,.0f} MB, a job of the rule {row['rule']}" for row in largest),
         "Machine": f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mb'] / 1000:.0f} GB of memory, "
         + (", ".join(machine["gpus"]) or "no GPU"),
     }
@@ -110,22 +107,18 @@ def best_scores(
 
     They are over its encoder, and over the first baseline that ranks by words, if there is one.
     """
-    rows = [
-        row
-        for name, entry in configuration.benchmarks.items()
-        for row in (
-            _best_by_task(name, scores, comparisons, configuration)
-            if entry.made_by is not None
-            else _best_by_average(name, averages, configuration)
-        )
-    ]
+    rows = []
+    for name, entry in configuration.benchmarks.items():
+        if entry.made_by is not None:
+            rows += _best_by_task(name, scores, comparisons, configuration)
+        else:
+            rows += _best_by_average(name, averages, configuration)
     gains = ["above its encoder", *(f"above {name}" for name in that_rank_alone(configuration)[:1])]
     columns = dict.fromkeys(["benchmark", "measure", "best model", "score", *gains], pl.String)
     return pl.DataFrame(rows, schema=columns, orient="row").with_columns(pl.col(gains).str.replace_all("-", "−"))
 
 
 def _models_in_words(configuration: Configuration) -> str:
-    """How many models there are, and the seeds they were trained with."""
     seeds = {entry.seeds for entry in configuration.models.values()}
     number = len(configuration.models)
     if len(seeds) == 1:
@@ -135,12 +128,6 @@ def _models_in_words(configuration: Configuration) -> str:
     trainings = sum(len(entry.seeds) for entry in configuration.models.values())
     used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
     return f"{number}, in {trainings} trainings with the seeds {used}" if number else "none were trained"
-
-
-def _benchmark_in_words(entry: Benchmark) -> str:
-    """What a benchmark is, with the number of its tasks; the parenthesis stays open."""
-    number = len(entry.scored_tasks)
-    return f"{KINDS.get(entry.kind, entry.kind)} ({number} task{'s' if number > 1 else ''}"
 
 
 def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, str]) -> str:
@@ -153,14 +140,6 @@ def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, s
     else:
         trained = "".join(f"; models were trained in {number}" for number in models)
     return f"documents of benchmarks were embedded in {scored_in(configuration)}{trained}"
-
-
-def _memory_in_words(costs: pl.DataFrame) -> str:
-    of_rules = costs.filter(pl.col("rule") != SNAKEMAKE)
-    if of_rules.is_empty():
-        return ""
-    largest = of_rules.sort("peak_mb", "rule").row(-1, named=True)
-    return f"{largest['peak_mb']:,.0f} MB, a job of the rule {largest['rule']}"
 
 
 def _best_by_task(
@@ -177,14 +156,15 @@ def _best_by_task(
         means = dict(of_task.group_by("model").agg(pl.col("value").mean()).iter_rows())
         best = max(models, key=lambda name: means.get(name, float("-inf")))
         compared = comparisons.filter(**asked)
-        gains = [_gain(compared, best, other) for other in _references(best, configuration)]
+        found = [difference_of(compared, best, other) for other in _references(best, configuration)]
+        gains = ["–" if gain is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*gain) for gain in found]
         cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
         rows.append((benchmark, measure(task.name, task.main_metric, BOTH), best, cells.item(), *gains))
     return rows
 
 
 def _best_by_average(benchmark: str, averages: pl.DataFrame, configuration: Configuration) -> list[tuple[str, ...]]:
-    """The best model by the average that the literature takes, over all values in SciRepEval's way; one a mode.
+    """The best model in each mode by the average of the literature: over all values of SciRepEval and SciDocs.
 
     Elsewhere it is over the main metric of the first task.
     """
@@ -217,10 +197,5 @@ def _competing(configuration: Configuration) -> list[str]:
 
 
 def _references(model: str, configuration: Configuration) -> Sequence[str]:
-    """What a model is measured against: the encoder that it starts from, and the words of texts."""
+    """What a model is compared with: the encoder that it starts from, and a baseline by words."""
     return [f"{UNTRAINED}{configuration.base_encoder(model_of(model))}", *that_rank_alone(configuration)[:1]]
-
-
-def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:
-    found = difference_of(comparisons, model, other)
-    return "–" if found is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*found)

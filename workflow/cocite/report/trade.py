@@ -1,7 +1,7 @@
-"""Each model as a point: what it scores on short queries against what it scores on documents.
+"""Each model as a point: its score on short queries against its score on documents.
 
-Labels stand beside the points, where they cover neither one another nor a point. Their size is estimated from their
-letters: matplotlib would have to draw them to measure them, and a browser draws them in a font of its own.
+Labels are beside the points, and cover neither one another nor a point. Their size is estimated from their letters:
+matplotlib would have to draw them to measure them, and a browser has fonts of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +33,12 @@ POINT = 0.06
 DISTANCES = (0.04, 0.16, 0.3, 0.45, 0.65, 0.9)
 """From a point to its label, inches; from the second on, a line joins them."""
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-"""Where a label can stand: to the right first."""
+"""The places of a label, in order of preference: right of the point first."""
 GROUPS = {
-    "trained": Entry(name="trained", colour=COLOURS[0], marker="o"),
-    "untrained": Entry(name="before fine-tuning", colour=COLOURS[1], marker="s"),
-    "oracle": Entry(name="oracle", colour=COLOURS[3], marker="^"),
-    "baseline": Entry(name="baseline", colour=COLOURS[6], marker="s"),
+    "trained": Entry("trained", COLOURS[0], marker="o"),
+    "untrained": Entry("before fine-tuning", COLOURS[1], marker="s"),
+    "oracle": Entry("oracle", COLOURS[3], marker="^"),
+    "baseline": Entry("baseline", COLOURS[6], marker="s"),
 }
 
 Side = Mapping[tuple[str, str], str]
@@ -62,7 +62,7 @@ class Box(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What a model scores on either side: mean and deviation over its training seeds; none of one seed."""
+    """The scores of a model on either side: mean and deviation over its training seeds; none of one seed."""
 
     model: str
     short: float
@@ -72,7 +72,7 @@ class Point(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Where a label stands: its box, and the side of its point."""
+    """The place of a label: its box, and the side of its point."""
 
     box: Box
     side: tuple[int, int]
@@ -87,10 +87,9 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
     """
     sides = sides_of(configuration)
     points = [*points_of(scores, sides, configuration)]
-    of_group = {group: [point for point in points if _group(point.model, configuration) == group] for group in GROUPS}
-    groups = {GROUPS[group].name: group for group in GROUPS if of_group[group]}
+    in_groups = {group: [point for point in points if _group(point.model, configuration) == group] for group in GROUPS}
+    entries = {GROUPS[group].name: GROUPS[group] for group, members in in_groups.items() if members}
     titles: Titles = {}
-    entries = {name: GROUPS[group] for name, group in groups.items()}
     with canvas(output, panels=1, size=SIZE, entries=entries, titles=titles) as [axis]:
         short, documents = map(_measured, sides)
         axis.set(xlabel=f"short queries: {short}", title=f"documents as queries: {documents}")
@@ -99,10 +98,14 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
             _limits([(point.documents, point.documents_deviation) for point in points]),
         )
         axis.set(xlim=limits[0], ylim=limits[1])
-        for place, group in enumerate(groups.values()):
+        for place, (entry, members) in enumerate(zip(entries.values(), filter(None, in_groups.values()), strict=True)):
             identity = f"{SERIES}{place}-trade"
-            _draw(axis, of_group[group], GROUPS[group], identity)
-            titles[identity] = [_in_words(point) for point in of_group[group]]
+            _draw(axis, members, entry, identity)
+            titles[identity] = [
+                f"{point.model}: short queries {mean_cell(point.short, point.short_deviation)}, "
+                f"documents {mean_cell(point.documents, point.documents_deviation)}"
+                for point in members
+            ]
         for point, label in zip(points, placed(points, limits), strict=True):
             if label is not None:
                 _write(axis, point, label, limits)
@@ -111,7 +114,7 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
 def points_of(scores: pl.DataFrame, sides: Sequence[Side], configuration: Configuration) -> Iterator[Point]:
     """The point of each model that is shown, in their order, over the tasks that all of them have scores on.
 
-    A baseline that is scored on some benchmarks alone is not shown: the others would lose their tasks by it.
+    A baseline that is not scored on all benchmarks is not shown: the others would lose tasks by it.
     """
     everywhere = [baselines_on(configuration, benchmark) for side in sides for benchmark, _ in side]
     baselines = [name for name in beside_models(configuration) if all(name in scored for scored in everywhere)]
@@ -155,18 +158,16 @@ def _limits(values: Sequence[tuple[float, float | None]]) -> tuple[float, float]
 
 def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> None:
     """The points of one group, with error bars where there are several seeds."""
+    style: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
     for _, short, documents, across, up in points:
         if across is not None and up is not None:
-            axis.errorbar(
-                short, documents, xerr=across, yerr=up, fmt="none", ecolor=entry.colour, elinewidth=1, alpha=0.6
-            )
+            axis.errorbar(short, documents, xerr=across, yerr=up, **style)
     x, y = [point.short for point in points], [point.documents for point in points]
     drawn = axis.scatter(x, y, s=26, color=entry.colour, marker=entry.marker, linewidths=0, zorder=3)
     drawn.set_gid(identity)
 
 
 def _write(axis: Axes, point: Point, label: Label, limits: Limits) -> None:
-    """Write the name of a model beside its point, and a line to it where there was no room nearby."""
     left, bottom, right, top = label.box
     share: dict[str, Any] = {"transform": axis.transAxes}
     x, aligned = {1: (left, "left"), 0: ((left + right) / 2, "center"), -1: (right, "right")}[label.side[0]]
@@ -180,7 +181,7 @@ def _write(axis: Axes, point: Point, label: Label, limits: Limits) -> None:
 
 
 def placed(points: Sequence[Point], limits: Limits) -> list[Label | None]:
-    """The place of each label, by the limits of either axis; None where there is no room for it."""
+    """The place of each label, by the limits of either axis; None if there is no room for it."""
     covered = [_covered(point, limits) for point in points]
     taken = [box for boxes in covered for box in boxes]
     labels: list[Label | None] = []
@@ -209,24 +210,15 @@ def _beside(width: float, wide: Box, high: Box, side: tuple[int, int], distance:
 
 
 def _covered(point: Point, limits: Limits) -> tuple[Box, Box]:
-    """What a point covers with its error bar along either axis."""
+    """The boxes of a point with its error bar along either axis."""
     x, y = _in_inches(point, limits)
-    bars = (point.short_deviation or 0, point.documents_deviation or 0)
-    wide, high = (
-        max(POINT, bar * size / (last - first)) for bar, size, (first, last) in zip(bars, SIZE, limits, strict=True)
-    )
+    bars = zip((point.short_deviation, point.documents_deviation), SIZE, limits, strict=True)
+    wide, high = (max(POINT, (bar or 0) * size / (last - first)) for bar, size, (first, last) in bars)
     return Box(x - wide, y - POINT, x + wide, y + POINT), Box(x - POINT, y - high, x + POINT, y + high)
 
 
 def _in_inches(point: Point, limits: Limits) -> tuple[float, float]:
-    """Where a point is, from the lower left corner of the axes."""
-    values = (point.short, point.documents)
-    x, y = (
-        (value - first) / (last - first) * size for value, size, (first, last) in zip(values, SIZE, limits, strict=True)
-    )
+    """The place of a point, from the lower left corner of the axes."""
+    places = zip((point.short, point.documents), SIZE, limits, strict=True)
+    x, y = ((value - first) / (last - first) * size for value, size, (first, last) in places)
     return x, y
-
-
-def _in_words(point: Point) -> str:
-    short = mean_cell(point.short, point.short_deviation)
-    return f"{point.model}: short queries {short}, documents {mean_cell(point.documents, point.documents_deviation)}"

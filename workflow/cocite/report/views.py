@@ -1,8 +1,8 @@
-"""`cocite.duckdb`: a view over every table of the results, for whoever wants to look inside.
+"""`cocite.duckdb`: a view over every table of the results.
 
-A view unites all files of a table. What a file's path says beyond its columns (the graph, the model, the seed)
-becomes columns in front; buckets do not. The views name files relative to the folder of the DuckDB file, and find that
-folder when they are read, so that results can be copied, moved and renamed: a copy shows its own tables.
+A view unites all files of a table. The names in a file's path (the graph, the model, the seed) become columns in front;
+buckets do not. The views name files relative to the folder of the DuckDB file, and find that folder when they are read,
+so that results can be copied, moved and renamed: a copy shows its own tables.
 """
 
 import os
@@ -21,10 +21,10 @@ FORMAT = "v1.0.0"
 """The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
 SCHEMA = "cocite_folder"
 VARIABLE = "results"
-"""What a session sets to the folder of the results where it attaches the file and does not open it."""
+"""The variable that a session sets to the folder of the results if it attaches the file instead of opening it."""
 
 # A table function takes no subquery, so the path of the attached file is out of reach. DuckDB spills to a folder beside
-# the file that a session opens; the setting that names it is the one constant that says where that file lies.
+# the file that a session opens; the setting that names it is the only constant with the place of that file.
 _HELPERS = f"""
 CREATE SCHEMA {SCHEMA};
 CREATE MACRO {SCHEMA}.path() AS CASE
@@ -56,24 +56,20 @@ CREATE MACRO {SCHEMA}.is_own() AS (
 
 
 def write_views(results: Results, output: Output) -> None:
-    """Write a DuckDB file with a view over every table that has files.
-
-    Files of entries that the configuration of the last run does not have are left out.
-    """
+    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration."""
 
     def beside(paths: Iterable[Path]) -> str:
         names = (os.path.relpath(path, output.parent) for path in paths)
         return f"{SCHEMA}.files([{', '.join(map(as_text, names))}])"
 
-    config = configuration_of(results)
+    configured = configured_in(configuration_of(results))
     with (
         atomic_path(output) as temporary,
         duckdb.connect(temporary, config={"storage_compatibility_version": FORMAT}) as database,
     ):
         database.execute(_HELPERS)
         for table in TABLES.values():
-            files = files_by_place(results, table, configured_in(config))
-            if files:
+            if files := files_by_place(results, table, configured):
                 rows = f"FROM ({rows_of(table, files, beside)}) WHERE {SCHEMA}.is_own()"
                 database.execute(f"CREATE VIEW {table.name} AS {rows}")
                 database.execute(f"COMMENT ON VIEW {table.name} IS {as_text(table.description)}")

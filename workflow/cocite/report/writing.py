@@ -1,7 +1,6 @@
 """From the results of a run and its figures to the report: tables, costs, models' cards, the page and the DuckDB file.
 
-One job writes them all, since each takes less time than starting a job and reading the scores. Snakemake's own report,
-`report.zip`, holds the report's files with the rules, commands and run times that made them.
+One job writes them all, since each takes less time than starting a job and reading the scores.
 """
 
 import json
@@ -26,6 +25,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Results
 from cocite.core.tables.files import read_table
 from cocite.report import inputs, published, repetitions
+from cocite.report import results as of_run
 from cocite.report import scores as of_models
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences, questions_over_tasks
@@ -33,18 +33,7 @@ from cocite.report.labels import measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
-from cocite.report.results import (
-    Provenance,
-    configuration_in,
-    read,
-    read_curves,
-    read_each,
-    read_mapped,
-    read_precisions,
-    read_reported,
-    read_scored,
-    read_summary,
-)
+from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
 from cocite.report.summary import best_scores, facts
 from cocite.report.views import write_views
 
@@ -56,7 +45,7 @@ def write_report(
     figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
     *,
     results: Results,
-    provenance: Provenance,
+    provenance: of_run.Provenance,
     logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
     tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
     cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
@@ -89,7 +78,7 @@ def write_report(
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration.maps},
         differences=compared,
-        facts=facts(recorded, corpus, took, seconds, read_precisions(results, configuration)),
+        facts=facts(recorded, corpus, took, seconds, of_run.read_precisions(results, configuration)),
         provenance=recorded,
         output=output,
     )
@@ -102,7 +91,7 @@ def tabulate(
     """The tables of a finished run; `scores` and `comparisons` are those of all benchmarks."""
     configuration = configuration_in(provenance)
     averages = read_summary(results, configuration, "averages")
-    curves = read_curves(results, configuration)
+    curves = of_run.read_curves(results, configuration)
     sets, intents = named_sets(configuration), graphs_of_aspects(configuration)
     counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     graphs = read_each(results, "graph_scores", "embedding", configuration.embeddings)
@@ -124,7 +113,7 @@ def tabulate(
         "empty_fields": of_models.empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
-        "reported": published.beside_reported(scores, read_reported(results, configuration), configuration),
+        "reported": published.beside_reported(scores, of_run.read_reported(results, configuration), configuration),
         "scirepeval_formats": formats.drop(published.GROUPS.values(), strict=False),
         "scirepeval_groups": formats.drop(published.WEIGHTS, strict=False),
         **{name: published.beside_published(of, scores, real) for name, of in compared.items()},
@@ -151,16 +140,18 @@ def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, An
     with atomic_path(output) as folder:
         folder.mkdir()
         for model in with_weights(configuration):
-            of_model = scores.filter(model=model)
             for seed in training_seeds(configuration, model):
                 card = (results / f"encoder/{model}/seed-{seed}/model/README.md").read_text(encoding="utf-8")
-                path = folder / model / f"seed-{seed}" / "README.md"
+                path = folder / f"{model}/seed-{seed}/README.md"
                 path.parent.mkdir(parents=True)
-                path.write_text(with_scores(card, of_model, seed, provenance), encoding="utf-8")
+                path.write_text(with_scores(card, scores.filter(model=model), seed, provenance), encoding="utf-8")
 
 
 def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[str, Any]) -> str:
-    """A card whose last section has the scores of one seed of its model; `scores` are those of all seeds."""
+    """A card whose last section has the scores of one seed of its model; `scores` are those of all seeds.
+
+    Each metric of each task has the value of this seed, and the mean over all training seeds if there are several.
+    """
     before = card.partition(CARD_SCORES)[0].rstrip()
     if scores.is_empty():
         return f"{before}\n\n{CARD_SCORES}\n\nThe run had no benchmark.\n"
@@ -172,22 +163,17 @@ def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[
         )
     if generated := generated_benchmarks(provenance):
         remark += f" The documents of {', '.join(generated)} are generated and say nothing about real papers."
-    return f"{before}\n\n{CARD_SCORES}\n\n{remark}\n\n{_score_table(scores, seed)}\n"
-
-
-def _score_table(scores: pl.DataFrame, seed: int) -> str:
-    """Each metric of each task: the value of this seed, and that of all training seeds where there are several."""
     keys = ["benchmark", "task", "metric", "mode"]
     own = scores.filter(seed=seed).group_by(keys).agg(pl.col("value").mean().round(1) + 0.0)
-    found = own.join(over_seeds(scores, keys), on=keys).sort(keys)
     seeds = scores["seed"].n_unique()
     columns = ["benchmark", "measure", "score", *([f"mean of {seeds} seeds"] if seeds > 1 else [])]
     rows = [
-        [row["benchmark"], measure(row["task"], row["metric"], row["mode"]), str(row["value"]), row["cell"]]
-        for row in found.iter_rows(named=True)
+        [benchmark, measure(task, metric, mode), str(value), cell]
+        for benchmark, task, metric, mode, value, cell in own.join(over_seeds(scores, keys), on=keys).sort(keys).rows()
     ]
     lines = [columns, ["---"] * len(columns), *(row[: len(columns)] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{before}\n\n{CARD_SCORES}\n\n{remark}\n\n{table}\n"
 
 
 def write_archive(

@@ -1,11 +1,11 @@
-"""Generated files, which a test keeps in step with what they are made from, and a hook of MkDocs.
+"""Generated files, which a test keeps in step with their sources, and a hook of MkDocs.
 
 docs/config.md and workflow/schemas come from the configuration's entries, docs/tables.md from the declarations,
 docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock.
 
-The hook adapts links written for readers of the files to the site. A link to a file of the project that is not a page
-would lead nowhere, so the site shows the file's name instead. A link whose text is the file name of a page shows the
-page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build fails.
+The hook adapts links between files to the site. Instead of a link to a file of the project that is not a page, the site
+shows the file's name. A link whose text is the file name of a page shows the page's title. A link to a file that does
+not exist stays as it is: MkDocs reports it, and the build fails.
 """
 
 import json
@@ -29,7 +29,7 @@ RECIPE = re.compile(
     r"(?P<output>\n(?:\|.*\n)+)?",
     re.MULTILINE,
 )
-"""A question of the cookbook: a heading, what it means, a query in a block of SQL, and its output on the demo."""
+"""A question of the cookbook: a heading, its explanation, a query in a block of SQL, and its output on the demo."""
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 """Text, path and place of a link with a path: neither a picture, nor an address, nor a place on the same page."""
 INTRODUCTION = """\
@@ -70,7 +70,7 @@ def generated(command_line: Any) -> dict[str, str]:
         "docs/config.md": configuration_page(),
         "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
         "docs/tables.md": tables_page(),
-        "docs/reference/commands.md": commands_page(command_line),
+        "docs/reference/commands.md": "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)]),
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
     }
 
@@ -104,11 +104,6 @@ dependencies:
   - pip
   - pip:
 {pins}"""
-
-
-def commands_page(command_line: Any) -> str:
-    """Every command with its arguments, options and defaults, as Markdown."""
-    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
 
 
 def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
@@ -167,14 +162,12 @@ def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
         if not path.is_relative_to(pages.parent) or not path.exists():
             return link[0]
         is_its_name = path.name == Path(text.strip("`")).name
+        if path.is_relative_to(pages) and not (is_its_name and path.suffix == ".md"):
+            return link[0]
         if path.is_relative_to(pages):
-            return f"[{_title(path)}]({target}{place})" if is_its_name and path.suffix == ".md" else link[0]
+            heading = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            return f"[{heading[1] if heading else path.stem}]({target}{place})"
         name = f"`{path.relative_to(pages.parent)}`"
         return name if is_its_name else f"{text} ({name})"
 
     return LINK.sub(written, markdown)
-
-
-def _title(page: Path) -> str:
-    heading = re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return heading[1] if heading else page.stem

@@ -1,4 +1,4 @@
-"""`cocite status`: how far a run is. `cocite check`: whether its tables are whole.
+"""`cocite status`: the progress of a run. `cocite check`: whether its tables are whole.
 
 Every file has to exist and to be readable to its end, with matching checksums. Without this check, a file that a disk
 or a copy damaged is noticed by the next step that reads it, or by nobody if the damage still looks like numbers.
@@ -40,9 +40,7 @@ def status(results: Results = Path("results"), configfile: ConfigFile = None) ->
             "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
         )
     if start is None:
-        raise InputError(
-            f"No run has been started in {folder}; start one, or name the folder of its results with --results."
-        )
+        raise InputError(f"No run has been started in {folder}; start one, or name its results with --results.")
     for line in described(read_progress(start), folder):
         typer.echo(printable(line))
 
@@ -110,10 +108,9 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
 
 
 def fault_behind(error: Exception) -> str | None:
-    """What to say of an error of a reader of Parquet where a table that this process opened is broken; None otherwise.
+    """The message for an error of a reader of Parquet if a table that this process opened is broken; None otherwise.
 
-    Where none is found to be broken, the error gets a note that names them all. Readers do not name the file, and which
-    of them fails depends on the step. So the tables are read once more.
+    Readers do not name the file, so the tables are read once more. If none is broken, the error gets a note with all.
     """
     from cocite.core.tables.files import OPENED
 
@@ -130,14 +127,18 @@ def fault_behind(error: Exception) -> str | None:
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
-    """Delete the outputs that the files belong to, and print the command that makes them again where a rule does."""
+    """Delete the outputs that the files belong to, and print the command that makes them again if a rule does."""
     from cocite.config.configuration import configure
     from cocite.config.stale import configuration_of
     from cocite.config.yaml_files import written_configuration
 
+    def output_of(path: Path) -> Path:
+        """The file itself, or the folder that it is a shard of, which Snakemake marks."""
+        return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
+
     config = configure(written_configuration(configfile)) if configfile else configuration_of(results)
-    outputs = list(dict.fromkeys(map(_output_of, broken)))
-    wanted = {_output_of(path) for path, _ in _tables(results, config)}
+    outputs = list(dict.fromkeys(map(output_of, broken)))
+    wanted = {output_of(path) for path, _ in _tables(results, config)}
     for output in outputs:
         try:
             shutil.rmtree(output) if output.is_dir() else output.unlink()
@@ -158,11 +159,9 @@ def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | N
     targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
     try:
         command = remaking_command(results, targets, configfile)
+        typer.echo(f"This makes them again, and the next run what depends on them:\n    {command}")
     except InputError as error:
         typer.echo(str(error))
-        return
-    typer.echo("This makes them again, and the next run what depends on them:")
-    typer.echo(f"    {command}")
 
 
 def _tables(results: Path, config: Any = None) -> Iterator[tuple[Path, str]]:
@@ -174,11 +173,6 @@ def _tables(results: Path, config: Any = None) -> Iterator[tuple[Path, str]]:
     for table in TABLES.values():
         for files in files_by_place(results, table, configured_in(config)).values():
             yield from ((path, table.name) for path in files)
-
-
-def _output_of(path: Path) -> Path:
-    """The output that a file belongs to: itself, or the folder that it is a shard of, which Snakemake marks."""
-    return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
 
 
 def _fault(path: Path, table: str) -> str:

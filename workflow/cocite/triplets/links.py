@@ -44,7 +44,7 @@ class Links(NamedTuple):
     """How many citations of the graph have an intent; 0 if intents were not read."""
 
 
-class Seats(NamedTuple):
+class QueryAspectRows(NamedTuple):
     """What is asked for: a row for each query and aspect of a block."""
 
     queries: Ids
@@ -53,7 +53,7 @@ class Seats(NamedTuple):
     keys: Ids
     """What stands for query and aspect in what is drawn for each aspect by itself."""
     aspects: int
-    """Seats of a query."""
+    """QueryAspectRows of a query."""
 
 
 def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -> Links:
@@ -82,13 +82,20 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -
     return Links(members_at(members, packed & 0xFFFFFFFF), united, starts, with_intent)
 
 
-def seats_of_queries(block: Block) -> Seats:
+def seats_of_queries(block: Block) -> QueryAspectRows:
     """A seat of each query, which stands for any link; what is drawn follows from the query itself."""
-    return Seats(block.queries, np.full(len(block.queries), KNOWN, dtype=np.uint8), block.queries, 1)
+    return QueryAspectRows(block.queries, np.full(len(block.queries), KNOWN, dtype=np.uint8), block.queries, 1)
 
 
 def pick_linked(
-    block: Block, links: Links, seats: Seats, count: int, name: str, *, opposed: bool = False, required: bool = True
+    block: Block,
+    links: Links,
+    seats: QueryAspectRows,
+    count: int,
+    name: str,
+    *,
+    opposed: bool = False,
+    required: bool = True,
 ) -> Picks:
     """Let each seat pick among the papers that are linked with its query by its aspect.
 
@@ -102,7 +109,7 @@ def pick_linked(
 def pick_two_away(
     block: Block,
     links: Links,
-    seats: Seats,
+    seats: QueryAspectRows,
     count: int,
     name: str,
     easy: Draws,
@@ -195,13 +202,13 @@ def gather(
     return Sampled(rows=examples, omissions={**unserved("sampled_examples", ~is_served, reasons), **lacking})
 
 
-def _seats_for(block: Block, aspects: Sequence[str]) -> Seats:
+def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
     """A seat of each query for each aspect; one that stands for any link where there are no aspects."""
     bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
     numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
     queries = np.repeat(block.queries, len(bits))
     keys = priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64)
-    return Seats(queries, np.tile(np.array(bits, dtype=np.uint8), len(block.queries)), keys, len(bits))
+    return QueryAspectRows(queries, np.tile(np.array(bits, dtype=np.uint8), len(block.queries)), keys, len(bits))
 
 
 @njit(nogil=True, cache=True)

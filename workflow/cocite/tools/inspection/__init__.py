@@ -32,16 +32,8 @@ def show(
     form: Format = "text",
 ) -> None:
     """List the tables that a run has made so far, or show one, or what it holds of a paper."""
+    from cocite.tools.inspection import contents
     from cocite.tools.inspection.answers import print_answer
-    from cocite.tools.inspection.contents import (
-        columns_of,
-        corpus_id,
-        first_rows,
-        for_people,
-        list_tables,
-        named_table,
-        rows_about,
-    )
     from cocite.tools.inspection.opening import checking_command, open_results, results_of, viewed_tables
 
     if table is None and (paper, of) != (None, None):
@@ -49,19 +41,19 @@ def show(
     folder = results_of(results, configfile)
     if table is None:
         with open_results(folder) as db:
-            listing = list_tables(db, folder)
-        print_answer(for_people(listing) if form == "text" else listing, form)
+            listing = contents.list_tables(db, folder, for_people=form == "text")
+        print_answer(listing, form)
         return
-    chosen = named_table(folder, table)
+    chosen = contents.named_table(folder, table)
     with open_results(folder, {chosen.name, "papers"}) as db:
         if chosen.name not in viewed_tables(db):
             raise InputError(f"Table {chosen.name} cannot be read; `{checking_command(folder)}` names what is broken.")
         if paper is not None:
-            print_answer(rows_about(db, folder, chosen, corpus_id(paper), of, limit), form)
+            print_answer(contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit), form)
             return
-        rows = first_rows(db, folder, chosen, of, limit)
+        rows = contents.first_rows(db, folder, chosen, of, limit)
         if form == "text":
-            print_answer(columns_of(db, chosen), form)
+            print_answer(contents.columns_of(db, chosen), form)
         print_answer(rows, form)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 COMPUTED = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-"""What the texts begin with that spreadsheets compute; the last four are as wide as a Chinese character."""
+"""The beginnings of texts that spreadsheets compute; the last four are as wide as a Chinese character."""
 WIDTH = 100
 """Characters of a line where the output is not a terminal."""
 NUMBERS = 3

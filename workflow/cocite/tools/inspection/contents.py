@@ -1,4 +1,4 @@
-"""What results hold: a list of their tables, the first rows of one, and what it holds of a paper.
+"""The contents of results: a list of their tables, the first rows of one, and its rows about a paper.
 
 A relation is a query on its table for the related papers, strongest first, which are shown with their titles. Any other
 table with corpus ids shows the rows that contain the paper.
@@ -26,10 +26,10 @@ PATH_TYPES = {"VARCHAR": "string", "INTEGER": "int32"}
 """DuckDB's types of the columns that come from file paths → their names in the declarations."""
 
 
-def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
-    """Every table that has a view: rows, bytes of its files, columns and meaning.
+def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: bool) -> Answer:
+    """Every table that has a view: rows, bytes of its files, columns and meaning; larger units for people.
 
-    Raises `InputError` where there is none.
+    Raises `InputError` if there is none.
     """
     rows = []
     for name in viewed_tables(db):
@@ -42,26 +42,25 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
             report(left_out(name, error))
     if not rows:
         raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
-    return Answer(f"{len(rows)} tables in {results}", ["table", "rows", "bytes", "columns", "meaning"], rows)
-
-
-def for_people(listing: Answer) -> Answer:
-    """The same list with fewer columns and larger units."""
-    rows = [
+    heading = f"{len(rows)} tables in {results}"
+    if not for_people:
+        return Answer(heading, ["table", "rows", "bytes", "columns", "meaning"], rows)
+    shown = [
         (name, f"{count:,}", byte_size(length, ".3g"), f"{meaning}\n({', '.join(columns)})")
-        for name, count, length, columns, meaning in listing.rows
+        for name, count, length, columns, meaning in rows
     ]
-    return Answer(listing.heading, ["table", "rows", "size", "what it holds (its columns)"], rows, WHOLE)
+    return Answer(heading, ["table", "rows", "size", "what it holds (its columns)"], shown, WHOLE)
 
 
 def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
     """The columns of a table's view with types and meanings; the first ones come from the paths of its files."""
-    rows = [
-        (name, _in_short(table.columns[name].type), table.columns[name].meaning)
-        if name in table.columns
-        else (name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is")
-        for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()
-    ]
+    rows = []
+    for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall():
+        if name in table.columns:
+            of, meaning = table.columns[name].type, table.columns[name].meaning
+            rows.append((name, f"list of {of.value_type}" if pa.types.is_list(of) else str(of), meaning))
+        else:
+            rows.append((name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is"))
     return Answer(f"{table.name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
 
 
@@ -73,12 +72,8 @@ def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: s
     return Answer(heading, columns, rows)
 
 
-def _in_short(kind: pa.DataType) -> str:
-    return f"list of {kind.value_type}" if pa.types.is_list(kind) else str(kind)
-
-
 def named_table(results: Path, name: str) -> Table:
-    """The table of this name. Raises `InputError` that says which there are where these results have none."""
+    """The table of this name. Raises `InputError` with the existing ones if these results have none."""
     if name in TABLES and _places(results, TABLES[name]):
         return TABLES[name]
     if name in TABLES and files_by_place(results, TABLES[name]):
@@ -94,7 +89,7 @@ def named_table(results: Path, name: str) -> Table:
 def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:
     """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places.
 
-    Raises `InputError` that lists the choices where none has this name.
+    Raises `InputError` with the choices if none has this name.
     """
     places = [*_places(results, table)]
     chosen = [place for place in places if of is None or of in (_label(place), *(value for _, value in place))]
@@ -104,12 +99,11 @@ def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:
 
 
 def _places(results: Path, table: Table) -> dict[Place, list[Path]]:
-    """The files of a table that are of entries of the configuration."""
+    """The files of a table of the configured entries."""
     return files_by_place(results, table, configured_in(configuration_of(results)))
 
 
 def _condition(places: list[Place]) -> str:
-    """An SQL condition that the rows of these places meet."""
     each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
     return " OR ".join(of_place or "true" for of_place in each)
 
@@ -132,7 +126,7 @@ NO_RECORD = "of which the corpus has no record"
 
 
 def corpus_id(text: str) -> int:
-    """The corpus id in a text. Raises `InputError` where the text is not one, or the number is too large."""
+    """The corpus id in a text. Raises `InputError` if the text is not one, or the number is too large."""
     written = text.strip()
     if not is_id(written):
         raise InputError(f"{written} is not a corpus id; it must be a whole number from 0 to {LARGEST_ID:,}.")
@@ -140,7 +134,7 @@ def corpus_id(text: str) -> int:
 
 
 def known_as(db: duckdb.DuckDBPyConnection, paper: int) -> str | None:
-    """Title and year of a paper; None where the corpus has no record of it, as for many cited papers."""
+    """Title and year of a paper; None if the corpus has no record of it, as of many cited papers."""
     if db.execute("FROM duckdb_views() WHERE view_name = 'papers' AND temporary").fetchall():
         return "whose title is not known without the table papers"
     records = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
@@ -185,9 +179,9 @@ _TRIPLETS = """
 def rows_about(
     db: duckdb.DuckDBPyConnection, results: Path, table: Table, paper: int, of: str | None, limit: int
 ) -> Answer:
-    """What the table holds of a paper.
+    """The rows of the table about a paper.
 
-    Raises `InputError` where the table has no corpus ids, where `of` fits several, or where the paper is not in it.
+    Raises `InputError` if the table has no corpus ids, `of` fits several places, or the paper is not in it.
     """
     if not _ids(table):
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
@@ -201,16 +195,14 @@ def rows_about(
     if not rows and title is None:
         raise InputError(f"There is no paper {paper} in the corpus, nor in {whose}.")
     if not rows:
-        where = (
-            "which holds queries alone" if table.key[0] == "query" else f"in no column of {' or '.join(_ids(table))}"
-        )
+        of_queries = table.key[0] == "query"
+        where = "which holds queries alone" if of_queries else f"in no column of {' or '.join(_ids(table))}"
         raise InputError(f"Paper {paper}, {title}, is not in {whose}, {where}.")
     cut = f", the first {limit} (--limit gives more)" if len(rows) == limit else ""
     return Answer(f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns, rows)
 
 
 def _query(table: Table) -> str:
-    """The query on the rows of the table that are `chosen`."""
     if table.name == "triplets":
         return _TRIPLETS
     if table.name in RELATIONS:

@@ -1,8 +1,8 @@
-"""The papers nearest to a text or a paper, as a trained model places them, and which models there are.
+"""The papers nearest to a text or a paper by a trained model, and the models of a run.
 
 The distance is Euclidean, as in the benchmarks that rank models. The search reads all vectors in blocks: its memory
 does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded in, and
-by the adapter of queries where the model has one.
+by the adapter of queries if the model has one.
 """
 
 import re
@@ -48,14 +48,26 @@ class Model:
 def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
     """The model of this name, or model/seed; without a name the first model, if possible one with vectors.
 
-    One that was trained after these were made, and has none, is told. With `embed`, it is the one that was trained
-    last, whose vectors are made first where they are missing. Raises `InputError` that lists the choices where no model
-    has this name, or gives the command that embeds the papers where its vectors are missing.
+    A model that was trained after these were made, and has none, is reported. With `embed`, it is the one that was
+    trained last, whose missing vectors are made first. Raises `InputError` with the choices if no model has this name,
+    or with the command that embeds the papers if its vectors are missing.
     """
     chosen = find_model(results, name)
-    last = max(_named(results, name), key=lambda model: (_is_trained(model), model.made))
+
+    def by_training(model: Model) -> tuple[bool, float]:
+        """Untrained encoders, other poolings and means come before what a training made."""
+        return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name, model.made
+
+    last = max(_named(results, name), key=by_training)
+    if embed and not last.vectors:
+        command = _embedding_command(results, last, configfile)
+        report(f"Embedding the papers by model {last.name}, seed {last.seed}:\n  {command}")
+        subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
+        (last,) = _named(results, f"{last.name}/{last.seed}")
+        if not last.vectors:
+            raise InputError(f"The papers were not embedded by model {last.name}, seed {last.seed}; see above.")
     if embed:
-        return last if last.vectors else _with_vectors(results, last, configfile)
+        return last
     if not chosen.vectors:
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
@@ -69,15 +81,10 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
     return chosen
 
 
-def _is_trained(model: Model) -> bool:
-    """Whether a training made it: neither an untrained encoder nor another pooling nor a mean."""
-    return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name
-
-
 def find_model(results: Path, name: str | None, option: str = "--model") -> Model:
     """The model of this name, or model/seed; without a name the first model. One with vectors comes first.
 
-    Raises `InputError` that lists the choices where no model has this name.
+    Raises `InputError` with the choices if no model has this name.
     """
     named = _named(results, name)
     if not named:
@@ -123,21 +130,10 @@ def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
     return f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
 
 
-def _with_vectors(results: Path, model: Model, configfile: Path | None) -> Model:
-    """A model after the papers were embedded by it. Raises `InputError` where that fails."""
-    command = _embedding_command(results, model, configfile)
-    report(f"Embedding the papers by model {model.name}, seed {model.seed}:\n  {command}")
-    subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
-    (embedded,) = _named(results, f"{model.name}/{model.seed}")
-    if not embedded.vectors:
-        raise InputError(f"The papers were not embedded by model {model.name}, seed {model.seed}; see above.")
-    return embedded
-
-
 def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
     """The command that embeds the papers, its files in the shell's braces.
 
-    Raises `InputError` where there are no papers, or the run of these results is elsewhere.
+    Raises `InputError` if there are no papers, or the run of these results is elsewhere.
     """
     buckets = sorted(int(path.stem) for path in path_of(results, "papers").glob("[0-9]*.parquet"))
     if not buckets:
@@ -158,30 +154,28 @@ _NEAREST = """
 
 
 def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
-    """The nearest papers to a text or, where the query is a corpus id, to that paper, without itself.
+    """The nearest papers to a text or, if the query is a corpus id, to that paper, without itself.
 
-    Raises `InputError` where a paper has no vector, or a file of vectors is broken.
+    Raises `InputError` if a paper has no vector, or a file of vectors is broken.
     """
     paper = corpus_id(query) if query.strip().isdecimal() else None
     files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
-    vector = text_embedder(model)(query) if paper is None else _vector_of(db, model, paper, files)
-    asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
+    if paper is None:
+        vector, shown = text_embedder(model)(query), f"“{query}”"
+    else:
+        own = "SELECT vector FROM read_parquet($files) WHERE corpusid = $paper"
+        rows = db.execute(own, {"files": files, "paper": paper}).fetchall()
+        if not rows:
+            raise InputError(
+                f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
+            )
+        vector, shown = list(rows[0][0]), f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
-    return Answer(f"Nearest to {asked} by model {model.name}, seed {model.seed}", *fetched(found))
-
-
-def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: list[str]) -> list[float]:
-    query = "SELECT vector FROM read_parquet($files) WHERE corpusid = $paper"
-    found = db.execute(query, {"files": files, "paper": paper}).fetchall()
-    if not found:
-        raise InputError(
-            f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
-        )
-    return list(found[0][0])
+    return Answer(f"Nearest to {shown} by model {model.name}, seed {model.seed}", *fetched(found))
 
 
 def text_embedder(model: Model) -> Callable[[str], list[float]]:
-    """A function that gives the vector of a text by the encoder of a model, which is opened once."""
+    """A function that embeds a text by the encoder of a model, which is opened once."""
     from cocite.config.tasks import ADAPTERS
     from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
     from cocite.encoder.model import open_encoder

@@ -1,7 +1,6 @@
 """The tables that a folder of results holds now, opened for reading.
 
-The views are in memory, over the files that exist in the named folder, whether its run is finished or not. They do not
-depend on its `cocite.duckdb`.
+The views are in memory, over the files that exist in the folder, whether its run is finished or not.
 """
 
 import os
@@ -30,15 +29,13 @@ MEMORY = "2GB"
 def results_of(results: Path, configfile: Path | None) -> Path:
     """The folder of the results: the one that is named, or that of a run with this configuration.
 
-    Raises `InputError` where the folder cannot be read.
+    Raises `InputError` if the folder cannot be read.
     """
     folder = results if configfile is None else results_folder(written_configuration(configfile))
     try:
         within = list(folder.iterdir())
     except FileNotFoundError:
-        raise InputError(
-            f"{folder} does not exist; start a run, or name the folder of its results with --results."
-        ) from None
+        raise InputError(f"{folder} does not exist; start a run, or name its results with --results.") from None
     except OSError as error:
         raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
     for path in within:
@@ -52,7 +49,7 @@ def open_results(results: Path, tables: Collection[str] | None = None) -> Iterat
     """Views over the tables of these names that have files, or over all, within a bounded memory.
 
     A file that cannot be read is left out and named on standard error. There is always a view `papers`, which is empty
-    where the corpus has none yet. Raises `InputError` where reading fails later.
+    if the corpus has none yet. Raises `InputError` if reading fails later.
     """
     configured = configured_in(configuration_of(results))
     with (
@@ -75,7 +72,7 @@ def viewed_tables(db: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def changed_files(results: Path, error: duckdb.Error) -> InputError:
-    """The error where a table could not be read that could be opened."""
+    """The error if a table could be opened and not read."""
     return InputError(
         f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
         f"`{checking_command(results)}` names what is broken."
@@ -83,21 +80,19 @@ def changed_files(results: Path, error: duckdb.Error) -> InputError:
 
 
 def _make_view(database: duckdb.DuckDBPyConnection, table: Table, places: Mapping[Place, list[Path]]) -> None:
+    def listed(paths: Collection[Path]) -> str:
+        return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
+
     try:
         rows = {place: kept for place, paths in places.items() if (kept := _readable(paths, table.name))}
         if rows:
-            database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, _listed)}")
+            database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
             return
     except (InputError, duckdb.Error) as error:
         report(left_out(table.name, error))
     if table.name == "papers":
         columns = ", ".join(f"NULL AS {name}" for name in table.columns)
         database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
-
-
-def _listed(paths: Collection[Path]) -> str:
-    """A list of files as SQL, with the characters of patterns escaped."""
-    return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
 
 
 def left_out(table: str, error: Exception) -> str:

@@ -1,8 +1,4 @@
-"""`cocite publish`: a trained model as a folder that can be uploaded as it is. `cocite export-mteb`: scores for mteb.
-
-Both take what a run has made and change none of it: the encoder, its card with scores, the report, and the vectors of
-the papers where they were made; the scores of all runs. Uploading is the business of the hub's own tools.
-"""
+"""`cocite publish`: a trained model as a folder for upload. `cocite export-mteb`: the scores of a run for mteb."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,6 +1,6 @@
-"""The folder of a published model: what goes into it, and that it embeds as the run did.
+"""The folder of a published model, and a check that it embeds as the run did.
 
-The card has what the hub reads: licence, base model, and scores as its model-index. Some documents of the run are
+The card has the metadata of the hub: licence, base model, and scores as its model-index. Some documents of the run are
 embedded again, by CoCite and, if that opens the folder, by sentence-transformers.
 """
 
@@ -40,10 +40,10 @@ number. They are those of the model {model.name}, seed {model.seed}, in this fol
 
 
 def write_folder(results: Path, model: Model, output: Path, *, licence: str, with_vectors: bool) -> int:
-    """Write the folder of a model, and return how many documents were embedded again to check it.
+    """Write the folder of a model, and return the number of documents that were embedded again to check it.
 
-    Raises `InputError` where the output exists, the run is not at its end, vectors are asked for that were not made, or
-    the folder does not embed as the run did.
+    Raises `InputError` if the output exists, the run is not finished, vectors are wanted that were not made, or the
+    folder does not embed as the run did.
     """
     provenance = provenance_for(results, output)
     scores, _ = scores_of(results, provenance, (model.name, model.seed))
@@ -62,11 +62,11 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
 
 
 def _write_vectors(model: Model, folder: Path) -> None:
-    """Write the vectors of all papers, and what their columns are."""
+    """Write the vectors of all papers, and a description of their columns."""
     if not model.vectors:
         raise InputError(
             f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is; "
-            f"`cocite search` says how to make them."
+            "`cocite search` says how to make them."
         )
     folder.mkdir()
     for file in model.vectors:
@@ -77,7 +77,6 @@ def _write_vectors(model: Model, folder: Path) -> None:
 
 
 def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Provenance, licence: str) -> str:
-    """A card with the metadata that the hub reads, in place of those that it has."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     configuration = recorded_configuration(provenance["configuration"])
@@ -116,9 +115,9 @@ def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Pro
 
 
 def _check_vectors(results: Path, model: Model, folder: Path) -> int:
-    """Embed some documents of the run by the encoder in a folder; return how many.
+    """Embed some documents of the run by the encoder in a folder; return their number.
 
-    Raises `InputError` where one has another vector than the run has given it.
+    Raises `InputError` if one has another vector than in the run.
     """
     from cocite.encoder.adapters import adapters_in
     from cocite.encoder.model import open_encoder
@@ -147,7 +146,7 @@ def _check_vectors(results: Path, model: Model, folder: Path) -> int:
 
 
 def _known(results: Path, model: Model, benchmark: str) -> pl.DataFrame:
-    """Some documents of a benchmark with title and abstract, and the vectors that the run has given them."""
+    """Some documents of a benchmark with title and abstract, and their vectors of the run."""
     documents = results / f"evaluation/{benchmark}/documents.parquet"
     vectors = results / f"encoder/{model.name}/seed-{model.seed}/embeddings/{benchmark}.parquet"
     if not (documents.is_file() and vectors.is_file()):
@@ -161,7 +160,7 @@ def _known(results: Path, model: Model, benchmark: str) -> pl.DataFrame:
 
 
 def _compare(documents: list[str], found: np.ndarray, expected: np.ndarray, library: str) -> None:
-    """Raise where the vectors of a document differ; those of the run may have been cut."""
+    """Raise if the vectors of a document differ; those of the run may have been cut."""
     found = found[:, : expected.shape[1]]
     lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
     cosines = (found * expected).sum(axis=1) / np.maximum(lengths, 1e-12)

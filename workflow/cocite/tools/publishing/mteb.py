@@ -1,14 +1,14 @@
 """The scores of a run as the library mteb writes its results, so that its tools read them.
 
-A folder `results/<owner>__<model>/seed-<seed>/` has a file of JSON for each task, and `model_meta.json`. A task that is
-one of mteb's has the name that it has there; any other is called `CoCite-<benchmark>-<task>`, which none is there.
+A folder `results/<owner>__<model>/seed-<seed>/` has a file of JSON for each task, and `model_meta.json`. A task of mteb
+has its name; any other is called `CoCite-<benchmark>-<task>`, like none of mteb's.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -28,40 +28,28 @@ from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 
 OWN = "CoCite"
-"""What the names of tasks begin with that are not mteb's."""
+"""The beginning of the names of tasks that are not mteb's."""
 OWNERS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OWNER = "cocite"
-"""Who the models are said to be of: mteb's names of models have an owner before a slash."""
+"""The usual owner of the models, which stands before a slash in mteb's names."""
 UNKNOWN_REVISION = "no_revision_available"
-"""What mteb writes where it knows no revision: the files of a folder have none."""
+"""Mteb's value for an unknown revision: the files of a folder have none."""
 LANGUAGES = ["eng-Latn"]
 NOT_SAID = (
     *("loader", "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "open_weights"),
     *("public_training_code", "public_training_data", "reference", "similarity_fn_name", "use_instructions"),
     "training_datasets",
 )
-"""What mteb asks about a model that a run does not know."""
+"""The fields of mteb about a model that a run does not know."""
 KEYS = ["model", "seed", "benchmark", "task", "mode"]
 
 Provenance = Mapping[str, Any]
 
 
-class Result(NamedTuple):
-    """The scores of a run on a task: a row for each metric, values × 100."""
-
-    benchmark: str
-    task: str
-    mode: str
-    is_of_mteb: bool
-    """Whether it can be the test that mteb makes under that task."""
-    split: str
-    values: Mapping[str, float]
-
-
 def provenance_for(results: Path, output: Path) -> Provenance:
     """The provenance of a finished run, of which something is written into a new folder.
 
-    Raises `InputError` where the folder exists already, or the run is not at its end.
+    Raises `InputError` if the folder exists already, or the run is not finished.
     """
     if output.exists():
         raise InputError(f"{output} exists already; name another folder.")
@@ -72,7 +60,7 @@ def provenance_for(results: Path, output: Path) -> Provenance:
 
 
 def base_model(name: str, configuration: Configuration) -> str | None:
-    """The model of the hub that a model was trained from; None where it came from elsewhere."""
+    """The model of the hub that a model was trained from; None if it came from elsewhere."""
     is_trained = model_of(name) in configuration.models
     encoder = configuration.base_encoder(model_of(name)) if is_trained else name.removeprefix(UNTRAINED)
     entry = configuration.encoders[encoder]
@@ -82,9 +70,9 @@ def base_model(name: str, configuration: Configuration) -> str | None:
 def scores_of(
     results: Path, provenance: Provenance, run: tuple[str, int] | None = None
 ) -> tuple[pl.DataFrame, dict[str, list[str]]]:
-    """The scores that can be shown to others, averaged over evaluation seeds: of a model and seed, or of all runs.
+    """The scores that can be published, averaged over evaluation seeds: of a model and seed, or of all runs.
 
-    What is left out comes with them, by its reason: models that have learned from the answers of benchmarks, and
+    With them come the names that are left out, by reason: models that have learned from the answers of benchmarks, and
     benchmarks of generated documents.
     """
     configuration = recorded_configuration(provenance["configuration"])
@@ -102,16 +90,15 @@ def scores_of(
         "on generated documents": [name for name in generated if name in found["benchmark"]],
     }
     kept = found.filter(~pl.col("model").is_in(oracles), ~pl.col("benchmark").is_in(generated))
-    asked = pl.col("scored") + pl.col("unscored")
-    counts = asked.first().alias("queries"), pl.first("searched")
-    means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), *counts)
+    queries = (pl.col("scored") + pl.col("unscored")).first().alias("queries")
+    means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), queries, pl.first("searched"))
     return means.sort(*KEYS, "metric"), {reason: names for reason, names in omitted.items() if names}
 
 
 def export_results(results: Path, output: Path, owner: str) -> tuple[int, dict[str, list[str]]]:
-    """Write the results of all runs into a new folder; return how many, and what is left out by its reason.
+    """Write the results of all runs into a new folder; return their number, and the names left out by reason.
 
-    Raises `InputError` where the folder exists, the run is not at its end, or there is nothing to write.
+    Raises `InputError` if the folder exists, the run is not finished, or there is nothing to write.
     """
     if not OWNERS.fullmatch(owner):
         raise InputError(f"--owner is {owner!r}; it must be of letters, digits, dots, hyphens and underscores.")
@@ -132,65 +119,47 @@ def write_mteb(
     written = 0
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
-        write_json(of_model / META, _meta(str(model), seed, owner, licence, configuration))
-        for name, result in _named(_results(of_run, configuration.benchmarks)):
-            write_json(of_model / f"{name}.json", _as_json(name, result))
+        name = str(model)
+        has_encoder = model_of(name) in configuration.models or name in untrained(configuration)
+        meta = {
+            "name": f"{owner}/{name}",
+            "revision": f"seed-{seed}",
+            "adapted_from": base_model(name, configuration) if has_encoder else None,
+            "framework": ["Sentence Transformers", "PyTorch"] if has_encoder else [],
+            "license": licence,
+            "languages": LANGUAGES,
+            **dict.fromkeys(NOT_SAID),
+        }
+        write_json(of_model / META, meta)
+        for result in _results(of_run, configuration.benchmarks):
+            write_json(of_model / f"{result['task_name']}.json", result)
             written += 1
     return written
 
 
-def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[Result]:
-    """The results of a run, in the order in which the benchmarks are configured."""
-    parts = scores.partition_by("benchmark", "task", "mode", as_dict=True)
-    for name, task, mode in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
-        rows = parts[name, task, mode]
-        values = dict(rows.select("metric", "value").iter_rows())
-        entry, in_mteb = benchmarks[name], declared(task).mteb
-        is_same = in_mteb is not None and is_same_test(in_mteb, entry, rows["queries"][0], rows["searched"][0])
-        yield Result(name, task, mode, is_same, getattr(entry, "split", SPLIT), values)
+def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The results of a run in mteb's layout, with values from 0 to 1, in the order of the configured benchmarks.
 
-
-def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
-    """Each result with the name of its task; of two benchmarks with a task of mteb, the first configured has its name.
-
-    A sample of a collection, another split, or what leaves out judgements is not mteb's task.
+    Of two benchmarks with a task of mteb, the first has its name. A sample of a collection, another split, or a
+    benchmark that leaves out judgements is not mteb's task. `mteb_version` is null, since mteb did not measure it.
     """
-    taken = set()
-    for result in results:
-        in_mteb = declared(result.task).mteb
-        if in_mteb and in_mteb.name not in taken and result.is_of_mteb:
-            taken.add(in_mteb.name)
-            yield in_mteb.name, result
-        else:
-            mode = "" if result.mode == BOTH else f"-{result.mode}"
-            yield f"{OWN}-{result.benchmark}-{result.task}{mode}", result
-
-
-def _as_json(name: str, result: Result) -> dict[str, Any]:
-    """A result in mteb's layout, from 0 to 1; `mteb_version` is null, since mteb did not measure it."""
-    values = {name_in_mteb(metric): round(value / 100, 6) for metric, value in result.values.items()}
-    [leading] = filter(declared(result.task).is_main, result.values)
-    scores = {**values, "main_score": values[name_in_mteb(leading)]}
-    return {
-        "dataset_revision": UNKNOWN_REVISION,
-        "task_name": name,
-        "mteb_version": None,
-        "scores": {result.split: [{**scores, "hf_subset": SUBSET, "languages": LANGUAGES}]},
-        "evaluation_time": None,
-        "kg_co2_emissions": None,
-        "measured_by": f"CoCite {__version__}",
-    }
-
-
-def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Configuration) -> dict[str, Any]:
-    """What mteb knows of a model; null where nothing is said."""
-    has_encoder = model_of(model) in configuration.models or model in untrained(configuration)
-    return {
-        "name": f"{owner}/{model}",
-        "revision": f"seed-{seed}",
-        "adapted_from": base_model(model, configuration) if has_encoder else None,
-        "framework": ["Sentence Transformers", "PyTorch"] if has_encoder else [],
-        "license": licence,
-        "languages": LANGUAGES,
-        **dict.fromkeys(NOT_SAID),
-    }
+    parts, taken = scores.partition_by("benchmark", "task", "mode", as_dict=True), set[str]()
+    for benchmark, task, mode in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
+        rows, entry, known = parts[benchmark, task, mode], benchmarks[benchmark], declared(task)
+        is_same = known.mteb and is_same_test(known.mteb, entry, rows["queries"][0], rows["searched"][0])
+        name = f"{OWN}-{benchmark}-{task}{'' if mode == BOTH else f'-{mode}'}"
+        if known.mteb and is_same and known.mteb.name not in taken:
+            name = known.mteb.name
+            taken.add(name)
+        values = {metric: round(value / 100, 6) for metric, value in rows.select("metric", "value").iter_rows()}
+        [leading] = filter(known.is_main, values)
+        scored = {name_in_mteb(metric): value for metric, value in values.items()} | {"main_score": values[leading]}
+        yield {
+            "dataset_revision": UNKNOWN_REVISION,
+            "task_name": name,
+            "mteb_version": None,
+            "scores": {getattr(entry, "split", SPLIT): [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+            "evaluation_time": None,
+            "kg_co2_emissions": None,
+            "measured_by": f"CoCite {__version__}",
+        }

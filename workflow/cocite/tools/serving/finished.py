@@ -1,7 +1,7 @@
-"""A finished run as the page asks for it: opened once with the indexes of its models, then only read.
+"""A finished run behind the page: opened once with the indexes of its models, then only read.
 
 Each function that answers gives plain values of JSON; ids are texts there, since JavaScript has no whole numbers of 63
-bits. Several threads may ask at once: DuckDB gets a cursor for each answer, and one text is embedded at a time.
+bits. Several threads may call at once: DuckDB gets a cursor for each answer, and one text is embedded at a time.
 """
 
 import os
@@ -25,7 +25,15 @@ from cocite.core.tables.files import checked_files, read_table
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.tools.inspection.nearest import Model, choose_model, models_of, text_embedder
 from cocite.tools.inspection.opening import changed_files, open_results, viewed_tables
-from cocite.tools.serving.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
+from cocite.tools.serving.search_indexes import (
+    Paper,
+    Titles,
+    VectorIndex,
+    cache_of,
+    cached,
+    index_titles,
+    index_vectors,
+)
 
 MEMORY_MB = 400
 """What DuckDB may take to look relations up."""
@@ -70,13 +78,11 @@ class PaperMap:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the page can be asked about."""
+    """A finished run, opened for searches; models and their indexes are by name and seed, such as cocite/1."""
 
     results: Path
     models: dict[str, Model]
-    """By name and seed, such as cocite/1."""
     indexes: dict[str, VectorIndex]
-    """The index of each model."""
     titles: Titles
     maps: list[PaperMap]
     database: duckdb.DuckDBPyConnection
@@ -91,26 +97,34 @@ class WrongRequestError(InputError):
 
 
 class MissingError(InputError):
-    """What a request names and the run does not have."""
+    """A request for something that the run does not have."""
 
 
 @contextmanager
 def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path | None = None) -> Iterator[Run]:
     """A run with the models of these names, or model/seed, or all that have vectors; missing indexes are made first.
 
-    Raises `InputError` where there is no such model, or one has no vectors.
+    Raises `InputError` if there is no such model, or one has no vectors.
     """
     chosen = [choose_model(results, name, configfile) for name in names]
     if not names:
         chosen = [model for model in models_of(results) if model.vectors]
-    # Without any, the error says how to make vectors.
+    # Without any, the error tells how to make vectors.
     models = {f"{model.name}/{model.seed}": model for model in chosen or [choose_model(results, None, configfile)]}
     embed = _embedding(models)
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
         titles = Titles(cached(folder, "papers", papers, lambda made: index_titles(database, made)))
-    indexes = {name: _open_index(folder, model) for name, model in models.items()}
+
+    def open_index(model: Model) -> VectorIndex:
+        report(f"Opening the papers' vectors of {model.name}/{model.seed}.")
+        files = checked_files(model.vectors, "paper_embeddings")
+        name = f"{model.name}-{model.seed}"
+        return VectorIndex(cached(folder, name, files, lambda made: index_vectors(files, made)))
+
+    indexes = {name: open_index(model) for name, model in models.items()}
+    maps = files_by_place(results, TABLES["map_points"], configured_in(configuration_of(results)))
     with open_results(results, RELATIONS) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
@@ -118,17 +132,14 @@ def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path 
             models=models,
             indexes=indexes,
             titles=titles,
-            maps=_maps(results),
+            maps=[
+                PaperMap(name=of["map"], model=f"{of['model']}/{of['seed']}", path=path)
+                for of, path in ((dict(place), path) for place, (path,) in maps.items())
+            ],
             database=database,
             embed=embed,
             points=lru_cache(MAPS)(lambda chosen: _points(results, chosen)),
         )
-
-
-def _open_index(folder: Path, model: Model) -> VectorIndex:
-    report(f"Opening the papers' vectors of {model.name}/{model.seed}.")
-    files = checked_files(model.vectors, "paper_embeddings")
-    return VectorIndex(cached(folder, f"{model.name}-{model.seed}", files, lambda made: index_vectors(files, made)))
 
 
 def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
@@ -153,16 +164,9 @@ def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
 
 
 def _state_of(folder: Path) -> list[tuple[str, int, int, int]]:
-    """The files of a folder, with what changes when they are written again."""
+    """The files of a folder, with the marks that change when they are written again."""
     states = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
     return [(str(path), state.st_ino, state.st_size, state.st_mtime_ns) for path, state in states]
-
-
-def _maps(results: Path) -> list[PaperMap]:
-    """The maps of the configuration that a run has made, in the order of their names."""
-    places = files_by_place(results, TABLES["map_points"], configured_in(configuration_of(results)))
-    named = ((dict(place), path) for place, (path,) in places.items())
-    return [PaperMap(name=of["map"], model=f"{of['model']}/{of['seed']}", path=path) for of, path in named]
 
 
 def _points(results: Path, chosen: PaperMap) -> dict[str, Any]:
@@ -180,7 +184,7 @@ def _points(results: Path, chosen: PaperMap) -> dict[str, Any]:
 
 
 def described(run: Run) -> dict[str, Any]:
-    """What the run is, its models with how they are searched, and its maps."""
+    """The run, its models with the way in which they are searched, and its maps."""
     return {
         "run": run.results.resolve().name,
         "release": configuration.release if (configuration := configuration_of(run.results)) else None,
@@ -194,18 +198,19 @@ def described(run: Run) -> dict[str, Any]:
 
 def suggested(run: Run, words: str) -> list[dict[str, Any]]:
     """Papers whose titles have these words."""
-    return [
-        {"paper": str(found.corpusid), "title": found.title, "year": found.year}
-        for found in run.titles.with_words(words, SUGGESTIONS)
-    ]
+    return [_shown(found) for found in run.titles.with_words(words, SUGGESTIONS)]
 
 
 def record(run: Run, paper: int) -> dict[str, Any]:
-    """Title and year of a paper. Raises `MissingError` where the corpus has no record of it."""
+    """Title and year of a paper. Raises `MissingError` if the corpus has no record of it."""
     found = run.titles.papers([paper])
     if paper not in found:
         raise MissingError(f"The corpus has no record of paper {paper}.")
-    return {"paper": str(paper), "title": found[paper].title, "year": found[paper].year}
+    return _shown(found[paper])
+
+
+def _shown(paper: Paper) -> dict[str, Any]:
+    return {"paper": str(paper.corpusid), "title": paper.title, "year": paper.year}
 
 
 def nearest(
@@ -213,7 +218,7 @@ def nearest(
 ) -> list[dict[str, Any]]:
     """The k papers that a model places nearest to a paper, without itself, or to a text.
 
-    Raises `MissingError` where the run has no such model, or the model no vector of the paper.
+    Raises `MissingError` if the run has no such model, or the model no vector of the paper.
     """
     if (paper is None) == (text is None):
         raise WrongRequestError("A search is for a paper or for a text: give one of the two.")
@@ -226,21 +231,15 @@ def nearest(
     ids, distances = index.nearest(vector, k, but=paper)
     records = run.titles.papers(ids.tolist())
     return [
-        {
-            "paper": str(found),
-            "distance": distance,
-            "title": records[found].title if found in records else None,
-            "year": records[found].year if found in records else None,
-        }
+        {**_shown(records.get(found, Paper(found, None, None))), "distance": distance}
         for found, distance in zip(ids.tolist(), distances.tolist(), strict=True)
     ]
 
 
 def related(run: Run, paper: int, others: Collection[int]) -> dict[str, list[dict[str, Any]]]:
-    """What the graph and the triplets say of a paper and each of the others, in the order of `ORDER` and by name.
+    """The relations of a paper to each of the others in the graph and the triplets, by `ORDER` and by name.
 
-    A relation says what it is, from the paper to the other one; the graph or the set of triplets that knows it; and how
-    often the two are co-cited.
+    Each has its kind, from the paper to the other one; its graph or set of triplets; and the number of co-citations.
     """
     asked = {"paper": paper, "others": list(others)}
     found: dict[str, list[dict[str, Any]]] = {}
@@ -257,7 +256,7 @@ def related(run: Run, paper: int, others: Collection[int]) -> dict[str, list[dic
 
 
 def points(run: Run, name: str, model: str) -> dict[str, Any]:
-    """The points of a map by a model. Raises `MissingError` where the run has no such map, or no such model on it."""
+    """The points of a map by a model. Raises `MissingError` if the run has no such map, or no such model on it."""
     for each in run.maps:
         if (each.name, each.model) == (name, model):
             return run.points(each)

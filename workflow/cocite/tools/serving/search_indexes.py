@@ -2,18 +2,17 @@
 
     <cache>/<digest of the run's path>/<name>-<digest of the files>/
 
-The name of a folder says what it is made from, so that an index of earlier files is never taken for a current one.
+The name of a folder depends on the files that it is made from, so that an index of earlier files is never used.
 
     ids, vectors     corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
     lists.faiss      the lists, if there are more than `EXACT_UP_TO` papers
     papers.sqlite    titles and years
 
-Up to `EXACT_UP_TO` papers, a search compares all of them. Of more papers, FAISS sorts copies of 8 bits a number into
+Up to `EXACT_UP_TO` papers, a search compares all of them. Of more papers, FAISS sorts copies of 8 bits per number into
 lists by their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose
-centroids are nearest; the best papers are then compared by their whole vectors, which are read from the disk. So every
-distance is exact, and only papers in other lists can be missed. The lists are mapped into memory: a search needs the
-pages of those that it reads, and the system drops pages if memory is short. The whole vectors are not, since one of
-them would bring many pages of others with it.
+centroids are nearest; the best papers are then compared by their whole vectors, read from the disk. So every distance
+is exact, and only papers in other lists can be missed. The lists are mapped into memory: a search needs the pages of
+those that it reads. The whole vectors are not, since one of them would bring many pages of others with it.
 
 SQLite finds words in titles by its full-text index (FTS5). Rows are in the order of how often papers are cited, so that
 the first titles with some words are those of the best-known papers, and none has to be ranked.
@@ -26,7 +25,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -44,7 +43,7 @@ from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables.files import count_rows, open_table
 
 FORMAT = 1
-"""Raised where an index of the same files is laid out otherwise."""
+"""Raised when the layout of an index changes."""
 DIGITS = 16
 """Hexadecimal digits of a digest in a name."""
 SIZES = "sizes.json"
@@ -84,24 +83,24 @@ def default_cache() -> Path:
 
 
 def cache_of(results: Path, cache: Path) -> Path:
-    """The folder of a run's indexes. Raises `InputError` where it would lie within the results."""
+    """The folder of a run's indexes. Raises `InputError` if it would be within the results."""
     within = results.resolve()
     if cache.resolve().is_relative_to(within):
-        raise InputError(
-            f"--cache {cache} lies within the results {results}, which are only read; name another folder."
-        )
+        raise InputError(f"--cache {cache} lies within the results {results}, which are only read; name another.")
     return cache / _digest(str(within))
 
 
 def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path], None]) -> Path:
-    """The folder of an index of these files, which `make` fills if it is not there yet, or not whole any more.
+    """The folder of an index of these files, which `make` fills if it does not exist or is not whole any more.
 
     Folders of the same name that were made from other files are deleted.
     """
     states = [(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in files]
     made = folder / f"{name}-{_digest(repr((FORMAT, states)))}"
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with (folder / ".lock").open("w") as lock:  # held, so that other servers of the run wait for the index
+        with suppress(OSError):  # A disk without locks cannot hold them back.
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if not _is_whole(made):
             with atomic_path(made) as temporary:
                 temporary.mkdir()
@@ -123,15 +122,6 @@ def _is_whole(made: Path) -> bool:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold other servers of the same run back until an index is made."""
-    with (folder / ".lock").open("w") as file:
-        with suppress(OSError):  # A disk without locks cannot hold them back.
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def index_vectors(files: Sequence[Path], folder: Path) -> None:
@@ -201,11 +191,11 @@ class VectorIndex:
 
     @property
     def lists(self) -> int:
-        """How many lists the papers are sorted into; 0 where all of them are compared."""
+        """The number of lists; 0 if all papers are compared."""
         return 0 if self._lists is None else int(self._lists.nlist)
 
     def vector_of(self, paper: int) -> Vector | None:
-        """The vector of a paper; None where it has none."""
+        """The vector of a paper; None if it has none."""
         rows = np.flatnonzero(self.ids == paper)
         return self._whole(rows)[0] if len(rows) else None
 
@@ -234,14 +224,13 @@ class VectorIndex:
         return found
 
     def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
-        """The vectors in some rows."""
         width = 4 * self._dimension
         read = b"".join(os.pread(self._file.fileno(), width, int(row) * width) for row in rows)
         return np.frombuffer(read, np.float32).reshape(-1, max(1, self._dimension))
 
 
 class Paper(NamedTuple):
-    """What a list of papers shows of one."""
+    """A paper in a list."""
 
     corpusid: int
     title: str | None
@@ -272,7 +261,7 @@ class Titles:
         self.size: int = self._rows("SELECT count(*) FROM papers", ())[0][0]
 
     def papers(self, ids: Collection[int]) -> dict[int, Paper]:
-        """Those of the papers of which the corpus has a record, by id."""
+        """The papers of these ids that have a record in the corpus, by id."""
         marks = ", ".join("?" * len(ids))
         rows = self._rows(f"SELECT corpusid, title, year FROM papers WHERE corpusid IN ({marks})", tuple(ids))
         return {row[0]: Paper(*row) for row in rows}

@@ -1,8 +1,8 @@
-"""The page and its answers over HTTP, for this machine alone unless it is told otherwise; nothing is written.
+"""The page and its answers over HTTP, for this machine only unless --host names another address; nothing is written.
 
-A page of a stranger, open in the same browser, cannot read what is served here: no answer allows another origin, and a
-request under a name that is not this machine's own is refused (DNS rebinding). A request names nothing but a route,
-numbers, and texts that are looked up among names. No part of it ever becomes a path of a file.
+A page of a stranger, open in the same browser, cannot read the answers: none allows another origin, and a request under
+a name that is not this machine's own is refused (DNS rebinding). A request consists of a route, numbers, and texts that
+are looked up among names. No part of it ever becomes a path of a file.
 """
 
 import errno
@@ -36,22 +36,13 @@ from starlette.types import Receive, Scope, Send
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.written_ids import LARGEST_ID, is_id
-from cocite.tools.serving.finished import (
-    MissingError,
-    Run,
-    WrongRequestError,
-    described,
-    nearest,
-    points,
-    record,
-    related,
-    suggested,
-)
+from cocite.tools.serving import finished
+from cocite.tools.serving.finished import MissingError, Run, WrongRequestError
 
 TEMPLATES = Path(__file__).parents[3] / "report"
 """The templates of pages; this one looks like the report."""
 AT_ONCE = 4
-"""Requests that are worked on at once; the others wait."""
+"""Requests that are processed at once; the others wait."""
 CONNECTIONS = 64
 """Connections that are open at once, so that most of the files that a process may open are left to the tables."""
 LONGEST_HEAD = 1 << 17
@@ -67,14 +58,14 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ANSWERS: Mapping[str, Callable[..., Any]] = {
-    "/api/run": described,
-    "/api/papers": suggested,
-    "/api/paper": record,
-    "/api/nearest": nearest,
-    "/api/relations": related,
-    "/api/points": points,
+    "/api/run": finished.described,
+    "/api/papers": finished.suggested,
+    "/api/paper": finished.record,
+    "/api/nearest": finished.nearest,
+    "/api/relations": finished.related,
+    "/api/points": finished.points,
 }
-"""Path → what answers there, given the run; its other parameters are those of the request."""
+"""Path → the function that answers there, given the run; its other parameters are those of the request."""
 
 
 class _TrustedHosts(TrustedHostMiddleware):
@@ -91,7 +82,7 @@ class _TrustedHosts(TrustedHostMiddleware):
 
 
 def application(run: Run, host: str) -> Starlette:
-    """The page of a run and what its script asks for; `host` is a name of this machine beside its own and localhost."""
+    """The page of a run and the answers to its script; `host` is a further name of this machine."""
     content, policy = _page()
     turns = Semaphore(AT_ONCE)
 
@@ -113,7 +104,7 @@ def application(run: Run, host: str) -> Starlette:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at a host and a port. Raises `InputError` where the port is taken, or the host is not this machine's."""
+    """A socket at a host and a port. Raises `InputError` if the port is taken, or the host is not this machine's."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
@@ -136,7 +127,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where the page is."""
+    """The address of the page."""
     host, port, *_ = listening.getsockname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
@@ -162,10 +153,7 @@ def server(run: Run, host: str) -> uvicorn.Server:
 
 
 def _page() -> tuple[str, str]:
-    """The page from its templates, and its Content-Security-Policy: only its style and script, and this server alone.
-
-    It holds no data: its script asks for them and shows them as text.
-    """
+    """The page from its templates, and its Content-Security-Policy: only its style and script, and only this server."""
     template, style, script = (
         "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
         for names in (["search/page.html"], ["style.css", "search/style.css"], ["search/map.js", "search/search.js"])
@@ -203,25 +191,23 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _values(path: str, request: Request) -> dict[str, Any]:
-    """The parameters of a request, read as those of the function that answers it."""
-    _, *parameters = signature(ANSWERS[path]).parameters.values()
+    parameters = dict([*signature(ANSWERS[path]).parameters.items()][1:])
+    query = request.scope["query_string"]
     try:
-        pairs = parse_qsl(
-            request.scope["query_string"].decode(), keep_blank_values=True, errors="strict", max_num_fields=16
-        )
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=16)
     except ValueError:
         raise WrongRequestError("The parameters cannot be read: there are too many, or they are not UTF-8.") from None
     values: dict[str, Any] = {}
     for name, value in pairs:
-        if name not in [parameter.name for parameter in parameters]:
-            takes = ", ".join(parameter.name for parameter in parameters) or "none"
+        if name not in parameters:
+            takes = ", ".join(parameters) or "none"
             raise WrongRequestError(f"{path} has no parameter {name!r:.80}; those that it takes: {takes}.")
         if name in values:
             raise WrongRequestError(f"The parameter {name} is given twice.")
         values[name] = READERS[name](name, value)
-    for parameter in parameters:
-        if parameter.name not in values and parameter.default is Parameter.empty:
-            raise WrongRequestError(f"{path} needs the parameter {parameter.name}.")
+    for name, parameter in parameters.items():
+        if name not in values and parameter.default is Parameter.empty:
+            raise WrongRequestError(f"{path} needs the parameter {name}.")
     return values
 
 
@@ -269,4 +255,4 @@ READERS: Mapping[str, Callable[[str, str], Any]] = {
     "others": _papers,
     "k": _count,
 }
-"""Parameter → what reads its value, given its name and its text."""
+"""Parameter → the reader of its value, given its name and its text."""
