@@ -33,14 +33,7 @@ CONFIGURATION: dict[str, Any] = {
     "encoders": {"tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
     "models": {
         # Its job takes 500 to 800 MB, by how much of it others share: more than this, and less than twice as much.
-        "near": {
-            "triplets": "near",
-            "encoder": "tiny",
-            "lr": 1.0e-3,
-            "epochs": 32,
-            "evaluations": 16,
-            "memory_mb": 430,
-        },
+        "near": {"triplets": "near", "encoder": "tiny", "lr": 1.0e-3, "epochs": 32, "evaluations": 16, "memory_mb": 430}
     },
     "benchmarks": {"holdout": {"kind": "holdout"}},
 }

@@ -22,16 +22,12 @@ SMALL = {
     "corpus": {"source": "demo", "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},
     "queries": {"count": 150, "min_references": 5, "holdout": 40},
     "graphs": {"cocitation": {"signal": "cocitation"}, "citation": {"signal": "citation"}},
-    "embeddings": {
-        "cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}},
-    },
+    "embeddings": {"cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
     "triplets": {
         "cocite": {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 80},
         "specter": {"sampler": "citations", "graph": "citation"},
     },
-    "encoders": {
-        "small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
-    },
+    "encoders": {"small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
     "models": {
         "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 3.0e-3, "epochs": 4},
         "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 3.0e-3},

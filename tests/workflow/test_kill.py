@@ -22,13 +22,7 @@ def start(run: Run, log: Path) -> subprocess.Popen:
     snakemake += ["--resources", "mem_mb=4000", "--show-failed-logs"]
     snakemake += ["--configfile", "config.yaml", "--replace-workflow-config", "all"]
     with log.open("a") as output:
-        return subprocess.Popen(
-            snakemake,
-            cwd=run.folder,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+        return subprocess.Popen(snakemake, cwd=run.folder, stdout=output, stderr=output, start_new_session=True)
 
 
 def finish(run: Run, log: Path) -> None:

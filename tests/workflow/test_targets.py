@@ -82,10 +82,7 @@ def test_what_the_configuration_has_may_be_asked_for(target):
         ("out/corpus/papers/2.parquet", "bucket is 2, but corpus.buckets allows 0, 1."),
         ("./out/corpus/papers/00.parquet", "bucket is 00, but corpus.buckets allows 0, 1."),
         (str(Path("out/corpus/papers/9.parquet").absolute()), "bucket is 9, but"),
-        (
-            "out/corpus/ingested/papers/3.parquet",
-            "part is 3, but the number of shards of papers allows 0, 1, 2.",
-        ),
+        ("out/corpus/ingested/papers/3.parquet", "part is 3, but the number of shards of papers allows 0, 1, 2."),
         ("out/corpus/ingested/authors/0.parquet", "dataset is authors, but a release allows papers, abstracts, cit"),
         ("out/graph/old/edges/0.parquet", "graph is old, but graphs allows cited, links, said, coupled."),
         ("out/graph/cited/couplings/0.parquet", "pairs is couplings, but graphs.cited.signal allows cocitations."),
