@@ -10,7 +10,7 @@ import pytest
 from tests.slurm.cluster import DAEMONS, may_have_a_space, wait_for, why_not
 from tests.slurm.conftest import ROOT
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.long]
 
 HELD = """
 import sys, time

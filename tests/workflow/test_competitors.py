@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from tests.evaluation.collections import write_collections
-from tests.workflow.conftest import Run
-
-pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
+from tests.workflow.conftest import SMALL, Run
 
 COMPETITORS = ("untrained_small-0", "bm25-0", "random-0")
 KILLER = '''"""Kills a scoring job that is listed, once, as it puts one of its three tables in place."""
@@ -45,64 +42,30 @@ if "score" in COMMAND and "--scores" in COMMAND:
 '''
 
 
-def scoring_jobs(collections) -> list[str]:
-    """The table scores of each competitor on each collection; words rank, and do not tell authors apart."""
-    return [
-        f"results/evaluation/{name}/scores/small/{competitor}.parquet"
-        for name in sorted(collections)
-        for competitor in COMPETITORS
-        if (name, competitor) != ("s2and", "bm25-0")
-    ]
+def jobs_of(said: str) -> list[tuple[str, str]]:
+    """The jobs of a run: the rule and the first output of each."""
+    return re.findall(r"^(?:local)?rule (\w+):\n(?:    .*\n)*?    output: ([^,\n]*)", said, re.MULTILINE)
 
 
-def list_jobs(jobs: list[str], listed: Path) -> None:
-    """Have each of these jobs killed once; a file for each, as several are ended at a time."""
-    for job in jobs:
-        (listed / job.replace("/", "_")).touch()
-
-
-def ran(result) -> dict[str, list[str]]:
-    """The jobs of a run: rule → its first outputs."""
-    jobs: dict[str, list[str]] = {}
-    for rule, outputs in re.findall(r"^(?:local)?rule (\w+):\n(?:    .*\n)*?    output: (.*)$", result.stderr, re.M):
-        jobs.setdefault(rule, []).append(outputs.split(", ")[0])
-    return jobs
-
-
-def scored_again(jobs: dict[str, list[str]]) -> list[str]:
-    return sorted(output for rule, outputs in jobs.items() if rule.startswith("score_") for output in outputs)
+def scored(said: str) -> list[str]:
+    return sorted(output for rule, output in jobs_of(said) if rule.startswith("score_"))
 
 
 @pytest.fixture
-def configured(tmp_path, monkeypatch) -> Run:
-    """A run of ten collections in folders and two of held-out papers, with no model, graph or set of triplets."""
-    run = Run(folder=tmp_path)
+def collections(tmp_path, monkeypatch) -> dict:
+    """Ten collections in folders and two of held-out papers; every Python looks at the list of jobs to be killed."""
     brought = write_collections(tmp_path / "collections")
     brought["scirepeval"]["tasks"] = ["drsm", "relish"]  # its large tasks would have jobs of their own
-    of_corpus = {"own": {"kind": "holdout"}, "by-aspect": {"kind": "aspects", "positives": 2, "linked": 2}}
-    run.configure(
-        {
-            "release": "2026-01-06",
-            "precision": "float32",
-            "corpus": {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}},
-            "queries": {"count": 150, "min_references": 5, "holdout": 40},
-            "encoders": {"small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}}},
-            "benchmarks": brought | of_corpus,
-            "maps": {},
-        }
-    )
     killer = tmp_path / "killer"
-    killer.mkdir()
+    (killer / "listed").mkdir(parents=True)
     (killer / "sitecustomize.py").write_text(KILLER)
-    (killer / "listed").mkdir()
     path = os.pathsep.join(filter(None, [str(killer), os.environ.get("PYTHONPATH")]))
     monkeypatch.setenv("PYTHONPATH", path)
-    return run
+    return brought | {"own": {"kind": "holdout"}, "by-aspect": {"kind": "aspects", "positives": 2, "linked": 2}}
 
 
 def tables_of(run: Run, jobs: list[str]) -> dict[str, object]:
-    kinds = ("scores", "outcomes", "failures")
-    paths = [job.replace("/scores/", f"/{kind}/") for job in jobs for kind in kinds]
+    paths = [job.replace("/scores/", f"/{kind}/") for job in jobs for kind in ("scores", "outcomes", "failures")]
     return {path: pq.read_table(run.folder / path) for path in paths}
 
 
@@ -112,40 +75,51 @@ def made_at(run: Run) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in tables if {"evaluation", "encoder", "baselines"} & {*path.parts}}
 
 
-def test_every_scoring_job_of_twelve_collections_can_be_killed_and_is_then_the_only_one_that_runs_again(configured):
-    run = configured
-    listed = run.folder / "killer/listed"
-    config = run.folder / "config.yaml"
-    jobs = scoring_jobs(yaml.safe_load(config.read_text())["benchmarks"])
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_every_scoring_job_of_twelve_collections_can_be_killed_and_is_then_the_only_one_that_runs_again(
+    run, collections
+):
+    kept = {key: SMALL[key] for key in ("release", "precision", "queries", "encoders")}
+    corpus = {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}}
+    run.configure(kept | {"corpus": corpus, "benchmarks": collections, "maps": {}})
+    jobs = [
+        f"results/evaluation/{name}/scores/small/{competitor}.parquet"
+        for name in sorted(collections)
+        for competitor in COMPETITORS
+        if (name, competitor) != ("s2and", "bm25-0")  # words rank, and do not tell authors apart
+    ]
     assert len(jobs) == 12 * 3 - 1
     first, second = jobs[::2], jobs[1::2]
 
-    list_jobs(first, listed)
-    killed = run.snakemake("--keep-going", "evaluation")
-    assert killed.returncode == 1
-    assert not [*listed.iterdir()]
-    assert scored_again(ran(killed)) == sorted(jobs)
+    killed = run_killing(run, first)
+    assert scored(killed) == sorted(jobs)
     assert {job for job in jobs if not (run.folder / job).exists()} == set(first)
-
     before = made_at(run)
-    again = run.snakemake("all")
-    assert again.returncode == 0, again.stderr[-3000:]
-    assert scored_again(ran(again)) == sorted(first)
-    assert not [rule for rule in ran(again) if rule.startswith(("prepare", "embed", "fetch", "build", "ingest"))]
+    again = run.make("all")
+    assert scored(again) == sorted(first)
+    assert not [rule for rule, _ in jobs_of(again) if rule.startswith(("prepare", "embed", "fetch", "build", "ingest"))]
     assert {path: when for path, when in made_at(run).items() if path in before} == before
     whole = tables_of(run, jobs)
-    assert "Nothing to be done" in run.snakemake("--dry-run", "all").stdout
+    assert "Nothing to be done" in run.make("all", options=["--dry-run"])
 
     for job in second:
         (run.folder / job).unlink()
-    list_jobs(second, listed)
-    assert run.snakemake("--keep-going", "evaluation").returncode == 1
-    assert not [*listed.iterdir()]
-    again = run.snakemake("evaluation")
-    assert again.returncode == 0, again.stderr[-3000:]
-    assert scored_again(ran(again)) == sorted(second)
+    run_killing(run, second)
+    assert scored(run.make("evaluation")) == sorted(second)
     found = tables_of(run, jobs)
     assert [path for path, table in whole.items() if not found[path].equals(table)] == []
     values = pq.read_table(run.folder / "results/evaluation/litsearch/averages.parquet").to_pylist()
     assert {row["model"] for row in values} == {"untrained_small", "bm25", "random"}
     assert "litsearch_specific" in (run.folder / "results/report/index.html").read_text()
+
+
+def run_killing(run: Run, jobs: list[str]) -> str:
+    """Run with each of these jobs killed once; there is a file for each, as several are ended at a time."""
+    listed = run.folder / "killer/listed"
+    for job in jobs:
+        (listed / job.replace("/", "_")).touch()
+    killed = run.snakemake("--keep-going", "evaluation")
+    assert killed.returncode == 1
+    assert not [*listed.iterdir()]
+    return killed.stderr

@@ -17,14 +17,10 @@ TRAINED = "encoder/cocite/seed-1"
 @pytest.fixture(scope="module")
 def prepared(finished: Run) -> Run:
     """The finished run, with a model whose training is yet to be done: it takes three steps."""
-    models = {"cocite": {**SMALL["models"]["cocite"], "batch_size": batch_size(finished)}}
+    trained = read_json(finished.folder / "results" / TRAINED / "settings.json")["triplets"]["training"]
+    models = {"cocite": {**SMALL["models"]["cocite"], "batch_size": -(-trained // STEPS)}}
     finished.configure({**SMALL, "models": models}, "three-steps.yaml")
     return finished
-
-
-def batch_size(run: Run) -> int:
-    """A third of the triplets that the finished run has trained on, rounded up."""
-    return -(-read_json(run.folder / "results" / TRAINED / "settings.json")["triplets"]["training"] // STEPS)
 
 
 def train(run: Run, **environment: str) -> tuple[subprocess.CompletedProcess[str], str]:
