@@ -28,8 +28,6 @@ CORES = {"biggraph": "workers", "torch": "threads"}
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What a training took and reached."""
-
     rates: list[float]
     """Edges a second of each epoch."""
     mrr: list[float]

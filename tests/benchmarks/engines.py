@@ -32,7 +32,6 @@ def main(
     epochs: int = 2,
     cores: int = CORES,
 ) -> None:
-    """Print a table for each number of dimensions."""
     table = folder / "edges.parquet"
     run(python(write_communities, table, papers, edges))
     imported = import_graph(table, folder / "imported")
@@ -49,7 +48,6 @@ def main(
 
 
 def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, float]) -> None:
-    """Print what each engine made of it, and the ratio of the last to the first."""
     names = " | ".join(f"of {precision}" for precision in PRECISIONS)
     say(f"\n| {dimension} dimensions | edges/s | {names} | MRR | peak memory | whole command |")
     say("|---|---|---|---|---|---|---|")
@@ -67,7 +65,6 @@ def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, fl
 
 
 def operations(dimension: int) -> int:
-    """Operations of matrix products that an edge takes."""
     return PRODUCTS * (SHARED["batch_negatives"] + SHARED["uniform_negatives"]) * dimension
 
 

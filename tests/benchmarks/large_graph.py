@@ -34,7 +34,6 @@ def main(
     dimensions: tuple[int, ...] = (128, 768),
     cpu: bool = False,
 ) -> None:
-    """Print a row for each number of dimensions."""
     if not (torch.cuda.is_available() or cpu):
         sys.exit("There is no GPU; --cpu tries it with small sizes.")
     made = run(python(write_imported, folder / "imported", papers, edges, 1))

@@ -68,7 +68,6 @@ def _index_of(record: dict) -> str | None:
 
 
 def _as_json(record: dict) -> str:
-    """The record without its id, which comes first."""
     others = {key: value for key, value in record.items() if key != "id"}
     return json.dumps(others, ensure_ascii=False, separators=(",", ":"))[1:]
 

@@ -20,8 +20,6 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a command took."""
-
     wall: float
     """Seconds from start to end."""
     cpu: float
@@ -121,6 +119,5 @@ def spread_of(ratios: Iterable[float]) -> str:
 
 
 def say(line: str) -> None:
-    """Print a result at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

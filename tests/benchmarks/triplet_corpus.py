@@ -50,7 +50,6 @@ def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Iterator[pa.RecordBa
 
 
 def _texts(text: np.ndarray, count: int, sizes: tuple[int, int], drawn: np.random.Generator) -> pa.StringArray:
-    """Pieces of a long text."""
     lengths = drawn.integers(*sizes, count)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     starts = drawn.integers(0, len(text) - sizes[1], count)

@@ -11,7 +11,9 @@ from tests.benchmarks.triplet_corpus import FAR_APART
 from tests.benchmarks.triplet_corpus import main as write_tables
 
 PAPERS, QUERIES, K = 5_000_000, 143_000, 5_000
-SETTINGS = {"sampler": "neighbours", "embedding": "e", "k_positive": 25, "k_negative": 5000, "per_query": 7, "easy": 0}
+K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
+BANDS = {"k_positive": K_POSITIVE, "k_negative": K_NEGATIVE, "per_query": PER_QUERY, "easy": 0}
+SETTINGS = {"sampler": "neighbours", "embedding": "e", **BANDS}
 PART = 5
 """The loop is measured on a part of the papers and queries, since the whole would not fit into memory. Its time grows
 faster than the part, so that the ratio for the whole is rather underrated."""
@@ -20,13 +22,11 @@ ROUNDS = 3
 STEPS = SAMPLING, MATERIALISING = "Sampling", "Materialising"
 KEPT = True
 LOOP = f"A loop over Python dictionaries, one part of {PART}"
-K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
 ROLES = ("query", "positive", "negative")
 TRIPLETS_AT_ONCE = 20_000
 
 
 def main(folder: Path) -> None:
-    """Print what the steps take, and the ratio to the loop."""
     whole, part = folder / "triplets" / "whole", folder / "triplets" / "part"
     for corpus, papers, queries in ((whole, PAPERS, QUERIES), (part, PAPERS // PART, QUERIES // PART)):
         _write_corpus(corpus, papers, queries)
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
         say(f"{name}: {wall:.1f} s, peak memory {max(cost.peak_mb for cost in costs):.0f} MB.")
     ratios = [PART * each[LOOP].wall / sum(each[step].wall for step in STEPS) for each in rounds]
     say(
-        f"{QUERIES * SETTINGS['per_query']:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
+        f"{QUERIES * PER_QUERY:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
         f"against {PART} times the loop: {statistics.median(ratios):.1f} × as fast, median of {ROUNDS}; "
         f"{spread_of(ratios)}"
     )
@@ -46,7 +46,6 @@ def main(folder: Path) -> None:
 
 
 def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> None:
-    """Write the tables of a corpus where they are not there yet."""
     if not (corpus / "neighbours/0.parquet").exists():
         run(python(write_tables, corpus, papers, queries, K, factor=factor))
 
@@ -100,12 +99,12 @@ def loop(folder: Path, output: Path) -> None:
     rows: list[dict[str, int | str]] = []
     writer = None
     for query in queries:
-        positives = _band(ranked[query], K_POSITIVE, texts)
-        negatives = _band(ranked[query], K_NEGATIVE, texts)
-        rows += [
-            _joined(dict(zip(ROLES, (query, *pair), strict=True)), texts)
-            for pair in zip(positives, negatives, strict=False)
-        ]
+        bands = (_band(ranked[query], last, texts) for last in (K_POSITIVE, K_NEGATIVE))
+        for pair in zip(*bands, strict=False):
+            row: dict[str, int | str] = dict(zip(ROLES, (query, *pair), strict=True))
+            for role, paper in zip(ROLES, (query, *pair), strict=True):
+                row[f"{role}_title"], row[f"{role}_abstract"] = texts[paper]
+            rows.append(row)
         if len(rows) >= TRIPLETS_AT_ONCE or query == queries[-1]:
             table = pa.Table.from_pylist(rows)
             writer = writer or pq.ParquetWriter(output, table.schema, compression="zstd")
@@ -119,10 +118,3 @@ def _band(ranked: list[int], last: int, texts: dict[int, tuple[str, str]]) -> li
     papers = ranked[last - PER_QUERY : last]
     random.Random(last).shuffle(papers)
     return [paper for paper in papers if paper in texts]
-
-
-def _joined(triplet: dict[str, int], texts: dict[int, tuple[str, str]]) -> dict[str, int | str]:
-    row: dict[str, int | str] = dict(triplet)
-    for role in ROLES:
-        row[f"{role}_title"], row[f"{role}_abstract"] = texts[triplet[role]]
-    return row

@@ -23,7 +23,6 @@ def main(
     epochs: int = 10,
     cores: int = CORES,
 ) -> None:
-    """Print the MRR after each epoch of either start, and the epochs to the same MRR."""
     for release, more in {"older": {"older": True}, "newer": {}}.items():
         table = folder / f"{release}.parquet"
         run(python(write_communities, table, papers, edges, **more))
@@ -38,7 +37,6 @@ def main(
 
 
 def tell(cold: list[float], warm: list[float]) -> None:
-    """Print both curves, and for the last MRR of the drawn start when the other reaches it."""
     say("| epoch | MRR from drawn vectors | MRR from the older release's |\n|---|---|---|")
     for epoch, (drawn, older) in enumerate(zip(cold, warm, strict=True), start=1):
         say(f"| {epoch} | {drawn:.4f} | {older:.4f} |")
