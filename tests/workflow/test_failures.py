@@ -23,7 +23,7 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
     rows = read_table(embeddings, "document_embeddings")
     kept = rows.filter(pa.array([document not in lost for document in rows["document"].to_pylist()]))
     write_table(embeddings, "document_embeddings", kept)
-    run.make("all", options=["--keep-going"])
+    run.make("results/report/index.html")
     with (results / "report/tables/failures.csv").open() as file:
         [failure] = [row for row in csv.DictReader(file) if row["task"] == "pub_year"]
     assert failure["model"] == "cocite"

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 
+import pytest
 from tests.evaluation.collections import csfcube, library
 from tests.workflow.conftest import SMALL, edited, planned
 
@@ -83,6 +84,7 @@ def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_
     assert again == [[read, "results/evaluation/omissions/beir_theirs.parquet"]]
 
 
+@pytest.mark.long
 def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):
     library(run.folder / "data")
     corpus = run.folder / "data/library/corpus.jsonl"
