@@ -13,8 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.engine_training import Training, settings_of, train
-from tests.benchmarks.engines import CORES
+from tests.benchmarks.engines import CORES, Training, settings_of, train
 from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.measuring import python, run, say
 

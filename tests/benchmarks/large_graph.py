@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import torch
-from tests.benchmarks.engine_training import RATE, SHARED, settings_of, training_command
-from tests.benchmarks.engines import CORES, operations
+from tests.benchmarks.engines import CORES, RATE, SHARED, operations, settings_of, training_command
 from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.matrix_peak import copy_peak, product_peak
 from tests.benchmarks.measuring import python, run, say

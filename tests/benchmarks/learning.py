@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from tests.benchmarks.engine_training import training_command
-from tests.benchmarks.engines import mean_and_deviation
+from tests.benchmarks.engines import mean_and_deviation, training_command
 from tests.benchmarks.made_graphs import write_pairs
 from tests.benchmarks.measuring import cocite, run, say
 

@@ -9,8 +9,7 @@ papers alone, so the older training has seen none of those that both trainings o
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.engine_training import import_graph, settings_of, train
-from tests.benchmarks.engines import CORES
+from tests.benchmarks.engines import CORES, import_graph, settings_of, train
 from tests.benchmarks.made_graphs import write_communities
 from tests.benchmarks.measuring import python, run, say
 
