@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from tests.workflow.conftest import ROOT, SMALL, Run, edited, planned
+from typer.testing import CliRunner
+
+from cocite.cli import app
 
 RECORDS = {
     "papers": {"corpusid": 1},
@@ -73,7 +76,9 @@ def test_a_folder_of_its_own_is_a_way_out_and_what_is_overwritten_on_purpose_is_
     assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
 
 
-def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(listed):
+def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(
+    listed, monkeypatch
+):
     (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
     result = listed.snakemake("--keep-going", "--retries", "1", "results/corpus/papers/0.parquet")
     assert result.returncode == 1
@@ -84,7 +89,8 @@ def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_wit
     assert lines[0] == f"  ingest papers 0: {log}"
     assert lines[-1] == f"      {log.read_text().splitlines()[-1]}"
     assert len(lines) < 8
-    status = cocite(listed.folder, "status").stdout.splitlines()
+    monkeypatch.chdir(listed.folder)
+    status = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     assert status[0].startswith("results: ended with failures, ")
     assert status[-len(lines) :] == lines
 
@@ -132,11 +138,6 @@ def test_broken_files_are_not_deleted_beside_a_run(listed):
     assert not broken.exists()
 
 
-def cocite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.end_to_end
 @pytest.mark.long
 def test_a_run_moves_with_its_records(finished, tmp_path):
@@ -171,7 +172,7 @@ def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_
 
 @pytest.mark.end_to_end
 @pytest.mark.long
-def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run):
+def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run, monkeypatch):
     """Started as `make run` starts them; both end with the tables of a run that was alone."""
     runs = []
     for name in ("one", "two"):
@@ -182,6 +183,7 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
         log = (run.folder / f"{name}.log").open("w")
         runs.append(subprocess.Popen(command, cwd=run.folder, stdout=log, stderr=log))
     assert [process.wait() for process in runs] == [0, 0], (run.folder / "one.log").read_text()[-3000:]
+    monkeypatch.chdir(run.folder)
     for name in ("one", "two"):
         assert "waiting for it to end" not in (run.folder / f"{name}.log").read_text()
         made = run.folder / name / "results"
@@ -190,5 +192,5 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
             assert pq.read_table(path) == pq.read_table(finished.folder / "results" / path.relative_to(made)), path
         assert len(tables) > 40
         assert "Nothing to be done" in run.make("triplets", config=run.folder / f"{name}.yaml")
-        status = cocite(run.folder, "status", "--results", f"{name}/results").stdout
+        status = CliRunner().invoke(app, ["status", "--results", f"{name}/results"]).stdout
         assert status.startswith(f"{name}/results: finished")
