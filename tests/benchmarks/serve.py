@@ -110,8 +110,7 @@ def _served(results: Path, cache: Path) -> Iterator[tuple[int, int]]:
 
 def _peak_mb(process: int) -> float:
     """The largest resident memory of a process so far."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1000
+    return int(re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]) / 1000
 
 
 def search_by_hand(folder: Path, kind: str, queries: str, k: int, nprobe: int) -> dict[str, list[Any]]:

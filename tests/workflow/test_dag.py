@@ -151,6 +151,11 @@ def moved(elsewhere: Run) -> Plan:
         return planned(elsewhere, edited(pathvars=folders, precision="auto", gpu=True, queries=queries))
 
 
+def in_buckets(folder: str, count: int = 2) -> list[str]:
+    """The files of the buckets or shards of a table."""
+    return [f"results/{folder}/{bucket}.parquet" for bucket in range(count)]
+
+
 def test_a_stage_brings_things_up_to_there_and_no_further(run):
     rules = planned(run, None, "triplets").rules()
     assert "materialise_training" in rules
@@ -172,7 +177,7 @@ def test_contexts_are_ingested_where_they_are_asked_for_and_only_then(plan, rich
     assert all('"min_words": 3' in job.command for job in rich.of("merge_contexts"))
     sampled, folder = rich.one("sample_texts"), "results/triplets/context2doc"
     assert sampled.outputs[:2] == [f"{folder}/sampled_examples.parquet", f"{folder}/texts.parquet"]
-    assert sampled.inputs[:2] == [f"results/corpus/contexts/{bucket}.parquet" for bucket in range(2)]
+    assert sampled.inputs[:2] == in_buckets("corpus/contexts")
 
 
 def test_authors_and_fields_of_documents_are_looked_up_where_an_encoder_reads_them_and_only_then(plan, rich):
@@ -239,13 +244,12 @@ def test_an_index_is_built_once_for_all_shards_and_a_search_among_the_papers_of_
 
 def test_walks_go_along_the_links_of_a_graph_and_are_sampled_and_measured_like_a_search(rich):
     links = rich.one("build_adjacency")
-    assert links.inputs == [f"results/graph/citation/edges/{bucket}.parquet" for bucket in range(2)]
+    assert links.inputs == in_buckets("graph/citation/edges")
     assert links.outputs == ["results/neighbours/steps/adjacency"]
     walked = rich.of("walk_neighbours")
-    shards = [f"results/neighbours/steps/neighbours/{shard}.parquet" for shard in range(2)]
+    shards = in_buckets("neighbours/steps/neighbours")
     assert sorted(job.outputs[0] for job in walked) == shards
-    papers = [f"results/corpus/papers/{bucket}.parquet" for bucket in range(2)]
-    assert walked[0].inputs == [*links.outputs, "results/corpus/queries.parquet", *papers]
+    assert walked[0].inputs == [*links.outputs, "results/corpus/queries.parquet", *in_buckets("corpus/papers")]
     assert rich.one("sample_triplets", triplets="walked").inputs[:2] == shards
     measured = rich.one("measure_bands", embedding="steps")
     assert measured.inputs[:2] == shards
@@ -254,30 +258,24 @@ def test_walks_go_along_the_links_of_a_graph_and_are_sampled_and_measured_like_a
 
 
 def test_a_set_is_sampled_from_what_its_entry_names(rich, brought):
-    queries, *papers = "corpus/queries", "corpus/papers/0", "corpus/papers/1"
-    near = [f"neighbours/cocitation-dot/neighbours/{shard}" for shard in range(3)]
-    edges, counts = (
-        [f"graph/{name}/{table}/{bucket}" for bucket in range(2)]
-        for name, table in (("citation", "edges"), ("cocitation", "cocitations"))
-    )
-    joined = ["triplets/cocite/triplets", "triplets/aspects/sampled_examples"]
+    near, edges = in_buckets("neighbours/cocitation-dot/neighbours", 3), in_buckets("graph/citation/edges")
+    sets = "results/triplets/{}.parquet".format
     named = {
         "near": near,
-        "far": [*near, "embeddings/cocitation-dot/graph_embeddings"],
+        "far": [*near, "results/embeddings/cocitation-dot/graph_embeddings.parquet"],
         "cited": edges,
-        "cocited": counts,
+        "cocited": in_buckets("graph/cocitation/cocitations"),
         "chance": [],
-        "both": ["triplets/near/triplets", "triplets/cited/triplets"],
-        "part": ["triplets/both/triplets"],
+        "both": [sets("near/triplets"), sets("cited/triplets")],
+        "part": [sets("both/triplets")],
         "aspects": edges,
-        "with-aspects": joined,
-        "part-with-aspects": ["triplets/with-aspects/sampled_examples"],
+        "with-aspects": [sets("cocite/triplets"), sets("aspects/sampled_examples")],
+        "part-with-aspects": [sets("with-aspects/sampled_examples")],
     }
     for name, files in named.items():
         [job] = [job for job in rich.jobs if job.rule.startswith("sample_") and job.wildcards["triplets"] == name]
-        assert job.inputs == [f"results/{file}.parquet" for file in [*files, queries, *papers]], name
-        made = "sampled_examples" if "aspects" in name else "triplets"
-        assert job.outputs[0] == f"results/triplets/{name}/{made}.parquet"
+        assert job.inputs == [*files, "results/corpus/queries.parquet", *in_buckets("corpus/papers")], name
+        assert job.outputs[0] == sets(f"{name}/{'sampled_examples' if 'aspects' in name else 'triplets'}")
     assert brought.one("sample_triplets", triplets="mine").inputs[0] == "mine.parquet"
 
 
@@ -295,25 +293,21 @@ def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is
 
 def test_a_model_learns_from_several_sets_and_another_goes_on_from_it(rich):
     tokens = "results/encoder/untrained_small/seed-0/tokens"
-    named = [
-        path
-        for each in ("cocite", "validation_all", "crops", "validation_crops")
-        for path in (f"results/triplets/{each}/examples.parquet", f"{tokens}/{each}")
-    ]
-    for model, seed, start, sets in (
-        ("both", "1", "untrained_small/seed-0", named),
-        ("then", "2", "both/seed-2", named[4:]),
+    names = ("cocite", "validation_all", "crops", "validation_crops")
+    sets = [f"results/triplets/{name}/examples.parquet {tokens}/{name} " for name in names]
+    for model, seed, start, given in (
+        ("both", "1", "untrained_small/seed-0", sets),
+        ("then", "2", "both/seed-2", sets[2:]),
     ):
         command = rich.one("train_encoder", model=model, seed=seed).command
-        assert command.startswith(f"cocite encoder train {' '.join(sets)} --encoder results/encoder/{start}/model ")
+        assert command.startswith(f"cocite encoder train {''.join(given)}--encoder results/encoder/{start}/model ")
 
 
 def test_a_round_of_mining_waits_for_the_model_that_mines_and_precedes_the_one_that_learns_from_it(rich):
     mined = [f"results/neighbours/mined_{name}" for name in ("mined", "words")]
     tables = {f"{folder}/{table}.parquet" for folder in mined for table in ("candidates", "positives")}
     assert set(rich.outputs("mine_candidates")) >= tables
-    folder = "results/encoder/cocite/seed-1/papers"
-    assert {f"{folder}/{bucket}.parquet" for bucket in range(2)} <= set(rich.outputs("embed_papers"))
+    assert set(in_buckets("encoder/cocite/seed-1/papers")) <= set(rich.outputs("embed_papers"))
     assert "results/triplets/mined/examples.parquet" in rich.one("train_encoder", model="second").inputs
 
 
