@@ -45,6 +45,7 @@ class GroupScheduling(LoadFileScheduling):
         return group_of(super()._split_scope(nodeid))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
     """Schedule by group, whatever `--dist` says."""
     config.option.loadscopereorder = False  # the order is that of the next function

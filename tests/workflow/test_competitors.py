@@ -24,7 +24,5 @@ def test_twelve_collections_are_scored_for_three_competitors_to_the_report(run):
         assert {file.stem for file in results.glob("scores/small/*.parquet")} == {f"{each}-0" for each in competitors}
         averages = pq.read_table(results / "averages.parquet").to_pylist()
         assert {row["model"] for row in averages} == competitors, name
-    page = (run.folder / "results/report/index.html").read_text()
-    assert [name for name in collections if name not in page] == []
-    assert "litsearch_specific" in page
+    assert "litsearch_specific" in (run.folder / "results/report/index.html").read_text()
     assert "Nothing to be done" in run.make("all")
