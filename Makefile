@@ -24,7 +24,7 @@ archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
-> $(BIN)/pytest --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder -m "not long"
+> $(BIN)/pytest --numprocesses $(CORES) -m "not long"
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long

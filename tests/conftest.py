@@ -4,11 +4,14 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 Rows = list[dict[str, Any]]
@@ -24,18 +27,34 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=300)
 settings.load_profile("quick")
 
-RUNS = {"cluster", "finished"}
-"""Fixtures that take longest: what shares one comes first, so that no process of several ends with it."""
+SHARED_RUNS = {"slurm": "cluster", "workflow": "finished"}
+"""The fixtures that take longest, by the folders whose tests share them."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a file, and those that share a run, in one process where there are several."""
-    if config.getoption("dist", "no") == "loadgroup":
-        for item in items:
-            shared = RUNS.intersection(item.fixturenames)
-            item.add_marker(pytest.mark.xdist_group(*(shared or [item.nodeid.partition("::")[0]])))
-        items.sort(key=lambda item: not RUNS.intersection(item.fixturenames))
+@cache
+def group_of(file: str) -> str:
+    """What the tests of a file are kept in one process with: those of the file, or all that share a run with them."""
+    run = SHARED_RUNS.get(Path(file).parent.name)
+    return run if run and run in (ROOT / file).read_text(encoding="utf-8") else file
+
+
+class GroupScheduling(LoadFileScheduling):
+    """Gives each group of tests to one of several processes, so that no fixture of a file or a run is made twice."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
+    """Schedule by group, whatever `--dist` says."""
+    config.option.loadscopereorder = False  # the order is that of the next function
+    return GroupScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that share a run, so that none of several processes ends with them."""
+    items.sort(key=lambda item: group_of(item.nodeid.partition("::")[0]) not in SHARED_RUNS.values())
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

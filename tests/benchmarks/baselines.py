@@ -26,7 +26,6 @@ DIMENSION, CITED = 100, 10
 
 
 def main(folder: Path, papers: int = PAPERS) -> None:
-    """Print time and memory of each baseline and of its rival."""
     run(python(write_papers, folder, papers))
     run(python(write_features, folder, papers))
     texts = {"papers": [str(folder / "papers" / "0.parquet")]}

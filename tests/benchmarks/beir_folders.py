@@ -33,7 +33,6 @@ Texts = Mapping[str, tuple[str, str]]
 
 
 def main(folder: Path) -> None:
-    """Print nDCG@10, MRR@10 and recall@100 of either way, and the largest difference."""
     releases = Path(os.environ["COCITE_SHARED"], "data/releases")
     datasets = {name: str(folder / name) for name in ("citing-titles", "citing-papers", "reviews")}
     _write_citing(releases / "hci", Path(datasets["citing-titles"]), Path(datasets["citing-papers"]))
@@ -50,7 +49,6 @@ def main(folder: Path) -> None:
 
 
 def _ours(folder: Path, datasets: Mapping[str, str]) -> dict[tuple[str, str], float]:
-    """The scores by the package's own commands."""
     tables, state, encoder = folder / "tables", folder / "state", folder / "encoder"
     out = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
     asked = {"tables": tables, "tasks": ",".join(f"beir_{name.replace('-', '_')}" for name in datasets)}
@@ -72,7 +70,10 @@ def _by_plain_means(encoder: Path, folder: Path) -> tuple[int, dict[str, float]]
 
     model = SentenceTransformer(str(encoder), device="cpu")
     separator = model.tokenizer.sep_token
-    corpus, asked = ([*_lines(folder / name)] for name in ("corpus.jsonl", "queries.jsonl"))
+    corpus, asked = (
+        [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("corpus.jsonl", "queries.jsonl")
+    )
     judged: dict[str, dict[str, int]] = {}
     with (folder / "qrels/test.tsv").open(newline="") as file:
         for query, document, grade in list(csv.reader(file, delimiter="\t"))[1:]:
@@ -85,7 +86,8 @@ def _by_plain_means(encoder: Path, folder: Path) -> tuple[int, dict[str, float]]
     ranked = {row["_id"]: _nearest(row["_id"], corpus, near) for row, near in zip(asked, cosines, strict=True)}
     values = pytrec_eval.RelevanceEvaluator(judged, set(METRICS)).evaluate(ranked)
     expected = {metric: 100 * float(np.mean([found[metric] for found in values.values()])) for metric in METRICS}
-    first = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate({q: _first(r) for q, r in ranked.items()})
+    ten = {query: dict(list(near.items())[:10]) for query, near in ranked.items()}
+    first = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate(ten)
     expected["recip_rank_10"] = 100 * float(np.mean([found["recip_rank"] for found in first.values()]))
     return len(asked), expected
 
@@ -95,10 +97,6 @@ def _nearest(query: str, corpus: Sequence[Mapping[str, Any]], near: np.ndarray) 
     order = (corpus[place]["_id"] for place in np.argsort(-near, kind="stable"))
     kept = [name for name in order if name != query][:DEPTH]
     return {name: float(DEPTH - rank) for rank, name in enumerate(kept)}
-
-
-def _first(ranked: Mapping[str, float]) -> dict[str, float]:
-    return dict(list(ranked.items())[:10])
 
 
 def _write_citing(release: Path, titles: Path, papers: Path) -> None:
@@ -113,16 +111,15 @@ def _write_citing(release: Path, titles: Path, papers: Path) -> None:
     asking = draw.sample(sorted(query for query, others in cited.items() if len(others) > 4), QUERIES)
     kept = {*asking, *(other for query in asking for other in cited[query])}
     kept |= set(draw.sample(sorted(texts.keys() - kept), max(0, PAPERS - len(kept))))
-    judged = {query: cited[query] | {other: draw.choice((0, -1)) for other in _some(draw, kept)} for query in asking}
+    judged = {
+        query: cited[query] | {other: draw.choice((0, -1)) for other in draw.sample(sorted(kept), 3)}
+        for query in asking
+    }
     judged = {query: others | cited[query] for query, others in judged.items()}
     documents = {paper: texts[paper] for paper in sorted(kept)}
     _write_dataset(titles, documents, [{"_id": query, "text": texts[query][0]} for query in asking], judged)
     whole = [{"_id": query, "title": texts[query][0], "text": texts[query][1]} for query in asking]
     _write_dataset(papers, documents, whole, judged)
-
-
-def _some(draw: random.Random, papers: set[str]) -> list[str]:
-    return draw.sample(sorted(papers), 3)
 
 
 def _write_reviews(release: Path, folder: Path) -> None:
@@ -142,7 +139,6 @@ def _write_reviews(release: Path, folder: Path) -> None:
 
 
 def _texts(release: Path) -> dict[str, tuple[str, str]]:
-    """The papers that have a title and an abstract."""
     titles = {str(row["corpusid"]): row["title"] for row in _records(release / "papers")}
     abstracts = {str(row["corpusid"]): row["abstract"] for row in _records(release / "abstracts")}
     both = {paper: (title, abstracts.get(paper)) for paper, title in titles.items()}
@@ -153,11 +149,6 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.glob("*.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             yield from map(json.loads, file)
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
 
 
 def _write_dataset(

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import torch
 from tests.benchmarks.made_documents import write_documents
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
+from tests.benchmarks.matrix_peak import DEVICE, ON_GPU, SIZE, now, product_peak
 from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
@@ -35,14 +36,10 @@ NARROW, SHORT, FEW = 12, 4, 100
 """Width of an encoder, length of its documents and words of its vocabulary that take next to no time."""
 WARM_NARROW, STEPS_NARROW = 20, 200
 THREADS = torch.get_num_threads()
-ON_GPU = torch.cuda.is_available()
-DEVICE = "cuda" if ON_GPU else "cpu"
 PRECISION: Precision = "bfloat16" if ON_GPU else "float32"
-MATRIX = 8192 if ON_GPU else 2048
 BATCHES = (32, 128, 512) if ON_GPU else (PER_QUERY,)
 WARM, STEPS = (10, 50) if ON_GPU else (1, 2)
 DOCUMENTS = 50_000 if ON_GPU else 100
-PRODUCTS = 10
 PHASES = ("forward", "backward", "optimiser")
 
 
@@ -70,7 +67,6 @@ class Phases:
         self.backward, torch.Tensor.backward = torch.Tensor.backward, self.timed("backward", torch.Tensor.backward)
 
     def timed(self, phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call, with its seconds added to a phase."""
 
         def called(*arguments: Any, **keywords: Any) -> Any:
             start = now()
@@ -81,23 +77,20 @@ class Phases:
         return called
 
     def forget(self) -> None:
-        """Start again from zero."""
         self.spent = dict.fromkeys(PHASES, 0.0)
 
     def stop(self) -> None:
-        """Leave the library as it was."""
         torch.Tensor.backward = self.backward
 
 
 def main(folder: Path) -> None:
-    """Print tables in Markdown."""
     write_encoder(folder / "encoder", layers=LAYERS, hidden=HIDDEN, heads=HEADS)
     queries = {"training": -(-max(BATCHES) * (WARM + STEPS) // PER_QUERY), "validation": 1}
     for seed, (name, count) in enumerate(queries.items(), 1):
         write_triplets(folder / name, count, seed, folder / "encoder")
-    best = best_of_device()
+    best = product_peak(PRECISION)
     name = torch.cuda.get_device_name() if ON_GPU else f"CPU, {THREADS} threads"
-    say(f"{name}, {PRECISION}; a product of {MATRIX} × {MATRIX} matrices makes {best / 1e12:.2f} TFLOP/s\n")
+    say(f"{name}, {PRECISION}; a product of {SIZE} × {SIZE} matrices makes {best / 1e12:.2f} TFLOP/s\n")
     say("| triplets a batch | triplets/s | tokens/s | padding | TFLOP/s | of the best | memory |")
     say("|---|---|---|---|---|---|---|")
     for batch in BATCHES:
@@ -114,7 +107,6 @@ def main(folder: Path) -> None:
 
 
 def tell_speed(folder: Path, batch: int, best: float) -> None:
-    """Print how fast a training is in batches of this size."""
     training = prepared(folder, batch)
     work = work_of(training)
     seconds = seconds_of(training)
@@ -126,7 +118,6 @@ def tell_speed(folder: Path, batch: int, best: float) -> None:
 
 
 def tell_phases(folder: Path, batch: int) -> None:
-    """Print which share of a step each phase takes, and how long it takes to make a batch."""
     training = prepared(folder, batch)
     work, phases = work_of(training), Phases(training)
     seconds = seconds_of(training, then=phases.forget)
@@ -167,7 +158,6 @@ def as_for_a_gpu() -> Iterator[dict[str, Any]]:
 
 
 def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION) -> Trainer:
-    """A training of so many steps."""
     encoder = open_encoder(folder / "encoder", precision)
     training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
     some = replace(training, queries=training.queries[: batch * steps])
@@ -190,7 +180,6 @@ def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = l
 
 
 def work_of(training: Trainer) -> Work:
-    """What there is to do in the steps that are measured."""
     tokens = padded = squares = 0
     start = time.perf_counter()
     numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in training.schedule.batches_of(step))
@@ -203,25 +192,6 @@ def work_of(training: Trainer) -> Work:
     # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.
     operations = 3.0 * LAYERS * (2 * 12 * HIDDEN**2 * tokens + 4 * HIDDEN * squares)
     return Work(tokens=int(tokens), padded=padded, operations=operations, making=making)
-
-
-def best_of_device() -> float:
-    """Operations a second of a product of large matrices, the best of five."""
-    some, others = torch.randn(2, MATRIX, MATRIX, device=DEVICE, dtype=getattr(torch, PRECISION))
-    seconds = []
-    for _ in range(5):
-        start = now()
-        for _ in range(PRODUCTS):
-            some @ others
-        seconds.append((now() - start) / PRODUCTS)
-    return 2 * MATRIX**3 / min(seconds)
-
-
-def now() -> float:
-    """The time when the device has done all it was given."""
-    if ON_GPU:
-        torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 def peak_gb() -> float:

@@ -18,7 +18,6 @@ DIMENSION = 768
 
 
 def main(folder: Path, documents: int = DOCUMENTS) -> None:
-    """Print time and memory of both."""
     run(python(write_vectors, folder, documents))
     path = folder / "vectors.jsonl"
     settings = {"kind": "brought", "path": str(path)}
@@ -30,13 +29,11 @@ def main(folder: Path, documents: int = DOCUMENTS) -> None:
 
 
 def by_hand(path: Path) -> None:
-    """Read the vectors and stack them."""
     with path.open(encoding="utf-8") as lines:
         np.stack([np.array(json.loads(line)["embedding"], np.float32) for line in lines])
 
 
 def write_vectors(folder: Path, documents: int) -> None:
-    """Write vectors.jsonl and documents.parquet."""
     folder.mkdir(parents=True, exist_ok=True)
     draw, names = np.random.default_rng(1), [f"{number:040x}" for number in range(documents)]
     with (folder / "vectors.jsonl").open("w", encoding="utf-8") as file:

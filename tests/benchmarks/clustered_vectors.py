@@ -20,7 +20,6 @@ GAP = 3
 
 
 def main(folder: Path, papers: int, dimension: int, queries: int, gap: int = GAP) -> None:
-    """Write `graph_embeddings.parquet` and `queries.parquet` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "graph_embeddings.parquet", "graph_embeddings", batches(papers, dimension, gap))
     ids = np.sort(generator(1, "queries").choice(papers, queries, replace=False)) * gap

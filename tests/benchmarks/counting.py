@@ -12,7 +12,6 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 
 import duckdb
@@ -57,14 +56,14 @@ PAPERS_AT_ONCE = 20_000
 
 
 def main(folder: Path, citations: int = CITATIONS, queries: int = QUERIES) -> None:
-    """Print each ratio that the limits are about."""
     for sizes in JOINED:
         _compare_join(folder, *sizes)
     once = _corpus(folder / "citations" / f"once-{citations}", citations)
     count = _count(folder, once, queries)
-    files = (once[0].parent, _queries(folder, queries, 1), "query", folder / "rival.parquet")
+    files = (once[0].parent, _queries(folder, queries, 1))
+    product = python(sparse_product, *files, folder / "rival.parquet")
     title = "Counting to a sparse product that holds everything"
-    compare(title, lambda: run_together(count), python(sparse_product, *files), "wall", rounds=3)
+    compare(title, lambda: run_together(count), product, "wall", rounds=3)
     title = "One Python dictionary to counting"
     compare(title, python(dictionary, *files), lambda: run_together(count), "wall", rounds=1)
     cost = _tell(folder, count, citations, queries)
@@ -145,7 +144,7 @@ def _tell(folder: Path, count: list[list[Command]], citations: int, queries: int
     return cost
 
 
-def dictionary(citations: Path, queries_file: Path, pairs: str, output: Path) -> int:
+def dictionary(citations: Path, queries_file: Path) -> int:
     """Count in one dictionary, as CoCite (2024) did, and write nothing; return the number of pairs."""
     queries = set(pq.read_table(queries_file)["corpusid"].to_pylist())
     table = pq.read_table(citations, columns=["citing", "cited"])
@@ -155,24 +154,20 @@ def dictionary(citations: Path, queries_file: Path, pairs: str, output: Path) ->
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
     for cited in references.values():
         asked = queries.intersection(cited)
-        if pairs == "all" and asked:
-            for pair in combinations(sorted(cited), 2):
-                counts[pair] += 1
-        elif asked:
-            for query in asked:
-                for other in cited:
-                    if other != query and (query < other or other not in asked):
-                        counts[(query, other) if query < other else (other, query)] += 1
+        for query in asked:
+            for other in cited:
+                if other != query and (query < other or other not in asked):
+                    counts[(query, other) if query < other else (other, query)] += 1
     return len(counts)
 
 
-def sparse_product(citations: Path, queries: Path, pairs: str, output: Path) -> int:
+def sparse_product(citations: Path, queries: Path, output: Path) -> int:
     """Multiply the matrix of citing and cited papers with itself, write the pairs; return their number.
 
-    It counts the pairs of references with a query at one end or both, or all pairs of the papers that cite a query, as
-    `cocite graph count` does; so does the dictionary. Both hold everything in memory.
+    It counts the pairs of references with a query at one end or both, as `cocite graph count` does; so does the
+    dictionary. Both hold everything in memory.
     """
-    from scipy.sparse import csr_array, triu
+    from scipy.sparse import csr_array
 
     table = pq.read_table(citations, columns=["citing", "cited"])
     citing, cited = (table[name].to_numpy() for name in ("citing", "cited"))
@@ -181,16 +176,11 @@ def sparse_product(citations: Path, queries: Path, pairs: str, output: Path) -> 
     matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)))
     is_query = np.isin(papers, pq.read_table(queries)["corpusid"].to_numpy())
     matrix = matrix[np.flatnonzero(matrix[:, is_query].sum(axis=1))]
-    if pairs == "all":
-        product = triu(matrix.T.tocsr() @ matrix, 1).tocoo()
-        paper, other, count = product.row, product.col, product.data
-    else:
-        product = (matrix[:, is_query].T.tocsr() @ matrix).tocoo()
-        left = np.flatnonzero(is_query)[product.row]
-        once = np.where(is_query[product.col], left < product.col, True)
-        paper, other = np.minimum(left, product.col)[once], np.maximum(left, product.col)[once]
-        count = product.data[once]
-    found = pa.table({"paper": papers[paper], "other": papers[other], "count": count})
+    product = (matrix[:, is_query].T.tocsr() @ matrix).tocoo()
+    left, right = np.flatnonzero(is_query)[product.row], product.col
+    once = np.where(is_query[right], left < right, True)
+    paper, other = np.minimum(left, right)[once], np.maximum(left, right)[once]
+    found = pa.table({"paper": papers[paper], "other": papers[other], "count": product.data[once]})
     pq.write_table(found, output, compression="zstd", use_dictionary=False)
     return len(found)
 
@@ -200,14 +190,8 @@ def join_citations(citations: Path, queries: Path, output: Path, memory_mb: int,
 
     It counts the pairs with a query at one end or both, each once, and writes them sorted.
     """
-    connection = duckdb.connect(
-        config={
-            "memory_limit": f"{memory_mb}MB",
-            "threads": threads,
-            "temp_directory": str(output.with_suffix(".spill")),
-            "preserve_insertion_order": False,
-        }
-    )
+    limits = {"memory_limit": f"{memory_mb}MB", "threads": threads, "preserve_insertion_order": False}
+    connection = duckdb.connect(config={**limits, "temp_directory": str(output.with_suffix(".spill"))})
     files = {"citations": f"{citations}/*.parquet", "queries": str(queries)}
     connection.execute(f"COPY ({PAIRS}) TO '{output}' (FORMAT parquet, COMPRESSION zstd)", files)
 

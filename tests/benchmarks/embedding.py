@@ -18,7 +18,6 @@ THREADS = 2
 
 
 def main(folder: Path) -> None:
-    """Print the ratio of the times, and the peaks of memory."""
     run(python(write_all, folder, DOCUMENTS, *MANY))
     for precision in ("float32", "auto"):
         title = f"embedding {DOCUMENTS} documents in {precision}, beside sentence-transformers in float32"
@@ -31,13 +30,11 @@ def main(folder: Path) -> None:
 
 
 def ours(folder: Path, encoder: str, documents: int, precision: str = "float32") -> Command:
-    """The command that embeds a table with the stage encoder."""
     options = {"model": folder / encoder, "state": folder / "state", "output": folder / "ours", "threads": THREADS}
     return cocite("encoder", "embed", folder / f"{documents}.parquet", **options, precision=precision)
 
 
 def rival(folder: Path, encoder: str, documents: int) -> Command:
-    """The command that embeds it with sentence-transformers alone."""
     return python(encode, folder / encoder, folder / f"{documents}.parquet", str(THREADS), folder / "rival.parquet")
 
 

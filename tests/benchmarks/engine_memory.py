@@ -13,8 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.engine_training import Training, settings_of, train
-from tests.benchmarks.engines import CORES
+from tests.benchmarks.engines import CORES, Training, settings_of, train
 from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.measuring import python, run, say
 
@@ -32,7 +31,6 @@ def main(
     partitions: tuple[int, ...] = (1, 4, 16),
     cores: int = CORES,
 ) -> None:
-    """Print a row for each training."""
     of_vectors = papers * dimension * 4 / 1e6
     say(f"{papers:,} papers × {dimension}: {of_vectors:,.0f} MB of vectors; {edges:,} edges")
     say("| engine | partitions | memory_mb | peak memory | µs an edge | whole command |\n|---|---|---|---|---|---|")
@@ -68,7 +66,6 @@ def write(folder: Path, papers: int, edges: int, partitions: int) -> None:
 
 
 def tell(engine: str, partitions: int, bound: str, training: Training) -> None:
-    """Print what a training took."""
     micros = 1e6 / training.rates[-1]
     say(
         f"| {engine} | {partitions} | {bound} | {training.cost.peak_mb:,.0f} MB | {micros:.2f} | "

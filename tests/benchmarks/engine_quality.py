@@ -47,7 +47,6 @@ def main(
     cores: int = CORES,
     memory_mb: int = 8000,
 ) -> None:
-    """Make what is not there yet of the corpora hci and synergy, and print a table for each of them and graph."""
     for corpus in corpora:
         made = [(folder / KEPT / corpus / f"seed-{seed}").resolve() for seed in seeds]
         for seed, of_seed in zip(seeds, made, strict=True):
@@ -74,7 +73,6 @@ def make(
 
 
 def tell(made: Sequence[Path], graph: str, corpus: str, engines: Sequence[str]) -> None:
-    """Print mean ± deviation over the seeds, a row for each engine."""
     names = [f"{metric.upper()}, {'filtered' if filtered else 'raw'}" for metric, filtered in METRICS]
     names += [f"ranks {first}–{last}" for first, last in BANDS]
     say(f"\n| {corpus}, {graph} | {' | '.join(names)} |\n|---|{'---|' * len(names)}")

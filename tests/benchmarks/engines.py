@@ -1,18 +1,26 @@
 """The engines torch and biggraph in turn, on a graph with structure: edges a second, link prediction and memory.
 
 Both train on the same edges with the same batches, negatives and epochs, each training in a process of its own and on
-as many cores. The machine's matrix product is measured in the same run; the share of it counts the products alone.
+as many cores. Edges a second come from the lines that each engine reports an epoch, which count the time of training
+alone: neither import and start nor the measurement of link prediction. The machine's matrix product is measured in the
+same run; the share of it counts the products alone.
 
     python -m tests.benchmarks engines .bench --papers 5000 --edges 40000 --seeds 1 --dimensions 32   # to try it
 """
 
 import os
+import re
+import shutil
 import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.benchmarks.engine_training import SHARED, Training, import_graph, settings_of, train
 from tests.benchmarks.made_graphs import write_communities
-from tests.benchmarks.measuring import answer, python, run, say, spread_of
+from tests.benchmarks.measuring import Command, Cost, answer, cocite, python, run, run_and_read, say, spread_of
+
+from cocite.core.tables.files import read_table
 
 PRODUCTS = 2 * 3 * 2
 """Operations for each edge, negative and dimension: two sides of an edge; the product of scores and, backwards, the
@@ -20,6 +28,31 @@ two of its factors; a multiplication and an addition. With 100 negatives, 1,200 
 products of (50 + 50)² × dimension for each 50 edges."""
 PRECISIONS = ("float32", "bfloat16")
 CORES = os.cpu_count() or 1
+RATE = re.compile(r"training loss \S+, ([\d,]+) edges/s")
+SHARED = {
+    **{"comparator": "dot", "lr": 0.1, "loss": {"kind": "ranking", "margin": 0.15}, "max_norm": 1.0},
+    **{"batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50},
+}
+"""Settings of every training that is compared."""
+CORES_SETTING = {"biggraph": "workers", "torch": "threads"}
+"""The setting of each engine that says how many cores it uses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    rates: list[float]
+    """Edges a second of each epoch."""
+    mrr: list[float]
+    """Filtered MRR after each epoch."""
+    cost: Cost
+    """Cost of the whole command; its memory is that of the largest process, with what it shares with others."""
+    log: str
+    """What it reported."""
+
+    @property
+    def speed(self) -> float:
+        """Edges a second of all its epochs together, which have as many edges each."""
+        return statistics.harmonic_mean(self.rates)
 
 
 def main(
@@ -32,7 +65,6 @@ def main(
     epochs: int = 2,
     cores: int = CORES,
 ) -> None:
-    """Print a table for each number of dimensions."""
     table = folder / "edges.parquet"
     run(python(write_communities, table, papers, edges))
     imported = import_graph(table, folder / "imported")
@@ -49,7 +81,6 @@ def main(
 
 
 def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, float]) -> None:
-    """Print what each engine made of it, and the ratio of the last to the first."""
     names = " | ".join(f"of {precision}" for precision in PRECISIONS)
     say(f"\n| {dimension} dimensions | edges/s | {names} | MRR | peak memory | whole command |")
     say("|---|---|---|---|---|---|---|")
@@ -67,7 +98,6 @@ def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, fl
 
 
 def operations(dimension: int) -> int:
-    """Operations of matrix products that an edge takes."""
     return PRODUCTS * (SHARED["batch_negatives"] + SHARED["uniform_negatives"]) * dimension
 
 
@@ -75,3 +105,31 @@ def mean_and_deviation(values: list[float]) -> str:
     """Mean ± standard deviation, or the one value there is."""
     deviation = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.4f}{deviation}"
+
+
+def import_graph(edges: Path, output: Path, *, partitions: int = 1, holdout: float = 0.05) -> Path:
+    """Import a directed graph; `partitions` are those of biggraph, torch chooses its own."""
+    asked = {"settings": {"holdout": holdout, "partitions": partitions}, "seed": 1, "memory_mb": 2000, "threads": 1}
+    run(cocite("embeddings", "import", edges, directed=True, **asked, output=output))
+    return output
+
+
+def settings_of(engine: str, *, cores: int = 2, **changed: Any) -> dict[str, Any]:
+    """The settings of a training that uses so many cores, with some changed."""
+    return {"engine": engine, **SHARED, CORES_SETTING[engine]: cores, **changed}
+
+
+def train(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Path) -> Training:
+    """Train in a process of its own. The vectors are left in `output`/vectors."""
+    shutil.rmtree(output, ignore_errors=True)
+    cost, log = run_and_read(training_command(imported, settings, seed=seed, output=output))
+    rates = [float(rate.replace(",", "")) for rate in RATE.findall(log)]
+    rows = read_table(output / "scores", "graph_scores").to_pylist()
+    mrr = {row["epoch"]: row["value"] for row in rows if row["metric"] == "mrr" and row["filtered"]}
+    return Training(rates=rates, mrr=[mrr[epoch] for epoch in sorted(mrr)], cost=cost, log=log)
+
+
+def training_command(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Path) -> Command:
+    """The command of a training whose results lie in the folder `output`."""
+    files = {name: output / name for name in ("state", "vectors", "scores", "written_settings", "omissions")}
+    return cocite("embeddings", "train", imported, settings=dict(settings), seed=seed, **files)

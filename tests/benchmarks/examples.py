@@ -27,7 +27,6 @@ SETTINGS = {
 
 
 def main(folder: Path) -> None:
-    """Print the milliseconds for each document and the peak memory of each, and the ratio of examples to triplets."""
     write_encoder(folder / "encoder")
     write_sets(folder)
     measured: dict[str, list[tuple[float, float, Cost]]] = {name: [] for name in SETTINGS}
@@ -45,7 +44,6 @@ def main(folder: Path) -> None:
 
 
 def write_sets(folder: Path) -> None:
-    """The same documents as examples, one a query, and as triplets."""
     random = np.random.default_rng(1)
     texts = dict(enumerate(paper_text(random) for _ in range(QUERIES * (1 + OTHERS))))
     examples: list[Row] = []

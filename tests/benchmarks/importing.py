@@ -31,13 +31,11 @@ def get_torchbiggraph_config():
 
 
 def main(folder: Path) -> None:
-    """Print the ratio of times, and time and memory of a large graph."""
     compare_ways(folder / "few")
     import_many(folder / "many")
 
 
 def compare_ways(folder: Path) -> None:
-    """Import the same graph both ways."""
     edges = _write_graph(folder, EDGES)
     lines = {"training": folder / "training.tsv", "holdout": folder / "holdout.tsv"}
     split_edges([edges], EdgeSettings(**SETTINGS), directed=True, seed=1, memory_mb=2000, threads=1, **lines)
@@ -53,7 +51,6 @@ def compare_ways(folder: Path) -> None:
 
 
 def import_many(folder: Path) -> None:
-    """Import a large graph, whole and in partitions."""
     edges = _write_graph(folder, MANY_EDGES)
     for partitions in (1, 4):
         cost = run(_our_command(edges, folder / "imported", partitions))

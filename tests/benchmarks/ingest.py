@@ -19,7 +19,6 @@ COLUMNS = "{citingcorpusid: 'BIGINT', citedcorpusid: 'BIGINT', isinfluential: 'B
 
 
 def main(folder: Path) -> None:
-    """Print each ratio that docs/speed.md states."""
     shards = citation_shards(folder / "shards", SHARDS)
     manifest = _manifest(folder / "manifest.json", shards)
     say(f"A shard has {shards[0].stat().st_size / 1e9:.2f} GB packed; igzip is {' '.join(igzip(shards[0])[:-2])}.")
@@ -45,7 +44,12 @@ def main(folder: Path) -> None:
     alone = python(read_with_duckdb, shards[0], folder / "alone.parquet")
     compare("DuckDB alone, from .gz to Parquet, to ingest", alone, one, "wall", rounds=3)
 
-    large = _concatenated(folder / "large" / "large.gz", [shards[0]] * 4)
+    large = folder / "large" / "large.gz"
+    large.parent.mkdir(exist_ok=True)
+    with large.open("wb") as file, shards[0].open("rb") as packed:
+        for _ in range(4):
+            packed.seek(0)
+            shutil.copyfileobj(packed, file)
     four = _ingest(folder, _manifest(folder / "large.json", [large]), large.parent, part=0, parts=1, threads=2)
     say(f"Peak memory with four times the input in one shard: {run(four).peak_mb:.0f} MB.")
     contexts = [*four, "--contexts", str(folder / "contexts-0.parquet")]
@@ -73,17 +77,7 @@ def _manifest(path: Path, shards: Sequence[Path]) -> Path:
     return path
 
 
-def _concatenated(path: Path, members: Sequence[Path]) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    with path.open("wb") as file:
-        for member in members:
-            with member.open("rb") as packed:
-                shutil.copyfileobj(packed, file)
-    return path
-
-
 def read_naively(shard: Path, unpacked: Path) -> None:
-    """Unpack the shard and gather its citations."""
     with gzip.open(shard) as packed, unpacked.open("wb") as file:
         shutil.copyfileobj(packed, file, 1 << 20)
     citations = []

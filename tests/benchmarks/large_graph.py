@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import torch
-from tests.benchmarks.engine_training import RATE, SHARED, settings_of, training_command
-from tests.benchmarks.engines import CORES, operations
+from tests.benchmarks.engines import CORES, RATE, SHARED, operations, settings_of, training_command
 from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.matrix_peak import copy_peak, product_peak
 from tests.benchmarks.measuring import python, run, say
@@ -34,7 +33,6 @@ def main(
     dimensions: tuple[int, ...] = (128, 768),
     cpu: bool = False,
 ) -> None:
-    """Print a row for each number of dimensions."""
     if not (torch.cuda.is_available() or cpu):
         sys.exit("There is no GPU; --cpu tries it with small sizes.")
     made = run(python(write_imported, folder / "imported", papers, edges, 1))

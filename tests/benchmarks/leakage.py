@@ -17,24 +17,15 @@ from cocite.embeddings.imported import import_edges
 
 PAPERS, PAIRS = 10_000, 100_000
 SETTINGS = BigGraph(
-    engine="biggraph",
-    comparator="dot",
-    dimension=128,
-    epochs=10,
-    lr=0.1,
-    loss="ranking",
-    max_norm=1.0,
-    batch_size=1000,
-    batch_negatives=50,
-    uniform_negatives=50,
-    chunks=1,
-    workers=1,
+    **{"engine": "biggraph", "comparator": "dot", "dimension": 128, "epochs": 10, "lr": 0.1, "loss": "ranking"},
+    **{"max_norm": 1.0, "batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50, "chunks": 1, "workers": 1},
 )
 
 
 def main(folder: Path) -> None:
-    """Print the metrics for either hold-out."""
-    edges = write_random_pairs(folder / "edges.parquet")
+    edges = folder / "edges.parquet"
+    drawn = np.random.default_rng(1).integers(0, PAPERS, size=(2 * PAIRS, 2))
+    write_pairs(edges, np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0))
     for held_out in ("pairs", "edges"):
         chosen = EdgeSettings(holdout=0.05, holdout_of=held_out, weights=False, max_repetitions=1, partitions=1)
         imported = folder / held_out
@@ -43,11 +34,3 @@ def main(folder: Path) -> None:
         for kind in ("raw", "filtered"):
             told = ", ".join(f"{name} {last[kind][name]:.3f}" for name in ("mrr", "hits_at_10", "auc"))
             say(f"No structure, holdout_of: {held_out}, {kind}: {told} ({last['edges']:,} edges).")
-
-
-def write_random_pairs(path: Path) -> Path:
-    """Pairs of papers, all as likely."""
-    drawn = np.random.default_rng(1).integers(0, PAPERS, size=(2 * PAIRS, 2))
-    pairs = np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0)
-    write_pairs(path, pairs)
-    return path

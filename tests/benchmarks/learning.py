@@ -1,9 +1,9 @@
 """What is learned after either way into PyTorch-BigGraph, on a graph of overlapping communities, over five seeds."""
 
-import statistics
 from pathlib import Path
 
 import numpy as np
+from tests.benchmarks.engines import mean_and_deviation, training_command
 from tests.benchmarks.made_graphs import write_pairs
 from tests.benchmarks.measuring import cocite, run, say
 
@@ -21,21 +21,16 @@ SETTINGS = {
 
 
 def main(folder: Path) -> None:
-    """Print each metric after either way, with the standard deviation over the seeds."""
     edges = write_communities(folder / "edges.parquet")
     for chunks in CHUNKS:
         tell(chunks, {way: [learn(folder, edges, way, chunks, seed) for seed in SEEDS] for way in ("arrow", "tsv")})
 
 
 def tell(chunks: int, learned: dict[str, list[dict[tuple[str, bool], float]]]) -> None:
-    """Print the mean of each metric after either way, and its standard deviation."""
     for filtered in (False, True):
         for metric in METRICS:
             of_way = {way: [scores[metric, filtered] for scores in runs] for way, runs in learned.items()}
-            told = ", ".join(
-                f"{way} {statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}"
-                for way, values in of_way.items()
-            )
+            told = ", ".join(f"{way} {mean_and_deviation(values)}" for way, values in of_way.items())
             say(f"chunks {chunks}, {'filtered' if filtered else 'raw'} {metric} after import: {told}")
 
 
@@ -54,11 +49,9 @@ def write_communities(path: Path) -> Path:
 
 def learn(folder: Path, edges: Path, way: str, chunks: int, seed: int) -> dict[tuple[str, bool], float]:
     """The metrics after the last epoch, by name and whether they are filtered."""
-    imported, scores = folder / "imported", folder / "scores.parquet"
+    imported = folder / "imported"
     asked = {"settings": {**EDGE_SETTINGS, "import": way}, "memory_mb": 1000, "threads": 1}
     run(cocite("embeddings", "import", edges, undirected=True, **asked, seed=seed, output=imported))
-    files = {name: folder / name for name in ("state", "vectors", "written_settings", "omissions")}
-    trained = {"settings": {**SETTINGS, "chunks": chunks}, "scores": scores}
-    run(cocite("embeddings", "train", imported, **trained, seed=seed, **files))
-    rows = read_table(scores, "graph_scores").to_pylist()
+    run(training_command(imported, {**SETTINGS, "chunks": chunks}, seed=seed, output=folder))
+    rows = read_table(folder / "scores", "graph_scores").to_pylist()
     return {(row["metric"], row["filtered"]): row["value"] for row in rows if row["epoch"] == SETTINGS["epochs"]}

@@ -21,7 +21,6 @@ def main(folder: Path, *counts: int) -> None:
 
 
 def write_documents(path: Path, number: int) -> None:
-    """Write a table of so many documents."""
     write_table(path, "documents", _documents(number))
 
 

@@ -83,7 +83,6 @@ def write_cited(folder: Path, papers: int, edges: int, queries: int) -> None:
 
 
 def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
-    """Write edges of weight 1."""
     weight = np.ones(len(pairs), dtype=np.float32)
     write_table(path, "edges", pa.table({"source": pairs[:, 0], "target": pairs[:, 1], "weight": weight}))
 
@@ -96,6 +95,11 @@ def draw_edges(drawn: np.random.Generator, papers: int, edges: int) -> NDArray[n
     start, size = firsts[community[source]], np.diff(firsts)[community[source]]
     near = start + (size * drawn.random(edges) ** 2).astype(np.int64)
     target = np.where(drawn.random(edges) < WITHIN, near, drawn.integers(papers, size=edges))
+    return distinct(source, target, papers)
+
+
+def distinct(source: NDArray[np.int64], target: NDArray[np.int64], papers: int) -> NDArray[np.int64]:
+    """The distinct edges between different papers, in order; edges × 2."""
     pairs = np.unique(source * papers + target)
     found = np.stack([pairs // papers, pairs % papers], axis=1)
     return found[found[:, 0] != found[:, 1]]
@@ -117,9 +121,7 @@ def draw_bucket(
     size = firsts[community + 1] - firsts[community]
     near = firsts[community] + (size * drawn.random(edges) ** 2).astype(np.int64)
     far = (papers * drawn.random(edges) ** 3).astype(np.int64) * SPREAD % papers
-    pairs = np.unique(source * papers + np.where(drawn.random(edges) < WITHIN, near, far))
-    found = np.stack([pairs // papers, pairs % papers], axis=1)
-    return found[found[:, 0] != found[:, 1]]
+    return distinct(source, np.where(drawn.random(edges) < WITHIN, near, far), papers)
 
 
 def write_imported(folder: Path, papers: int, edges: int, partitions: int) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from tests.papers import papers_table
 
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 
 LENGTHS = (12, 91, 110, 124, 135, 143, 149, 157, 173, 202, 735)
@@ -25,30 +25,15 @@ def main(folder: Path, papers: int) -> None:
     write_table(folder / "queries.parquet", "queries", splits)
 
 
-def required_schema() -> pa.Schema:
-    """The columns of papers without those that a run has only where it asks for them."""
-    optional = {name for name, column in TABLES["papers"].columns.items() if column.optional}
-    return pa.schema([field for field in empty_schema(TABLES["papers"]) if field.name not in optional])
-
-
 def _papers(papers: int) -> Iterator[pa.RecordBatch]:
     draw = np.random.default_rng(1)
     names = np.array([f"w{number:x}q" for number in range(WORDS)])
     share = 1 / np.arange(1, WORDS + 1)
     ends = np.cumsum(share) / share.sum()
-    schema = required_schema()
     for start in range(0, papers, AT_ONCE):
         count = min(AT_ONCE, papers - start)
         lengths = np.interp(draw.random(count), np.linspace(0, 1, len(LENGTHS)), LENGTHS).astype(int)
         words = names[np.searchsorted(ends, draw.random(int(lengths.sum()) + TITLE * count)).clip(max=WORDS - 1)]
-        bounds = np.cumsum([0, *(lengths + TITLE)])
-        texts = [words[bounds[row] : bounds[row + 1]] for row in range(count)]
-        columns = {
-            "corpusid": np.arange(start + 1, start + count + 1),
-            "title": [" ".join(text[:TITLE]) for text in texts],
-            "abstract": [" ".join(text[TITLE:]) for text in texts],
-            "has_text": [True] * count,
-            "fields": [[]] * count,
-        }
-        arrays = [pa.array(columns.get(field.name, [None] * count), field.type) for field in schema]
-        yield pa.record_batch(arrays, schema=schema)
+        texts = np.split(words, np.cumsum(lengths + TITLE)[:-1])
+        titled = {start + 1 + row: (" ".join(text[:TITLE]), " ".join(text[TITLE:])) for row, text in enumerate(texts)}
+        yield from papers_table(titled).to_batches()

@@ -46,7 +46,6 @@ def write_triplets(folder: Path, queries: int, seed: int, encoder: Path) -> None
 
 
 def word(number: int) -> str:
-    """A word of letters for each number."""
     letters = ""
     while number or not letters:
         number, letter = divmod(number, 26)
@@ -55,6 +54,5 @@ def word(number: int) -> str:
 
 
 def paper_text(random: np.random.Generator) -> tuple[str, str]:
-    """Title and abstract of a paper."""
     words = [word(number) for number in random.integers(0, WORDS, int(np.interp(random.random(), SHARES, LENGTHS)))]
     return " ".join(words[:12]), " ".join(words[12:])

@@ -31,7 +31,7 @@ def json_lines(folder: Path, works: int = WORKS) -> Path:
     path = folder / "updated_date=2026-06-24_part_0000.gz"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        made = [_as_json(record) for record in _made()]
+        made = [_as_json({key: record[key] for key in record if key != "id"})[1:] for record in _made()]
         cores = os.cpu_count() or 1
         bounds = np.linspace(0, works, cores + 1).astype(int).tolist()
         with ProcessPoolExecutor(cores) as processes:
@@ -51,26 +51,20 @@ def parquet(folder: Path, works: int = WORKS) -> Path:
     path = folder / "updated_date=2026-06-24_part_0000.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        rows = [record | {"abstract_inverted_index": _index_of(record)} for record in _made()]
-        made = pa.Table.from_pylist(rows, SCHEMA)
+        made, column = _made(), "abstract_inverted_index"
+        rows = [record | {column: record[column] and _as_json(record[column])} for record in made]
+        table = pa.Table.from_pylist(rows, SCHEMA)
         with pq.ParquetWriter(path.with_suffix(".tmp"), SCHEMA, compression="snappy") as writer:
             for first in range(0, works, _DISTINCT):
                 count = min(_DISTINCT, works - first)
                 ids = pa.array([url_of(_FIRST + first + row) for row in range(count)])
-                writer.write_table(made.slice(0, count).set_column(0, SCHEMA.field("id"), ids))
+                writer.write_table(table.slice(0, count).set_column(0, SCHEMA.field("id"), ids))
         path.with_suffix(".tmp").rename(path)
     return path
 
 
-def _index_of(record: dict) -> str | None:
-    index = record["abstract_inverted_index"]
-    return None if index is None else json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-
-
-def _as_json(record: dict) -> str:
-    """The record without its id, which comes first."""
-    others = {key: value for key, value in record.items() if key != "id"}
-    return json.dumps(others, ensure_ascii=False, separators=(",", ":"))[1:]
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _write_member(path: Path, made: list[str], first: int, last: int) -> Path:
@@ -107,26 +101,13 @@ def _work(rng: np.random.Generator, sentences: list[str], number: int) -> dict:
         counts_by_year=[{"year": year, "cited_by_count": int(rng.integers(9))} for year in range(2015, 2026)],
     )
     for authorship in record["authorships"]:
-        authorship["institutions"] = [_institution(rng, drawn[6])]
+        institution = _entity(rng, "I", f"University of {drawn[6][:20]}")
+        institution |= {"ror": f"https://ror.org/{rng.integers(10**8)}", "country_code": "DE", "type": "education"}
+        authorship["institutions"] = [institution | {"lineage": [institution["id"]] * 2}]
     record["locations"] = [record["primary_location"] | {"license": "cc-by", "version": "publishedVersion"}] * 2
-    record["concepts"] = [
-        {
-            "id": f"https://openalex.org/C{rng.integers(10**10)}",
-            "display_name": sentence[:20],
-            "level": 1,
-            "score": 0.31,
-        }
-        for sentence in drawn
-    ]
+    record["concepts"] = [_entity(rng, "C", sentence[:20]) | {"level": 1, "score": 0.31} for sentence in drawn]
     return record
 
 
-def _institution(rng: np.random.Generator, name: str) -> dict:
-    return {
-        "id": f"https://openalex.org/I{rng.integers(10**10)}",
-        "display_name": f"University of {name[:20]}",
-        "ror": f"https://ror.org/{rng.integers(10**8)}",
-        "country_code": "DE",
-        "type": "education",
-        "lineage": [f"https://openalex.org/I{rng.integers(10**10)}"] * 2,
-    }
+def _entity(rng: np.random.Generator, kind: str, name: str) -> dict:
+    return {"id": f"https://openalex.org/{kind}{rng.integers(10**10)}", "display_name": name}

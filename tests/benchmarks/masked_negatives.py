@@ -94,7 +94,6 @@ def graph_of(results: Path, ids: Numbers, table: str, one: str, other: str, leas
 
 
 def main(results: Path, triplets: str) -> None:
-    """Print the scores for each graph and size of a batch."""
     torch.set_num_threads(1)
     papers = results / "encoder/untrained_minilm/seed-0/papers"
     ready = open_ready(results / f"triplets/{triplets}/examples.parquet", papers, None, normalise=True, seed=1)

@@ -27,7 +27,6 @@ def copy_peak(size: int = 2**30) -> float:
 
 
 def now() -> float:
-    """The time when the device has done all it was given."""
     if ON_GPU:
         torch.cuda.synchronize()
     return time.perf_counter()

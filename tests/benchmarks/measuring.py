@@ -20,8 +20,6 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a command took."""
-
     wall: float
     """Seconds from start to end."""
     cpu: float
@@ -66,20 +64,16 @@ def run(command: Command) -> Cost:
     return run_and_read(command)[0]
 
 
-def run_and_read(command: Command) -> tuple[Cost, str]:
-    """Run a command to its end; return its cost and what it reported on standard error. It must succeed."""
-    return _run(command, subprocess.DEVNULL)
-
-
 def answer(function: Callable[..., Any] | str, *arguments: object) -> tuple[Cost, Any]:
     """Call a function in a process of its own; return the cost of that, and what it returned."""
     with tempfile.TemporaryFile() as printed:
-        cost, _ = _run(python(function, *arguments), printed)
+        cost, _ = run_and_read(python(function, *arguments), printed)
         printed.seek(0)
         return cost, json.load(printed)
 
 
-def _run(command: Command, printed: Any) -> tuple[Cost, str]:
+def run_and_read(command: Command, printed: Any = subprocess.DEVNULL) -> tuple[Cost, str]:
+    """Run a command to its end; return its cost and what it reported on standard error. It must succeed."""
     start = time.perf_counter()
     process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=subprocess.PIPE)
     reported = process.stderr.read().decode() if process.stderr else ""
@@ -121,6 +115,5 @@ def spread_of(ratios: Iterable[float]) -> str:
 
 
 def say(line: str) -> None:
-    """Print a result at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -22,13 +22,11 @@ _PAPERS = 280_000_000
 
 
 def main(folder: Path) -> None:
-    """Print the times and their ratio."""
     once, fourfold = (_merge_all(folder, rows) for rows in (ROWS, 4 * ROWS))
     say(f"Merging four times the rows: {fourfold / once:.2f} × the time.")
 
 
 def _merge_all(folder: Path, rows: int) -> float:
-    """Seconds to merge so many rows, bucket after bucket."""
     write_copies(folder / "ingested/citations", rows=rows, shards=8, buckets=BUCKETS)
     merged = [folder / "merged" / f"{bucket}.parquet" for bucket in range(BUCKETS)]
     cost = sum((_merge(folder, bucket, output) for bucket, output in enumerate(merged)), Cost(wall=0, cpu=0, peak_mb=0))

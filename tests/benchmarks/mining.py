@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.clustered_vectors import GAP
 from tests.benchmarks.clustered_vectors import main as write_vectors
-from tests.benchmarks.made_papers import required_schema
 from tests.benchmarks.measuring import Cost, answer, cocite, compare, python, run, say, spread_of
+from tests.papers import papers_table
 
 from cocite.core.tables.files import read_table, vectors_of, write_table
 
@@ -37,7 +37,6 @@ ROWS = 4096
 
 
 def main(folder: Path) -> None:
-    """Print the ratios, and the recall and memory of both."""
     run(python(write_tables, folder, PAPERS, DIMENSION, QUERIES))
     for by in ("topk", "faiss"):
         given = (folder, by, THREADS, NEGATIVES, LAST_RANK, RELATIVE_MARGIN)
@@ -60,7 +59,6 @@ def main(folder: Path) -> None:
 
 
 def _ours(folder: Path) -> Cost:
-    """Both commands, one after the other."""
     settings = {"by": {"kind": "encoder", "name": "ready"}, "ranks": [1, LAST_RANK]}
     same = {"papers": folder / "papers", "queries": folder / "queries.parquet", "threads": THREADS}
     triplets = folder / "triplets.parquet"
@@ -110,14 +108,18 @@ def write_tables(folder: Path, papers: int, dimension: int, queries: int) -> Non
     vectors = table.combine_chunks()
     write_table(folder / "paper_embeddings.parquet", "paper_embeddings", iter(vectors.to_batches(ROWS)))
     (folder / "graph_embeddings.parquet").unlink()
-    _write_papers(folder / "papers" / "0.parquet", papers)
+    texts = dict.fromkeys(range(0, papers * GAP, GAP), ("title", "abstract"))
+    write_table(folder / "papers" / "0.parquet", "papers", papers_table(texts))
     asked = read_table(folder / "queries.parquet", "queries")["corpusid"].to_numpy()
     held = vectors_of(table)
     held /= np.linalg.norm(held, axis=1, keepdims=True)
     found = [row for places in np.array_split(asked // GAP, -(-queries // AT_ONCE)) for row in _nearest(held, places)]
     positives = np.array([positive for positive, _ in found]) * GAP
     np.save(folder / "true.npy", np.stack([negatives for _, negatives in found]) * GAP)
-    _write_triplets(folder / "triplets.parquet", asked, positives)
+    nothing = pa.nulls(queries, pa.int32())
+    rows = {"query": asked, "positive": positives, "negative": positives, "split": ["train"] * queries}
+    rows |= {"positive_rank": nothing, "negative_rank": nothing, "negative_kind": ["given"] * queries}
+    write_table(folder / "triplets.parquet", "triplets", pa.table(rows))
 
 
 def _nearest(vectors: np.ndarray, queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -130,29 +132,3 @@ def _nearest(vectors: np.ndarray, queries: np.ndarray) -> Iterator[tuple[int, np
         near, cosines = near[near != query], cosines[near != query]
         is_right = cosines <= cosines[RANK_OF_POSITIVE - 1] * (1 - RELATIVE_MARGIN)
         yield int(near[RANK_OF_POSITIVE - 1]), near[is_right][:NEGATIVES]
-
-
-def _write_papers(path: Path, papers: int) -> None:
-    schema = required_schema()
-    told = {
-        "corpusid": pa.array(np.arange(papers, dtype=np.int64) * GAP),
-        "title": pa.array(["title"] * papers),
-        "abstract": pa.array(["abstract"] * papers),
-        "has_text": pa.array([True] * papers),
-        "fields": pa.array([[]] * papers, schema.field("fields").type),
-    }
-    columns = [told.get(field.name, pa.nulls(papers, field.type)) for field in schema]
-    write_table(path, "papers", pa.table(columns, schema=schema))
-
-
-def _write_triplets(path: Path, queries: np.ndarray, positives: np.ndarray) -> None:
-    rows = {
-        "query": queries,
-        "positive": positives,
-        "negative": positives,
-        "split": ["train"] * len(queries),
-        "positive_rank": pa.nulls(len(queries), pa.int32()),
-        "negative_rank": pa.nulls(len(queries), pa.int32()),
-        "negative_kind": ["given"] * len(queries),
-    }
-    write_table(path, "triplets", pa.table(rows))

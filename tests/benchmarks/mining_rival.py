@@ -26,11 +26,9 @@ class Ready:
         self.vectors = vectors
 
     def get_embedding_dimension(self) -> int:
-        """Numbers of a vector."""
         return self.vectors.shape[1]
 
     def encode_query(self, texts: list[str], **options: object) -> np.ndarray:
-        """The vectors of queries."""
         return self.vectors[list(map(int, texts))]
 
     def encode_document(self, texts: list[str], **options: object) -> np.ndarray:
@@ -68,8 +66,6 @@ def mine(folder: Path, by: str, threads: int, negatives: int, last_rank: int, re
         verbose=False,
     )
     seconds = time.perf_counter() - start
-    found = np.array(
-        [[int(query), int(negative)] for query, negative in zip(mined["query"], mined["negative"], strict=True)]
-    )
+    found = np.array([mined["query"], mined["negative"]]).astype(int).T
     np.save(folder / f"{by}.npy", ids[found])
     return seconds

@@ -22,7 +22,6 @@ SETTINGS = {"sampler": "pairs", "paired": True, "per_query": 5}
 
 
 def main(folder: Path) -> None:
-    """Print what sampling and materialising take from collections of two sizes."""
     for passages in SIZES:
         corpus = folder / "pairs" / str(passages)
         if not (corpus / "made").exists():

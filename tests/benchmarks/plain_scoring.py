@@ -22,7 +22,6 @@ SEED = 1
 
 
 def main(vectors: Path, labels: Path, output: Path) -> None:
-    """Score the task of the labels on one thread and write its score."""
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         _score(vectors, labels, output)

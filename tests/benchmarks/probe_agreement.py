@@ -27,7 +27,6 @@ Pair = tuple[str, str]
 
 
 def main(results: Path, *probes: str) -> None:
-    """Print the MAP of each pair by the models and by the maps of each probe, and tau with its interval."""
     config = configuration_of(results)
     for probe in probes:
         entry = config.probes[probe]

@@ -28,7 +28,6 @@ from cocite.evaluation.scored import Vectors
 
 
 def main(results: Path, probe: str) -> None:
-    """Print the MAP of each pair by the models and by non-linear maps, and tau with its interval."""
     config = configuration_of(results)
     entry = config.probes[probe]
     untrained = results / f"encoder/untrained_{entry.encoder}/seed-0"

@@ -27,7 +27,6 @@ QUERIES, DIMENSION = 3000, 384
 
 
 def main(folder: Path) -> None:
-    """Print the time and memory of a probe, and the time of a fine-tuning."""
     seconds = {}
     for papers in PAPERS:
         part = folder / str(papers)
@@ -55,7 +54,6 @@ def main(folder: Path) -> None:
 
 
 def write_set(folder: Path, papers: int) -> None:
-    """Vectors of so many papers, and triplets among the first of them."""
     draw = np.random.default_rng(1)
     vectors = draw.standard_normal((papers, DIMENSION), dtype=np.float32)
     table = pa.table({"corpusid": np.arange(papers), "vector": vector_column(vectors)})

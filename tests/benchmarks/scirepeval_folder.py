@@ -64,7 +64,6 @@ class Part:
     count: int
 
     def ids(self) -> list[str]:
-        """The ids of the documents."""
         return [f"{number:08}" for number in range(self.first, self.first + self.count)]
 
     @property
@@ -98,7 +97,12 @@ def write_folder(folder: Path, names: Iterable[str], largest: Mapping[str, int])
     """Write the folder with these tasks; return its parts, ascending. `largest` cuts training documents of some."""
     parts, first = [], 0
     for name in names:
-        part = Part(name, first, _size(name, largest))
+        if name in SUPERVISED:
+            count = _train_size(name, largest) + SUPERVISED[name][1]
+        else:
+            queries, candidates, _ = RANKED[name]
+            count = queries * (candidates + 1)
+        part = Part(name, first, count)
         parts.append(part)
         first += part.count
         write_part(folder, part, largest)
@@ -107,7 +111,6 @@ def write_folder(folder: Path, names: Iterable[str], largest: Mapping[str, int])
 
 
 def write_vectors(path: Path, parts: list[Part]) -> None:
-    """Write a vector for each document as the table document_embeddings."""
     write_table(path, "document_embeddings", _vectors(parts))
 
 
@@ -126,20 +129,12 @@ def _lengths() -> NDArray[np.float64]:
     return 1 / np.arange(1, DIMENSION + 1)
 
 
-def _size(name: str, largest: Mapping[str, int]) -> int:
-    if name in SUPERVISED:
-        return _train_size(name, largest) + SUPERVISED[name][1]
-    queries, candidates, _ = RANKED[name]
-    return queries * (candidates + 1)
-
-
 def _train_size(name: str, largest: Mapping[str, int]) -> int:
     train = SUPERVISED[name][0]
     return min(train, largest.get(name, train))
 
 
 def write_part(folder: Path, part: Part, largest: Mapping[str, int]) -> None:
-    """Write the labels or judgements of a part."""
     if part.name in RANKED:
         rows = _judgements(part)
         splits = ["test_hard", "test_soft"] if part.name == "paper_reviewer_matching" else ["test"]

@@ -23,7 +23,6 @@ LARGEST = {name: 800 if name == "fos" else 2_000 for name in SUPERVISED}
 
 
 def main(folder: Path) -> None:
-    """Print what the whole benchmark takes, and the ratio to the plain reading on a share of it."""
     against_plain(folder / "part")
     whole(folder / "whole")
 

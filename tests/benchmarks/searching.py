@@ -28,7 +28,6 @@ BLOCK = 1 << 14
 
 
 def main(folder: Path) -> None:
-    """Print the ratios, and time and memory with ten times the vectors."""
     write_vectors(folder, PAPERS)
     flat, ours = python(flat_search, folder, K, THREADS), _search(folder, FLAT)
     title = f"Exact search of {QUERIES:,} queries in {PAPERS:,} vectors, k = {K:,}, to IndexFlatL2 with its reading"
@@ -50,7 +49,6 @@ def main(folder: Path) -> None:
 
 
 def write_vectors(folder: Path, papers: int, gap: int = GAP) -> None:
-    """Write them in a process of its own."""
     run(python(write_clusters, folder, papers, DIMENSION, QUERIES, gap=gap))
 
 

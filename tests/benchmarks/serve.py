@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.benchmarks.clustered_vectors import batches
 from tests.benchmarks.measuring import answer, cocite, python, run, say
+from tests.papers import papers_table
 
 from cocite.core.randomness import generator
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 from cocite.tools.serving.search_indexes import NPROBE
 
@@ -33,11 +33,11 @@ PAPERS, DIMENSION, QUERIES, TRUE, K = 1_000_000, 384, 1000, 100, 10
 WARMING = 100
 """Queries before those that are measured; other papers."""
 REFERENCES, VOCABULARY, WORDS = 10, 50_000, 10
+TEXTS = pa.list_(pa.string())
 SYLLABLES = [f"{first}{second}" for first in "bdfghjklmnprstvwz" for second in "aeiou"]
 
 
 def main(folder: Path) -> None:
-    """Print times, memory and recall of both."""
     results, cache = folder / "results", folder / "cache"
     run(python(write_run, results, PAPERS, DIMENSION))
     drawn = generator(1, "queries of a search").choice(PAPERS, WARMING + QUERIES, replace=False).tolist()
@@ -99,7 +99,6 @@ def _say_times(title: str, seconds: Sequence[float]) -> None:
 
 @contextmanager
 def _served(results: Path, cache: Path) -> Iterator[tuple[int, int]]:
-    """The process and the port of a server."""
     command = cocite("serve", results=results, cache=cache, port=0)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         said = next(line for line in process.stderr or () if line.startswith("Serving"))
@@ -111,8 +110,7 @@ def _served(results: Path, cache: Path) -> Iterator[tuple[int, int]]:
 
 def _peak_mb(process: int) -> float:
     """The largest resident memory of a process so far."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1000
+    return int(re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]) / 1000
 
 
 def search_by_hand(folder: Path, kind: str, queries: str, k: int, nprobe: int) -> dict[str, list[Any]]:
@@ -154,36 +152,24 @@ def write_run(results: Path, papers: int, dimension: int) -> None:
         ids = batch["corpusid"].to_numpy()
         drawn = generator(1, "papers of a run", number)
         write_table(results / f"encoder/model/seed-1/papers/{number}.parquet", "paper_embeddings", [batch])
-        _write(results / f"corpus/papers/{number}.parquet", "papers", _papers(ids, drawn))
+        write_table(results / f"corpus/papers/{number}.parquet", "papers", _papers(ids, drawn))
         others = ids[:, None] + np.cumsum(drawn.integers(1, papers // REFERENCES, (len(ids), REFERENCES)), axis=1)
-        pairs = {"citing": np.repeat(ids, REFERENCES), "cited": others.ravel()}
-        traits = {
-            "influential": np.zeros(others.size, bool),
-            "intents": pa.array([[]] * others.size, pa.list_(pa.string())),
-        }
-        _write(results / f"corpus/citations/{number}.parquet", "citations", {**pairs, **traits})
-        count = drawn.integers(1, 20, others.size)
-        columns = {"paper": pairs["citing"], "other": pairs["cited"], "count": count}
-        _write(results / f"graph/cocitation/cocitations/{number}.parquet", "cocitations", columns)
+        citing, cited = np.repeat(ids, REFERENCES), others.ravel()
+        traits = {"influential": np.zeros(len(cited), bool), "intents": pa.array([[]] * len(cited), TEXTS)}
+        citations = pa.table({"citing": citing, "cited": cited, **traits})
+        write_table(results / f"corpus/citations/{number}.parquet", "citations", citations)
+        count = drawn.integers(1, 20, len(cited), dtype=np.int32)
+        pairs = pa.table({"paper": citing, "other": cited, "count": count})
+        write_table(results / f"graph/cocitation/cocitations/{number}.parquet", "cocitations", pairs)
 
 
-def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Mapping[str, Any]:
+def _papers(ids: np.ndarray, drawn: np.random.Generator) -> pa.Table:
     words = np.minimum(drawn.zipf(1.3, (len(ids), WORDS)), VOCABULARY)
-    titles = [" ".join(map(_word, row)) for row in words.tolist()]
+    titles = (" ".join(map(_word, row)) for row in words.tolist())
     counts = drawn.integers(0, 1000, len(ids))
-    nothing = pa.nulls(len(ids), pa.string())
-    texts = {"title": titles, "abstract": nothing, "venue": nothing, "doi": nothing, "fields": [[]] * len(ids)}
     numbers = {"year": drawn.integers(1950, 2025, len(ids)), "citation_count": counts, "reference_count": counts}
-    return {"corpusid": ids, "has_text": np.zeros(len(ids), bool), **texts, **numbers}
+    return papers_table({paper: (title, None) for paper, title in zip(ids.tolist(), titles, strict=True)}, **numbers)
 
 
 def _word(number: int) -> str:
-    """A word of three syllables for a number."""
     return "".join(SYLLABLES[number // len(SYLLABLES) ** place % len(SYLLABLES)] for place in range(3))
-
-
-def _write(path: Path, name: str, columns: Mapping[str, Any]) -> None:
-    schema = empty_schema(TABLES[name])
-    write_table(
-        path, name, pa.table([pa.array(columns[each]).cast(schema.field(each).type) for each in columns], [*columns])
-    )

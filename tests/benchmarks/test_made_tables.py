@@ -1,6 +1,6 @@
 """The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
 
-from tests.benchmarks import baselines, brought, made_documents, made_papers, serve, triplet_corpus
+from tests.benchmarks import baselines, brought, made_documents, made_papers, serve, triplets
 
 from cocite.core.tables.files import read_table
 
@@ -22,8 +22,9 @@ def test_each_made_paper_has_a_vector_and_cites_earlier_ones(tmp_path):
     assert all(1 <= edge["target"] < edge["source"] for edge in edges)
 
 
-def test_made_papers_of_triplets_lie_in_two_buckets_with_neighbours_of_each_query(tmp_path):
-    triplet_corpus.main(tmp_path, 50, 4, 6)
+def test_made_papers_of_triplets_lie_in_two_buckets_with_neighbours_of_each_query(tmp_path, monkeypatch):
+    monkeypatch.setattr(triplets, "DRAWN_WORDS", 10_000)
+    triplets.write_tables(tmp_path, 50, 4, 6)
     assert len(read_table(tmp_path / "papers", "papers", ["corpusid"])) == 50
     neighbours = read_table(tmp_path / "neighbours", "neighbours", ["query", "rank"]).to_pylist()
     assert sorted(row["rank"] for row in neighbours) == sorted([1, 2, 3, 4, 5, 6] * 4)

@@ -20,7 +20,6 @@ THREADS = 2
 
 
 def main(folder: Path) -> None:
-    """Print the triplets a second and the peak memory of each way, and how much faster ours are than the rival's."""
     write_encoder(folder / "encoder")
     for seed, (name, queries) in enumerate(QUERIES.items()):
         write_triplets(folder / name, queries, seed, folder / "encoder")
@@ -53,13 +52,11 @@ def precisions() -> list[str]:
 
 
 def train(folder: Path, way: str, precision: str) -> float:
-    """The seconds of a training, ours or the rival's."""
     shutil.rmtree(folder / "work", ignore_errors=True)
     return {"ours": train_ours, "rival": train_rival}[way](folder, folder / "work" / way, precision)
 
 
 def train_ours(folder: Path, output: Path, precision: str) -> float:
-    """Seconds of a training with the stage encoder."""
     from cocite.encoder import work_offline
 
     work_offline(THREADS)
@@ -70,12 +67,8 @@ def train_ours(folder: Path, output: Path, precision: str) -> float:
     from cocite.encoder.tokens import tokenise_table
     from cocite.encoder.trainer import Inputs, train_encoder
 
-    outputs = Outputs(
-        model=output / "model",
-        curves=output / "curves.parquet",
-        settings=output / "settings.json",
-        events=output / "tensorboard",
-    )
+    written = {"curves": "curves.parquet", "settings": "settings.json", "events": "tensorboard"}
+    outputs = Outputs(model=output / "model", **{name: output / file for name, file in written.items()})
     sets = {name: files_in(folder / name) for name in ("training", "validation")}
     inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
     settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
@@ -107,23 +100,15 @@ def train_rival(folder: Path, output: Path, precision: str) -> float:
     torch.set_num_threads(THREADS)
     start = time.perf_counter()
     model = SentenceTransformer(str(folder / "encoder"))
-    sets = []
+    sets, roles = [], ("query", "positive", "negative")
     for name in ("training", "validation"):
-        texts = texts_of_examples(files_in(folder / name), "[SEP]")
-        sets.append(
-            Dataset.from_dict(dict(zip(("query", "positive", "negative"), zip(*texts, strict=True), strict=True)))
-        )
+        texts = zip(*texts_of_examples(files_in(folder / name), "[SEP]"), strict=True)
+        sets.append(Dataset.from_dict(dict(zip(roles, texts, strict=True))))
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output / "checkpoints"),
-        num_train_epochs=1,
-        per_device_train_batch_size=BATCH,
-        per_device_eval_batch_size=BATCH,
-        learning_rate=LR,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        report_to="none",
-        use_cpu=True,
-        bf16=precision == "bfloat16",
+        **{"num_train_epochs": 1, "per_device_train_batch_size": BATCH, "per_device_eval_batch_size": BATCH},
+        **{"learning_rate": LR, "eval_strategy": "epoch", "save_strategy": "epoch"},
+        **{"report_to": "none", "use_cpu": True, "bf16": precision == "bfloat16"},
     )
     loss = losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
     trainer = SentenceTransformerTrainer(

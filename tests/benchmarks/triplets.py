@@ -2,16 +2,20 @@
 
 import random
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.benchmarks.measuring import Command, Cost, cocite, compare, python, run, say, spread_of
-from tests.benchmarks.triplet_corpus import FAR_APART
-from tests.benchmarks.triplet_corpus import main as write_tables
+
+from cocite.core.tables.files import write_table
 
 PAPERS, QUERIES, K = 5_000_000, 143_000, 5_000
-SETTINGS = {"sampler": "neighbours", "embedding": "e", "k_positive": 25, "k_negative": 5000, "per_query": 7, "easy": 0}
+K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
+BANDS = {"k_positive": K_POSITIVE, "k_negative": K_NEGATIVE, "per_query": PER_QUERY, "easy": 0}
+SETTINGS = {"sampler": "neighbours", "embedding": "e", **BANDS}
 PART = 5
 """The loop is measured on a part of the papers and queries, since the whole would not fit into memory. Its time grows
 faster than the part, so that the ratio for the whole is rather underrated."""
@@ -20,13 +24,21 @@ ROUNDS = 3
 STEPS = SAMPLING, MATERIALISING = "Sampling", "Materialising"
 KEPT = True
 LOOP = f"A loop over Python dictionaries, one part of {PART}"
-K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
 ROLES = ("query", "positive", "negative")
 TRIPLETS_AT_ONCE = 20_000
 
+LARGEST_ID = 280_000_000
+FAR_APART = 2**34 + 1
+"""What ids are multiplied by to lie all over 63 bits; it is odd, so that buckets of two stay as they are."""
+BUCKETS = 2
+VOCABULARY, DRAWN_WORDS = 20_000, 4_000_000
+PAPERS_AT_ONCE = 20_000
+QUERIES_AT_ONCE = 200
+TITLE, ABSTRACT = (40, 120), (700, 1500)
+"""Characters of a title and of an abstract, from and to; Semantic Scholar's have 80 and 1,100 on average."""
+
 
 def main(folder: Path) -> None:
-    """Print what the steps take, and the ratio to the loop."""
     whole, part = folder / "triplets" / "whole", folder / "triplets" / "part"
     for corpus, papers, queries in ((whole, PAPERS, QUERIES), (part, PAPERS // PART, QUERIES // PART)):
         _write_corpus(corpus, papers, queries)
@@ -38,7 +50,7 @@ def main(folder: Path) -> None:
         say(f"{name}: {wall:.1f} s, peak memory {max(cost.peak_mb for cost in costs):.0f} MB.")
     ratios = [PART * each[LOOP].wall / sum(each[step].wall for step in STEPS) for each in rounds]
     say(
-        f"{QUERIES * SETTINGS['per_query']:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
+        f"{QUERIES * PER_QUERY:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
         f"against {PART} times the loop: {statistics.median(ratios):.1f} × as fast, median of {ROUNDS}; "
         f"{spread_of(ratios)}"
     )
@@ -46,7 +58,6 @@ def main(folder: Path) -> None:
 
 
 def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> None:
-    """Write the tables of a corpus where they are not there yet."""
     if not (corpus / "neighbours/0.parquet").exists():
         run(python(write_tables, corpus, papers, queries, K, factor=factor))
 
@@ -100,12 +111,12 @@ def loop(folder: Path, output: Path) -> None:
     rows: list[dict[str, int | str]] = []
     writer = None
     for query in queries:
-        positives = _band(ranked[query], K_POSITIVE, texts)
-        negatives = _band(ranked[query], K_NEGATIVE, texts)
-        rows += [
-            _joined(dict(zip(ROLES, (query, *pair), strict=True)), texts)
-            for pair in zip(positives, negatives, strict=False)
-        ]
+        bands = (_band(ranked[query], last, texts) for last in (K_POSITIVE, K_NEGATIVE))
+        for pair in zip(*bands, strict=False):
+            row: dict[str, int | str] = dict(zip(ROLES, (query, *pair), strict=True))
+            for role, paper in zip(ROLES, (query, *pair), strict=True):
+                row[f"{role}_title"], row[f"{role}_abstract"] = texts[paper]
+            rows.append(row)
         if len(rows) >= TRIPLETS_AT_ONCE or query == queries[-1]:
             table = pa.Table.from_pylist(rows)
             writer = writer or pq.ParquetWriter(output, table.schema, compression="zstd")
@@ -121,8 +132,56 @@ def _band(ranked: list[int], last: int, texts: dict[int, tuple[str, str]]) -> li
     return [paper for paper in papers if paper in texts]
 
 
-def _joined(triplet: dict[str, int], texts: dict[int, tuple[str, str]]) -> dict[str, int | str]:
-    row: dict[str, int | str] = dict(triplet)
-    for role in ROLES:
-        row[f"{role}_title"], row[f"{role}_abstract"] = texts[triplet[role]]
-    return row
+def write_tables(folder: Path, papers: int, queries: int, k: int, factor: int = 1) -> None:
+    """Write so many papers in buckets, their ids times the factor, queries, and one file of their k neighbours."""
+    drawn = np.random.default_rng(1)
+    ids = (np.sort(drawn.choice(LARGEST_ID, papers, replace=False)) + 1) * factor
+    asked = np.sort(drawn.choice(ids, queries, replace=False))
+    for bucket in range(BUCKETS):
+        write_table(folder / f"papers/{bucket}.parquet", "papers", _papers(ids[ids % BUCKETS == bucket], drawn))
+    split = pa.array(["train"] * queries)
+    write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": asked, "split": split}))
+    write_table(folder / "neighbours/0.parquet", "neighbours", _neighbours(asked, ids, k, drawn))
+
+
+def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Iterator[pa.RecordBatch]:
+    words = np.array([f"{number:x}{'abcdefgh'[: number % 8]}" for number in range(VOCABULARY)])
+    text = np.frombuffer(" ".join(drawn.choice(words, DRAWN_WORDS)).encode(), dtype=np.uint8)
+    for start in range(0, len(ids), PAPERS_AT_ONCE):
+        some = ids[start : start + PAPERS_AT_ONCE]
+        empty = dict.fromkeys(("year", "venue", "doi", "citation_count", "reference_count"), pa.nulls(len(some)))
+        yield pa.RecordBatch.from_pydict(
+            {
+                "corpusid": some,
+                "title": _texts(text, len(some), TITLE, drawn),
+                "abstract": _texts(text, len(some), ABSTRACT, drawn),
+                "has_text": [True] * len(some),
+                "fields": pa.array([[]] * len(some), pa.list_(pa.string())),
+                **empty,
+            }
+        )
+
+
+def _texts(text: np.ndarray, count: int, sizes: tuple[int, int], drawn: np.random.Generator) -> pa.StringArray:
+    lengths = drawn.integers(*sizes, count)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    starts = drawn.integers(0, len(text) - sizes[1], count)
+    characters = text[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(characters))
+
+
+def _neighbours(asked: np.ndarray, ids: np.ndarray, k: int, drawn: np.random.Generator) -> Iterator[pa.RecordBatch]:
+    rank = np.arange(1, k + 1, dtype=np.int32)
+    for start in range(0, len(asked), QUERIES_AT_ONCE):
+        some = asked[start : start + QUERIES_AT_ONCE]
+        # Steps of one or more through the papers in a circle: k different ones, none of them the query.
+        steps = drawn.integers(1, len(ids) // (k + 1), (len(some), k)).cumsum(axis=1)
+        places = (np.searchsorted(ids, some)[:, None] + steps) % len(ids)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "query": np.repeat(some, k),
+                "rank": np.tile(rank, len(some)),
+                "neighbour": ids[drawn.permuted(places, axis=1)].ravel(),
+                "distance": np.tile(rank.astype(np.float32), len(some)),
+            }
+        )

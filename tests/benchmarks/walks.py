@@ -32,7 +32,6 @@ def main(
     by_hand: int = BY_HAND,
     memory_mb: tuple[int, ...] = (1000, 3000),
 ) -> None:
-    """Print time and memory of each step, and how many of the rival's neighbours are found."""
     made, links = run(python(write_cited, folder, papers, edges, queries)), folder / "links"
     say(f"{papers:,} papers, about {edges:,} edges, made in {made.wall:.0f} s")
     tables = sorted((folder / "edges").glob("*.parquet"))

@@ -10,8 +10,6 @@ edges of queries whose other end is among the first 100 or 1,000 neighbours that
 `make bench` leaves it out, because few have the corpora.
 """
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -54,16 +52,12 @@ def main(
     folder: Path,
     *corpora: str,
     graphs: tuple[str, ...] = GRAPHS,
-    restart: float = 0.15,
-    tolerance: float = 1e-6,
     score: str = "symmetric",
-    weighted: bool = False,
     seeds: tuple[int, ...] = SEEDS,
     cores: int = CORES,
     memory_mb: int = 8000,
 ) -> None:
-    """Print a row for each graph and way: mean ± deviation over the seeds."""
-    settings = WalkSettings(restart=restart, tolerance=tolerance, score=score, k=2000)
+    settings = WalkSettings(score=score, k=2000)
     for corpus in corpora:
         made = {seed: (folder / KEPT / corpus / f"seed-{seed}").resolve() for seed in seeds}
         for seed, of_seed in made.items():
@@ -72,13 +66,12 @@ def main(
         say(f"\n| {corpus} | | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
         for graph in graphs:
             for way in WAYS:
-                walk = partial(walked, links=Links(weighted=weighted), settings=settings, threads=cores)
-                rows = [quality(of_seed, graph, seed, way, walk) for seed, of_seed in made.items()]
+                rows = [quality(of_seed, graph, seed, way, settings, cores) for seed, of_seed in made.items()]
                 told = [mean_and_deviation(list(values)) for values in zip(*rows, strict=True)]
                 say(f"| {graph} | {way} | {' | '.join(told)} |")
 
 
-def quality(folder: Path, graph: str, seed: int, way: str, walk: Callable[..., Path]) -> list[float]:
+def quality(folder: Path, graph: str, seed: int, way: str, settings: WalkSettings, threads: int) -> list[float]:
     """The share of true neighbours in each band; then, where edges are held out, of those that are found."""
     results, made = folder / "results", folder / "walks"
     edges = results / "graph" / graph / "edges"
@@ -90,25 +83,13 @@ def quality(folder: Path, graph: str, seed: int, way: str, walk: Callable[..., P
     if way == "fastrp":
         neighbours = str(results / "neighbours" / f"{graph}-fastrp" / "neighbours" / "*.parquet")
     else:
-        neighbours = str(walk(made, results / "corpus" / "queries.parquet"))
+        neighbours = str(made / "neighbours.parquet")
+        build_adjacency([made / "edges.parquet"], Links(), memory_mb=MEMORY_MB, output=made / "links")
+        limits = {"memory_mb": MEMORY_MB, "threads": threads}
+        files = {"state": made / "state", "output": Path(neighbours), "omissions": made / "omissions.parquet"}
+        walk_neighbours(made / "links", results / "corpus" / "queries.parquet", settings, **limits, **files)
     whole = str(edges / "*.parquet")
     given = {"edges": whole, "shown": str(made / "edges.parquet"), "neighbours": neighbours}
     found = [duckdb.execute(FOUND, {**given, "within": within}).fetchone() for within in WITHIN]
     hidden = [float(share[0]) for share in found if share is not None and share[0] is not None]
     return [band(whole, neighbours, *ranks) for ranks in BANDS] + hidden
-
-
-def walked(made: Path, queries: Path, *, links: Links, settings: WalkSettings, threads: int) -> Path:
-    """The neighbours by walks on the edges that are there."""
-    build_adjacency([made / "edges.parquet"], links, memory_mb=MEMORY_MB, output=made / "links")
-    walk_neighbours(
-        made / "links",
-        queries,
-        settings,
-        memory_mb=MEMORY_MB,
-        threads=threads,
-        state=made / "state",
-        output=made / "neighbours.parquet",
-        omissions=made / "omissions.parquet",
-    )
-    return made / "neighbours.parquet"

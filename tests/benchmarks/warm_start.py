@@ -9,8 +9,7 @@ papers alone, so the older training has seen none of those that both trainings o
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.engine_training import import_graph, settings_of, train
-from tests.benchmarks.engines import CORES
+from tests.benchmarks.engines import CORES, import_graph, settings_of, train
 from tests.benchmarks.made_graphs import write_communities
 from tests.benchmarks.measuring import python, run, say
 
@@ -23,7 +22,6 @@ def main(
     epochs: int = 10,
     cores: int = CORES,
 ) -> None:
-    """Print the MRR after each epoch of either start, and the epochs to the same MRR."""
     for release, more in {"older": {"older": True}, "newer": {}}.items():
         table = folder / f"{release}.parquet"
         run(python(write_communities, table, papers, edges, **more))
@@ -38,7 +36,6 @@ def main(
 
 
 def tell(cold: list[float], warm: list[float]) -> None:
-    """Print both curves, and for the last MRR of the drawn start when the other reaches it."""
     say("| epoch | MRR from drawn vectors | MRR from the older release's |\n|---|---|---|")
     for epoch, (drawn, older) in enumerate(zip(cold, warm, strict=True), start=1):
         say(f"| {epoch} | {drawn:.4f} | {older:.4f} |")

@@ -24,7 +24,6 @@ KEPT = True
 
 
 def main(folder: Path) -> None:
-    """Print each ratio that docs/speed.md states of works."""
     works = folder / "works"
     for make in (json_lines, parquet):
         run(python(make, works))  # in a process of its own, which holds more than what is measured
@@ -88,7 +87,6 @@ def read_with_duckdb(path: Path) -> None:
 
 
 def convert_with_pandas(path: Path, folder: Path) -> None:
-    """Write papers, abstracts and citations."""
     import pandas as pd
 
     names = ["id", "doi", "title", "publication_year", "cited_by_count", "is_retracted", "is_paratext", "topics"]
@@ -111,6 +109,5 @@ def convert_with_pandas(path: Path, folder: Path) -> None:
 
 
 def put_together(index: str) -> str:
-    """An abstract from its inverted index."""
     places = [(place, word) for word, places in json.loads(index).items() for place in places]
     return " ".join(word for _, word in sorted(places))

@@ -18,29 +18,24 @@ import pytest
 import yaml
 from tests.slurm.cluster import ENDED_WITH_US, PARTITION, WITH_GPUS, Cluster, why_not
 from tests.slurm.mishaps import cancel, hold_up_training, jobs, lose_the_node, of_rule, preempt
+from tests.workflow.conftest import ROOT, SMALL
 
-ROOT = Path(__file__).parents[2]
 CONFIGURATION: dict[str, Any] = {
-    "seed": 1,
-    "release": "2026-01-06",
-    "precision": "float32",
+    **{key: SMALL[key] for key in ("seed", "release", "precision", "queries", "embeddings", "encoders")},
     "gpu": True,
     "corpus": {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}},
-    "queries": {"count": 150, "min_references": 5, "holdout": 40},
     "graphs": {"cocitation": {"signal": "cocitation"}},
-    "embeddings": {"dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
-    "triplets": {"near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, "k_negative": 80}},
-    "encoders": {"tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
+    "triplets": {"near": SMALL["triplets"]["cocite"]},
+    # Its job takes 500 to 800 MB, by how much of it others share: more than this, and less than twice as much.
     "models": {
-        # Its job takes 500 to 800 MB, by how much of it others share: more than this, and less than twice as much.
         "near": {
             "triplets": "near",
-            "encoder": "tiny",
+            "encoder": "small",
             "lr": 1.0e-3,
             "epochs": 32,
             "evaluations": 16,
             "memory_mb": 430,
-        },
+        }
     },
     "benchmarks": {"holdout": {"kind": "holdout"}},
 }

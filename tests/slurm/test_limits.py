@@ -32,9 +32,10 @@ def test_the_limits_of_partitions_are_those_that_slurm_was_given(short):
 @pytest.mark.parametrize(
     ("asked", "option"),
     [
-        ({"minutes": 300}, "--time=300"),
         ({"memory_mb": 2 * MEMORY_MB}, f"--mem={2 * MEMORY_MB}"),
-        ({"threads": 2 * CPUS}, f"--cpus-per-task={2 * CPUS}"),
+        # These wait, and so does the test.
+        pytest.param({"minutes": 300}, "--time=300", marks=pytest.mark.long),
+        pytest.param({"threads": 2 * CPUS}, f"--cpus-per-task={2 * CPUS}", marks=pytest.mark.long),
     ],
 )
 def test_a_job_that_the_doctor_finds_too_large_is_refused_or_waits_for_ever(short, asked, option):

@@ -1,6 +1,7 @@
 """One finished run of a small demo, for the tests that look at it or plan on top of it."""
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.configurations import with_changes
+from tests.hub import serve_hub
 from tests.workflow.preloaded import snakemake
 
 ROOT = Path(__file__).parents[2]
@@ -22,16 +24,12 @@ SMALL = {
     "corpus": {"source": "demo", "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},
     "queries": {"count": 150, "min_references": 5, "holdout": 40},
     "graphs": {"cocitation": {"signal": "cocitation"}, "citation": {"signal": "citation"}},
-    "embeddings": {
-        "cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}},
-    },
+    "embeddings": {"cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
     "triplets": {
         "cocite": {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 80},
         "specter": {"sampler": "citations", "graph": "citation"},
     },
-    "encoders": {
-        "small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
-    },
+    "encoders": {"small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
     "models": {
         "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 3.0e-3, "epochs": 4},
         "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 3.0e-3},
@@ -58,6 +56,10 @@ class Run:
         path.write_text(yaml.safe_dump(config))
         return path
 
+    def copy(self, folder: Path) -> "Run":
+        """A copy of all that is in the folder, in a folder that does not exist yet."""
+        return Run(folder=shutil.copytree(self.folder, folder))
+
     def command(self, *arguments: str, config: Path | None = None) -> list[str]:
         """The command that starts Snakemake here."""
         return [sys.executable, "-m", "snakemake", *self._options(config), *arguments]
@@ -65,6 +67,23 @@ class Run:
     def snakemake(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run that command, in a process that need not import Snakemake first."""
         return snakemake([*self._options(config), *arguments])
+
+    def make(self, *targets: str, config: Path | None = None, options: Sequence[str] = ()) -> str:
+        """Make targets; return what Snakemake says. It must succeed."""
+        result = self.snakemake("--show-failed-logs", *options, "--", *targets, config=config)
+        assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+        return result.stdout + result.stderr
+
+    def fetch(self, patch: pytest.MonkeyPatch, repositories: dict[str, Path], rule: str, *targets: str) -> None:
+        """Run up to a rule that fetches from a hub that serves these folders, then make targets without the hub."""
+        patch.setenv("HF_HOME", str(self.folder / "home"))
+        patch.setenv("NO_PROXY", "*")
+        patch.delenv("HF_HUB_OFFLINE", raising=False)  # tests that embed in this process have switched it on
+        with serve_hub(repositories) as (url, _):
+            patch.setenv("HF_ENDPOINT", url)
+            self.make(*targets, options=["--until", rule])
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        self.make(*targets)
 
     def _options(self, config: Path | None) -> list[str]:
         options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
@@ -121,8 +140,8 @@ class Plan:
 def planned(run: Run, config: dict | None = None, *targets: str, options: Sequence[str] = ()) -> Plan:
     """The jobs of a dry run with a configuration, or with that of the run."""
     file = None if config is None else run.configure(config, "edited.yaml")
-    wanted = ["--dry-run", "--printshellcmds", "--rerun-incomplete", *options, "--", *(targets or ["all"])]
-    result = run.snakemake(*wanted, config=file)
+    dry = ["--dry-run", "--printshellcmds", "--rerun-incomplete", *options]
+    result = run.snakemake(*dry, "--", *(targets or ["all"]), config=file)
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
     jobs = [_job(*block) for block in BLOCK.findall(result.stdout)]
     return Plan([job for job in jobs if job.outputs], said=result.stdout + result.stderr)
@@ -135,17 +154,17 @@ BLOCK = re.compile(
 
 def _job(rule: str, lines: str, command: str) -> Job:
     told = dict(line.strip().partition(": ")[::2] for line in lines.splitlines())
-    listed = {
-        key: told[key].split(", ") if key in told else [] for key in ("input", "output", "wildcards", "resources")
-    }
-    pairs = {key: dict(each.split("=", 1) for each in listed[key]) for key in ("wildcards", "resources")}
+    names = ("input", "output", "wildcards", "resources")
+    inputs, outputs, *pairs = (told[name].split(", ") if name in told else [] for name in names)
+    wildcards, resources = (dict(each.split("=", 1) for each in listed) for listed in pairs)
     return Job(
         rule=rule,
-        inputs=listed["input"],
-        outputs=listed["output"],
+        inputs=inputs,
+        outputs=outputs,
+        wildcards=wildcards,
+        resources=resources,
         threads=int(told.get("threads", 1)),  # which Snakemake does not print
         command=" ".join(command.split()),
-        **pairs,
     )
 
 
@@ -162,8 +181,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A working folder in which the small configuration ran to its end."""
     finished = Run(folder=tmp_path_factory.mktemp("finished"))
     finished.configure(SMALL)
-    result = finished.snakemake("--show-failed-logs", "all")
-    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    finished.make("all")
     return finished
 
 

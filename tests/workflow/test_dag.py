@@ -14,6 +14,11 @@ STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", 
 SETS = SMALL["triplets"]
 NEAR = {**SETS["cocite"], "easy": 3}
 TINY = {"encoder": "small", "triplets": "cocite", "loss": "triplet"}
+BASELINES = {
+    "fasttext": {"kind": "fasttext"},
+    "sif": {"kind": "sif", "of": "fasttext"},
+    "sgc": {"kind": "sgc", "of": "sif", "graph": "citation"},
+}
 PINNED = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
 
 
@@ -29,12 +34,14 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def rich(elsewhere: Run) -> Plan:
     """A plan of all stages by a configuration with an entry of nearly every kind."""
     walks = {"steps": {"graph": "citation", "k": 100, "shards": 2, "among": "texts"}}
-    usual = SMALL["embeddings"]["cocitation-dot"]
-    embeddings = {
-        "cocitation-dot": {**usual, "neighbours": {"k": 100, "shards": 3}},
-        "indexed": {**usual, "neighbours": {"k": 100, "shards": 3, "index": {"kind": "ivf", "nlist": 8, "nprobe": 2}}},
-        "among-some": {**usual, "neighbours": {"k": 100, "papers_of": "specter"}},
+    index = {"kind": "ivf", "nlist": 8, "nprobe": 2}
+    searches = {
+        "cocitation-dot": {"k": 100, "shards": 3},
+        "indexed": {"k": 100, "shards": 3, "index": index},
+        "among-some": {"k": 100, "papers_of": "specter"},
     }
+    embedding = SMALL["embeddings"]["cocitation-dot"]
+    embeddings = {name: {**embedding, "neighbours": search} for name, search in searches.items()}
     sets = {
         "near": NEAR,
         "far": NEAR | {"easy_negatives": "k-means"},
@@ -66,11 +73,10 @@ def rich(elsewhere: Run) -> Plan:
         "second": TINY | {"triplets": "mined"},
     }
     baselines = {
-        "random": {"kind": "random"},
+        **{"random": {"kind": "random"}, "doc2vec": {"kind": "doc2vec"}},
         "fasttext": {"kind": "fasttext", "seeds": [3]},
-        "sif": {"kind": "sif", "of": "fasttext"},
-        "sgc": {"kind": "sgc", "of": "sif", "graph": "citation", "grid": {"hops": [1, 3]}},
-        "doc2vec": {"kind": "doc2vec"},
+        "sif": BASELINES["sif"],
+        "sgc": BASELINES["sgc"] | {"grid": {"hops": [1, 3]}},
         "citeomatic": {"kind": "citeomatic", "triplets": "specter"},
     }
     learned = {"probe": "which", "triplets": "specter", "loss": "mnrl"}
@@ -119,11 +125,7 @@ def brought(elsewhere: Run) -> Plan:
         triplets=SETS | sets,
         encoders={"small": {**SMALL["encoders"]["small"], "text": ["title", "venue"]}, "bert": {"model": "./bert"}},
         benchmarks=SMALL["benchmarks"] | {"scidocs": scidocs},
-        baselines={
-            "fasttext": {"kind": "fasttext"},
-            "sif": {"kind": "sif", "of": "fasttext"},
-            "sgc": {"kind": "sgc", "of": "sif", "graph": "citation"},
-        },
+        baselines=BASELINES,
     )
     return planned(elsewhere, config)
 
@@ -149,6 +151,11 @@ def moved(elsewhere: Run) -> Plan:
         return planned(elsewhere, edited(pathvars=folders, precision="auto", gpu=True, queries=queries))
 
 
+def in_buckets(folder: str, count: int = 2) -> list[str]:
+    """The files of the buckets or shards of a table."""
+    return [f"results/{folder}/{bucket}.parquet" for bucket in range(count)]
+
+
 def test_a_stage_brings_things_up_to_there_and_no_further(run):
     rules = planned(run, None, "triplets").rules()
     assert "materialise_training" in rules
@@ -164,13 +171,13 @@ def test_contexts_are_ingested_where_they_are_asked_for_and_only_then(plan, rich
     assert len(plan.commands("corpus ingest citations")) == 2
     assert "ingest_with_contexts" not in plan.rules()
     assert not [job for job in plan.jobs if re.search("--contexts|corpus/contexts", job.command)]
-    assert len(rich.of("ingest_with_contexts")) == len(rich.commands("corpus ingest citations")) == 2
-    assert all(" --contexts results/corpus/" in job.command for job in rich.of("ingest_with_contexts"))
+    ingested = rich.of("ingest_with_contexts")
+    assert len(ingested) == len(rich.commands("corpus ingest citations")) == 2
+    assert all(" --contexts results/corpus/" in job.command for job in ingested)
     assert all('"min_words": 3' in job.command for job in rich.of("merge_contexts"))
-    sampled = rich.one("sample_texts")
-    folder = "results/triplets/context2doc"
+    sampled, folder = rich.one("sample_texts"), "results/triplets/context2doc"
     assert sampled.outputs[:2] == [f"{folder}/sampled_examples.parquet", f"{folder}/texts.parquet"]
-    assert sampled.inputs[:2] == [f"results/corpus/contexts/{bucket}.parquet" for bucket in range(2)]
+    assert sampled.inputs[:2] == in_buckets("corpus/contexts")
 
 
 def test_authors_and_fields_of_documents_are_looked_up_where_an_encoder_reads_them_and_only_then(plan, rich):
@@ -180,13 +187,14 @@ def test_authors_and_fields_of_documents_are_looked_up_where_an_encoder_reads_th
     ingested = rich.commands("corpus ingest papers")
     assert len(ingested) == 2
     assert all(" --authors " in command for command in ingested)
-    fields = [f"results/evaluation/{benchmark}/document_fields.parquet" for benchmark in SMALL["benchmarks"]]
-    assert sorted(rich.outputs("describe_documents")) == fields
+    fields, documents = (
+        {f"results/evaluation/{benchmark}/{table}.parquet" for benchmark in SMALL["benchmarks"]}
+        for table in ("document_fields", "documents")
+    )
+    assert set(rich.outputs("describe_documents")) == fields
     assert [c for c in rich.commands("encoder tokenise") if "/documents results/corpus/papers/0.parquet" in c]
-    for made, has in ((plan, False), (rich, True)):
-        inputs = set(made.one("write_page").inputs)
-        assert set(fields) <= inputs if has else not set(fields) & inputs
-        assert {f"results/evaluation/{name}/documents.parquet" for name in SMALL["benchmarks"]} <= inputs
+    assert fields | documents <= set(rich.one("write_page").inputs)
+    assert (fields | documents) & set(plan.one("write_page").inputs) == documents
 
 
 def test_documents_are_embedded_by_the_adapters_that_the_tasks_of_a_benchmark_see(rich):
@@ -203,6 +211,20 @@ def scored(plan: Plan, name: str) -> set[str]:
     return {output.split("/")[2] for output in scores if output.endswith(f"/{name}.parquet") and "/scores/" in output}
 
 
+def test_models_that_are_made_of_trained_ones_and_encoders_with_a_map_are_scored_like_the_others(rich):
+    for rule, inputs, made in (
+        ("fetch_encoder_with_map", ["probe_which/specter/maps.safetensors"], "untrained_mapped/seed-0"),
+        ("repool_encoder", ["pooled/seed-1/model"], "pooled_in_cls/seed-1"),
+        ("average_weights", [f"averaged/seed-{seed}/model" for seed in (1, 2)], "averaged_averaged/seed-0"),
+    ):
+        job, model = rich.one(rule), f"results/encoder/{made}/model"
+        assert job.inputs == [f"results/encoder/{each}" for each in inputs]
+        assert job.outputs[0] == model
+        assert rich.one("embed_own_documents", model=made.split("/")[0]).inputs[0] == model
+        assert scored(rich, made.replace("/seed", "")) == set(SMALL["benchmarks"])
+    assert len(rich.of("train_encoder", model="pooled")) == 1
+
+
 def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(rich):
     mapped = rich.one("map_embeddings")  # of one benchmark: the other has `spaces: false`
     assert mapped.inputs[0] == "results/encoder/aspects/seed-1/model"
@@ -211,38 +233,10 @@ def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(rich):
     assert not rich.of("embed_own_documents", model="aspects_in_result")
 
 
-def test_an_encoder_has_the_map_of_a_probe_and_is_scored_with_it(rich):
-    maps = "results/encoder/probe_which/specter/maps.safetensors"
-    fetched = rich.one("fetch_encoder_with_map")
-    assert fetched.inputs == [maps]
-    assert fetched.command.startswith(f"cocite encoder fetch {maps} ")
-    assert scored(rich, "untrained_mapped-0") == set(SMALL["benchmarks"])
-
-
-def test_a_model_is_scored_with_further_poolings_and_trained_once(rich):
-    assert len(rich.of("train_encoder", model="pooled")) == 1
-    repooled = rich.one("repool_encoder")
-    model = "results/encoder/pooled_in_cls/seed-1/model"
-    assert (repooled.inputs, repooled.outputs) == (["results/encoder/pooled/seed-1/model"], [model])
-    assert rich.one("embed_own_documents", model="pooled_in_cls").inputs[0] == model
-    assert scored(rich, "pooled_in_cls-1") == set(SMALL["benchmarks"])
-
-
-def test_a_model_is_averaged_over_its_seeds_and_scored_like_the_others(rich):
-    averaged = rich.one("average_weights")
-    assert averaged.inputs == [f"results/encoder/averaged/seed-{seed}/model" for seed in (1, 2)]
-    assert averaged.outputs == ["results/encoder/averaged_averaged/seed-0/model"]
-    assert rich.one("embed_own_documents", model="averaged_averaged").inputs[0] == averaged.outputs[0]
-    assert scored(rich, "averaged_averaged-0") == set(SMALL["benchmarks"])
-
-
-def test_a_search_among_the_papers_of_triplets_waits_for_them(rich):
+def test_an_index_is_built_once_for_all_shards_and_a_search_among_the_papers_of_triplets_waits_for_them(rich):
     for job in rich.of("search_neighbours"):
         waits = "results/triplets/specter/triplets.parquet" in job.inputs
         assert waits == (job.wildcards["embedding"] == "among-some")
-
-
-def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured_and_an_exact_search_has_none(rich):
     for name, counts in {"indexed": [1, 3, 1], "cocitation-dot": [0, 3, 0]}.items():
         rules = ("build_index", "search_neighbours", "measure_search")
         assert [len(rich.of(rule, embedding=name)) for rule in rules] == counts
@@ -250,13 +244,12 @@ def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured_and_a
 
 def test_walks_go_along_the_links_of_a_graph_and_are_sampled_and_measured_like_a_search(rich):
     links = rich.one("build_adjacency")
-    assert links.inputs == [f"results/graph/citation/edges/{bucket}.parquet" for bucket in range(2)]
+    assert links.inputs == in_buckets("graph/citation/edges")
     assert links.outputs == ["results/neighbours/steps/adjacency"]
     walked = rich.of("walk_neighbours")
-    shards = [f"results/neighbours/steps/neighbours/{shard}.parquet" for shard in range(2)]
+    shards = in_buckets("neighbours/steps/neighbours")
     assert sorted(job.outputs[0] for job in walked) == shards
-    papers = [f"results/corpus/papers/{bucket}.parquet" for bucket in range(2)]
-    assert walked[0].inputs == [*links.outputs, "results/corpus/queries.parquet", *papers]
+    assert walked[0].inputs == [*links.outputs, "results/corpus/queries.parquet", *in_buckets("corpus/papers")]
     assert rich.one("sample_triplets", triplets="walked").inputs[:2] == shards
     measured = rich.one("measure_bands", embedding="steps")
     assert measured.inputs[:2] == shards
@@ -265,30 +258,24 @@ def test_walks_go_along_the_links_of_a_graph_and_are_sampled_and_measured_like_a
 
 
 def test_a_set_is_sampled_from_what_its_entry_names(rich, brought):
-    queries, *papers = "corpus/queries", "corpus/papers/0", "corpus/papers/1"
-    near = [f"neighbours/cocitation-dot/neighbours/{shard}" for shard in range(3)]
-    edges, counts = (
-        [f"graph/{name}/{table}/{bucket}" for bucket in range(2)]
-        for name, table in (("citation", "edges"), ("cocitation", "cocitations"))
-    )
-    joined = ["triplets/cocite/triplets", "triplets/aspects/sampled_examples"]
+    near, edges = in_buckets("neighbours/cocitation-dot/neighbours", 3), in_buckets("graph/citation/edges")
+    sets = "results/triplets/{}.parquet".format
     named = {
         "near": near,
-        "far": [*near, "embeddings/cocitation-dot/graph_embeddings"],
+        "far": [*near, "results/embeddings/cocitation-dot/graph_embeddings.parquet"],
         "cited": edges,
-        "cocited": counts,
+        "cocited": in_buckets("graph/cocitation/cocitations"),
         "chance": [],
-        "both": ["triplets/near/triplets", "triplets/cited/triplets"],
-        "part": ["triplets/both/triplets"],
+        "both": [sets("near/triplets"), sets("cited/triplets")],
+        "part": [sets("both/triplets")],
         "aspects": edges,
-        "with-aspects": joined,
-        "part-with-aspects": ["triplets/with-aspects/sampled_examples"],
+        "with-aspects": [sets("cocite/triplets"), sets("aspects/sampled_examples")],
+        "part-with-aspects": [sets("with-aspects/sampled_examples")],
     }
     for name, files in named.items():
         [job] = [job for job in rich.jobs if job.rule.startswith("sample_") and job.wildcards["triplets"] == name]
-        assert job.inputs == [f"results/{file}.parquet" for file in [*files, queries, *papers]], name
-        made = "sampled_examples" if "aspects" in name else "triplets"
-        assert job.outputs[0] == f"results/triplets/{name}/{made}.parquet"
+        assert job.inputs == [*files, "results/corpus/queries.parquet", *in_buckets("corpus/papers")], name
+        assert job.outputs[0] == sets(f"{name}/{'sampled_examples' if 'aspects' in name else 'triplets'}")
     assert brought.one("sample_triplets", triplets="mine").inputs[0] == "mine.parquet"
 
 
@@ -306,25 +293,21 @@ def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is
 
 def test_a_model_learns_from_several_sets_and_another_goes_on_from_it(rich):
     tokens = "results/encoder/untrained_small/seed-0/tokens"
-    named = [
-        path
-        for each in ("cocite", "validation_all", "crops", "validation_crops")
-        for path in (f"results/triplets/{each}/examples.parquet", f"{tokens}/{each}")
-    ]
-    for model, seed, start, sets in (
-        ("both", "1", "untrained_small/seed-0", named),
-        ("then", "2", "both/seed-2", named[4:]),
+    names = ("cocite", "validation_all", "crops", "validation_crops")
+    sets = [f"results/triplets/{name}/examples.parquet {tokens}/{name} " for name in names]
+    for model, seed, start, given in (
+        ("both", "1", "untrained_small/seed-0", sets),
+        ("then", "2", "both/seed-2", sets[2:]),
     ):
         command = rich.one("train_encoder", model=model, seed=seed).command
-        assert command.startswith(f"cocite encoder train {' '.join(sets)} --encoder results/encoder/{start}/model ")
+        assert command.startswith(f"cocite encoder train {''.join(given)}--encoder results/encoder/{start}/model ")
 
 
 def test_a_round_of_mining_waits_for_the_model_that_mines_and_precedes_the_one_that_learns_from_it(rich):
     mined = [f"results/neighbours/mined_{name}" for name in ("mined", "words")]
     tables = {f"{folder}/{table}.parquet" for folder in mined for table in ("candidates", "positives")}
     assert set(rich.outputs("mine_candidates")) >= tables
-    folder = "results/encoder/cocite/seed-1/papers"
-    assert {f"{folder}/{bucket}.parquet" for bucket in range(2)} <= set(rich.outputs("embed_papers"))
+    assert set(in_buckets("encoder/cocite/seed-1/papers")) <= set(rich.outputs("embed_papers"))
     assert "results/triplets/mined/examples.parquet" in rich.one("train_encoder", model="second").inputs
 
 

@@ -1,25 +1,19 @@
 """What an edit of the configuration runs again on top of a finished run, and what it leaves alone."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
 
 import pytest
-from tests.workflow.conftest import SMALL, Run, edited, planned
+from tests.workflow.conftest import SMALL, edited, planned
 
 pytestmark = pytest.mark.end_to_end
 
+SCORED = {"embed_own_documents": 1, "score_model": 2}
 AFTER_A_TRAINING = {
-    "embed_own_documents",
-    "score_model",
-    "average_scores",
-    "compare_models",
-    "compare_over_tasks",
-    "provenance",
-    "draw_figures",
-    "write_page",
+    *("embed_own_documents", "score_model", "average_scores", "compare_models", "compare_over_tasks", "provenance"),
+    *("draw_figures", "write_page"),
 }
 """The rules whose jobs depend on a trained model."""
 
@@ -31,11 +25,38 @@ def test_a_second_run_does_nothing_and_is_quick(finished):
     assert os.times().children_user - start.children_user < 15  # whatever else the machine is doing
 
 
-def test_another_loss_reruns_the_training_of_that_model_only(finished):
-    jobs = planned(finished, edited(models__cocite__loss="cosent"))
-    for rule, count in {"train_encoder": 1, "embed_own_documents": 1, "score_model": 2}.items():
-        assert [job.wildcards["model"] for job in jobs.of(rule)] == ["cocite"] * count
-    assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder", "lay_out_map"}
+@pytest.mark.parametrize(
+    ("edit", "seed", "also"), [({"loss": "cosent"}, "1", {"lay_out_map"}), ({"seeds": [1, 2]}, "2", set())]
+)
+def test_another_loss_or_seed_trains_and_scores_that_model_only(finished, edit, seed, also):
+    jobs = planned(finished, edited(**{f"models__cocite__{key}": value for key, value in edit.items()}))
+    for rule, count in {"train_encoder": 1, **SCORED}.items():
+        assert [(job.wildcards["model"], job.wildcards["seed"]) for job in jobs.of(rule)] == [("cocite", seed)] * count
+    assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder"} | also
+
+
+@pytest.mark.parametrize(
+    ("entries", "made", "left_alone"),
+    [
+        ({"corpus__malformed": 0.01}, {}, {"download_shards", "ingest", "merge_papers", "merge_citations"}),
+        (
+            {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]},
+            {"score_model": 3, "score_baseline": 1},  # those of one benchmark: rankings have no seed
+            {"prepare_folder", "embed_own_documents"},
+        ),
+        (
+            {"triplets__cocite__k_negative": 90},
+            {"sample_triplets": 1},
+            {"train_graph_embedding", "search_neighbours"},
+        ),
+        # A bucket of the old cut has the name of one of the new, and holds other papers.
+        ({"corpus__buckets": 3}, {"ingest": 6, "merge_papers": 3, "merge_citations": 3}, set()),
+    ],
+)
+def test_an_edit_runs_what_depends_on_it_again_and_leaves_the_rest_alone(finished, entries, made, left_alone):
+    jobs = planned(finished, edited(**entries))
+    assert {rule: len(jobs.of(rule)) for rule in made} == made
+    assert not jobs.rules() & left_alone
 
 
 def test_another_choice_of_queries_draws_them_again(finished):
@@ -46,41 +67,19 @@ def test_another_choice_of_queries_draws_them_again(finished):
     assert all(f'"{key}": {value}' in drawn for key, value in (queries | {"holdout_references": 4}).items())
 
 
-def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
-    jobs = planned(finished, edited(corpus__malformed=0.01))
-    assert not jobs.rules() & {"download_shards", "ingest", "merge_papers", "merge_citations"}
-
-
-def test_another_seed_adds_jobs_and_reruns_none(finished):
-    jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
-    for rule, count in {"train_encoder": 1, "embed_own_documents": 1, "score_model": 2}.items():
-        assert [(job.wildcards["model"], job.wildcards["seed"]) for job in jobs.of(rule)] == [("cocite", "2")] * count
-    assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder"}
-
-
-def test_another_evaluation_seed_embeds_nothing_and_scores_no_benchmark_of_rankings_again(finished):
-    seeds = {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]}
-    jobs = planned(finished, edited(**seeds))
-    assert {job.wildcards["benchmark"] for job in jobs.of("score_model")} == {"scirepeval"}
-    assert len(jobs.of("score_baseline")) == 1
-    assert not {"prepare_folder", "embed_own_documents"} & jobs.rules()
-
-
 def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_path):
-    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "more"))
-    texts, judgements = run.folder / "folder/metadata/relish", run.folder / "folder/test/relish"
-    for folder, split in ((texts, "evaluation"), (judgements, "test")):
-        folder.mkdir(parents=True)
-        (folder / f"{split}.jsonl").write_text("{}\n")
-    benchmark = {"kind": "scirepeval", "folder": "folder", "tasks": ["relish"]}
-    jobs = planned(run, edited(benchmarks__relish=benchmark))
+    for file in ("metadata/relish/evaluation.jsonl", "test/relish/test.jsonl"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text("{}\n")
+    benchmark = {"kind": "scirepeval", "folder": str(tmp_path), "tasks": ["relish"]}
+    jobs = planned(finished, edited(benchmarks__relish=benchmark))
     assert {job.wildcards["benchmark"] for job in jobs.of("score_model") + jobs.of("embed_documents")} == {"relish"}
     assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & jobs.rules()
 
 
 @pytest.mark.long
 def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
-    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "killed"))
+    run = finished.copy(tmp_path / "killed")
     scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"
     log = run.folder / "logs/evaluation/scirepeval/score-small-cocite-1.log"
     for file in (run.folder / scores, log):
@@ -94,15 +93,3 @@ def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished,
     jobs = planned(run, SMALL, "evaluation")
     assert jobs.one("score_model").outputs[0] == scores
     assert not {"score_baseline", "score_words"} & jobs.rules()
-
-
-def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
-    jobs = planned(finished, edited(triplets__cocite__k_negative=90))
-    assert not {"train_graph_embedding", "search_neighbours"} & jobs.rules()
-    assert jobs.one("sample_triplets").wildcards == {"triplets": "cocite"}
-
-
-def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished):
-    # A bucket of the old cut has the name of one of the new, and holds other papers.
-    jobs = planned(finished, edited(corpus__buckets=3), "corpus")
-    assert [len(jobs.of(rule)) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, 3, 3]

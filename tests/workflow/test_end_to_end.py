@@ -9,66 +9,54 @@ from cocite.core.tables.files import read_table
 pytestmark = pytest.mark.end_to_end
 
 
-def query(finished, sql):
+@pytest.fixture
+def query(finished):
+    """A function that answers a question to the database."""
     with duckdb.connect(finished.folder / "results/cocite.duckdb", read_only=True) as database:
-        return database.sql(sql).fetchall()
+        yield lambda sql: database.sql(sql).fetchall()
 
 
-def test_counts_agree_with_the_release(finished):
+def test_counts_agree_with_the_release(finished, query):
     stated = read_json(finished.folder / "results/demo/release/release.json")
-    counts = query(finished, "SELECT (SELECT count(*) FROM papers), count(*) FROM citations")
-    assert counts == [(stated["papers"], stated["citations"])]
-    assert query(finished, "SELECT count(abstract) FROM papers") == [(stated["abstracts"],)]
+    papers, abstracts, citations = stated["papers"], stated["abstracts"], stated["citations"]
+    assert query("SELECT count(*), count(abstract) FROM papers") == [(papers, abstracts)]
+    assert query("SELECT count(*) FROM citations") == [(citations,)]
 
 
-def test_heldout_papers_are_in_no_graph_index_or_triplet(finished):
-    for table, column in [
-        ("cocitations", "paper"),
-        ("cocitations", "other"),
-        ("edges", "source"),
-        ("edges", "target"),
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("cocitations", "paper, other"),
+        ("edges", "source, target"),
         ("graph_embeddings", "corpusid"),
-        ("neighbours", "query"),
-        ("neighbours", "neighbour"),
-        ("triplets", "query"),
-        ("triplets", "positive"),
-        ("triplets", "negative"),
-    ]:
-        leaked = (
-            f"SELECT count(*) FROM {table} WHERE {column} IN (SELECT corpusid FROM queries WHERE split = 'holdout')"
-        )
-        assert query(finished, leaked) == [(0,)], (table, column)
-    assert query(finished, "SELECT count(*) FROM queries WHERE split = 'holdout'") == [(40,)]
+        ("neighbours", "query, neighbour"),
+        ("triplets", "query, positive, negative"),
+    ],
+)
+def test_heldout_papers_are_in_no_graph_index_or_triplet(query, table, columns):
+    held_out = "SELECT corpusid FROM queries WHERE split = 'holdout'"
+    assert query(f"SELECT count(*) FROM ({held_out})") == [(40,)]
+    for column in columns.split(", "):
+        assert query(f"SELECT count(*) FROM {table} WHERE {column} IN ({held_out})") == [(0,)]
 
 
-def test_sets_of_triplets_have_one_size(finished):
-    sizes = query(finished, "SELECT triplets, count(*) FROM training_examples GROUP BY ALL ORDER BY ALL")
+def test_sets_of_triplets_have_one_size_and_no_query_trains_and_validates(query):
+    sizes = query("SELECT triplets, count(*) FROM training_examples GROUP BY ALL ORDER BY ALL")
     assert [name for name, _ in sizes] == ["cocite", "specter"]
     assert sizes[0][1] == sizes[1][1] > 100
-
-
-def test_no_query_trains_and_validates(finished):
     both = "SELECT count(*) FROM training_examples WHERE query IN (SELECT query FROM validation_examples)"
-    assert query(finished, both) == [(0,)]
+    assert query(both) == [(0,)]
 
 
-def test_every_model_and_baseline_is_scored_on_every_format(finished):
-    formats = query(finished, "SELECT model, count(DISTINCT format) FROM scores GROUP BY ALL ORDER BY ALL")
+def test_every_model_and_baseline_is_scored_on_every_format_by_documents_that_are_all_there(query):
+    formats = query("SELECT model, count(DISTINCT format) FROM scores GROUP BY ALL ORDER BY ALL")
     assert formats == [("bm25", 3), ("cocite", 5), ("random", 5), ("specter", 5), ("untrained_small", 5)]
+    assert query("SELECT sum(missing), min(value) >= -100, max(value) <= 100 FROM scores") == [(0, True, True)]
 
 
-def test_scores_are_those_of_documents_that_are_all_there(finished):
-    assert query(finished, "SELECT sum(missing), min(value) >= -100, max(value) <= 100 FROM scores") == [
-        (0, True, True)
-    ]
-
-
-def test_bm25_and_the_models_beat_random_vectors_and_the_untrained_encoder_on_the_holdout(finished):
-    means = dict(
-        query(
-            finished, "SELECT model, avg(value) FROM scores WHERE benchmark = 'holdout' AND metric = 'map' GROUP BY 1"
-        )
-    )
+def test_bm25_and_the_models_beat_random_vectors_and_the_untrained_encoder_on_the_holdout(query):
+    of_holdout = "FROM scores WHERE benchmark = 'holdout' AND metric = 'map'"
+    means = dict(query(f"SELECT model, avg(value) {of_holdout} GROUP BY 1"))
     assert all(means[model] > means["random"] + 5 for model in ("bm25", "cocite", "specter"))
     assert all(means[model] > means["untrained_small"] + 1 for model in ("bm25", "cocite", "specter"))
 
@@ -89,27 +77,22 @@ def test_the_report_and_the_provenance_are_there(finished):
     assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
 
 
-def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_scores(finished):
+@pytest.mark.parametrize(("model", "sampler"), [("cocite", "neighbours"), ("specter", "citations")])
+def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_scores(finished, query, model, sampler):
     results = finished.folder / "results"
-    for model, sampler in [("cocite", "neighbours"), ("specter", "citations")]:
-        card = (results / f"encoder/{model}/seed-1/model/README.md").read_text()
-        assert f"| sampler | {sampler}: " in card
-        assert "a generated release" in card
-        assert str(finished.folder) not in card
-        copy = (results / f"report/cards/{model}/seed-1/README.md").read_text()
-        assert copy.startswith(card.partition("## Scores on benchmarks")[0].rstrip())
-        [value] = query(
-            finished, f"SELECT value FROM scores WHERE model = '{model}' AND task = 'cite' AND metric = 'map'"
-        )
-        assert f"| holdout | cite MAP | {value[0]:.1f} |" in copy
+    card = (results / f"encoder/{model}/seed-1/model/README.md").read_text()
+    assert f"| sampler | {sampler}: " in card
+    assert "a generated release" in card
+    assert str(finished.folder) not in card
+    copy = (results / f"report/cards/{model}/seed-1/README.md").read_text()
+    assert copy.startswith(card.partition("## Scores on benchmarks")[0].rstrip())
+    [(value,)] = query(f"SELECT value FROM scores WHERE model = '{model}' AND task = 'cite' AND metric = 'map'")
+    assert f"| holdout | cite MAP | {value:.1f} |" in copy
 
 
-def test_no_key_of_the_server_is_in_a_result_or_log(finished):
+def test_no_key_of_the_server_and_no_resumable_state_is_left(finished):
     for path in [*finished.folder.glob("logs/**/*.log"), finished.folder / "results/corpus/manifest.json"]:
         assert "Signature=" not in path.read_text(), path
-
-
-def test_nothing_is_left_of_resumable_state(finished):
     left = {path.name: path for path in (finished.folder / "results/.state").rglob("*") if path.is_file()}
     # What jobs and runs take turns by, and two records of the run; nothing that a job resumes from.
     assert set(left) == {"api-turns", "configuration.json", "run.json", "run.lock", "steps.lock"}

@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from tests.workflow.conftest import ROOT, SMALL, Run, edited, planned
+from typer.testing import CliRunner
+
+from cocite.cli import app
 
 RECORDS = {
     "papers": {"corpusid": 1},
@@ -22,7 +25,7 @@ RECORDS = {
     "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
 }
 """A record of each dataset."""
-TOUCH = ("--touch", "--forceall", "all")
+MANIFEST = "results/corpus/manifest.json"
 EDITED = edited(models__cocite__loss="cosent")
 
 
@@ -34,15 +37,14 @@ def made_once(tmp_path_factory):
         folder.mkdir(parents=True)
         (folder / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode() + b"\n"))
     run.configure({**SMALL, "corpus": {"source": "directory", "path": "release", "buckets": 2}, "benchmarks": {}})
-    made = run.snakemake("results/corpus/manifest.json")
-    assert made.returncode == 0, made.stderr
+    run.make(MANIFEST)
     return run
 
 
 @pytest.fixture
 def listed(made_once, tmp_path):
     """A working folder with a release of one shard each, of which nothing but the manifest is made."""
-    return Run(folder=shutil.copytree(made_once.folder, tmp_path / "listed"))
+    return made_once.copy(tmp_path / "listed")
 
 
 def other(run: Run, **entries) -> Path:
@@ -52,44 +54,43 @@ def other(run: Run, **entries) -> Path:
 
 
 @pytest.mark.parametrize("options", [["--dry-run"], ["--quiet", "rules"]])
-def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(listed, options):
-    manifest = (listed.folder / "results/corpus/manifest.json").read_bytes()
-    result = listed.snakemake(*options, "--", "corpus", config=other(listed, release="2026-01-13"))
+def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(made_once, options):
+    manifest = (made_once.folder / MANIFEST).read_bytes()
+    result = made_once.snakemake(*options, "--", "corpus", config=other(made_once, release="2026-01-13"))
     assert result.returncode == 1
     assert "results holds results of another corpus" in result.stdout + result.stderr
     assert "release was 2026-01-06 and is 2026-01-13" in result.stdout + result.stderr
-    assert (listed.folder / "results/corpus/manifest.json").read_bytes() == manifest
+    assert (made_once.folder / MANIFEST).read_bytes() == manifest
 
 
 def test_a_folder_of_its_own_is_a_way_out_and_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
     moved = {"results": "results/mine", "logs": "logs/mine", "benchmarks": "benchmarks/mine"}
-    config = other(listed, release="2026-01-13", pathvars=moved)
-    result = listed.snakemake("results/mine/corpus/manifest.json", config=config)
-    assert result.returncode == 0, result.stderr
-    manifests = [listed.folder / name / "corpus/manifest.json" for name in ("results", "results/mine")]
+    listed.make("results/mine/corpus/manifest.json", config=other(listed, release="2026-01-13", pathvars=moved))
+    manifests = [listed.folder / name for name in (MANIFEST, "results/mine/corpus/manifest.json")]
     assert [json.loads(manifest.read_text())["release"] for manifest in manifests] == ["2026-01-06", "2026-01-13"]
     config = other(listed, release="2026-01-13")
     monkeypatch.setenv("COCITE_OVERWRITE", "results")
-    assert listed.snakemake("results/corpus/manifest.json", config=config).returncode == 0
+    listed.make(MANIFEST, config=config)
     monkeypatch.delenv("COCITE_OVERWRITE")
-    assert listed.snakemake("--dry-run", "corpus", config=config).returncode == 0
+    listed.make("corpus", config=config, options=["--dry-run"])
     assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
 
 
-def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(listed):
+def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(
+    listed, monkeypatch
+):
     (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
     result = listed.snakemake("--keep-going", "--retries", "1", "results/corpus/papers/0.parquet")
     assert result.returncode == 1
-    asked = re.findall(
-        r"output: results/corpus/ingested/papers/0.parquet(?:.*\n)*?    resources: .*mem_mb=(\d+)", result.stderr
-    )
-    assert asked[:2] == ["1500", "3000"]
+    asked = r"output: results/corpus/ingested/papers/0.parquet(?:.*\n)*?    resources: .*mem_mb=(\d+)"
+    assert re.findall(asked, result.stderr)[:2] == ["1500", "3000"]
     lines = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
     log = listed.folder / "logs/corpus/ingest-papers-0.log"
     assert lines[0] == f"  ingest papers 0: {log}"
     assert lines[-1] == f"      {log.read_text().splitlines()[-1]}"
     assert len(lines) < 8
-    status = cocite(listed.folder, "status").stdout.splitlines()
+    monkeypatch.chdir(listed.folder)
+    status = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     assert status[0].startswith("results: ended with failures, ")
     assert status[-len(lines) :] == lines
 
@@ -109,20 +110,14 @@ OPTIONS = ["--touch"], ["--forceall", "--rerun-incomplete"], []
 
 @pytest.mark.parametrize("options", [["--nolock"], *(pytest.param(each, marks=pytest.mark.long) for each in OPTIONS)])
 def test_a_snakemake_waits_for_the_run_at_work_before_it_plans_however_it_is_started(listed, options):
-    manifest = listed.folder / "results/corpus/manifest.json"
+    manifest = listed.folder / MANIFEST
     manifest.unlink()
     with at_work(listed.folder):
-        second = subprocess.Popen(
-            listed.command("results/corpus/manifest.json", *options),
-            cwd=listed.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command, pipe = listed.command(MANIFEST, *options), subprocess.PIPE
+        second = subprocess.Popen(command, cwd=listed.folder, stdout=subprocess.DEVNULL, stderr=pipe, text=True)
         said = next(line for line in second.stderr if "Using workflow specific profile" not in line)
         assert "is at work in" in said
-        assert second.poll() is None
-        assert planned(listed, None, "results/corpus/manifest.json").rules() == {"list_shards"}
+        assert planned(listed, None, MANIFEST).rules() == {"list_shards"}
         manifest.write_text("as the run at work makes it")
         assert second.poll() is None
     _, log = second.communicate(timeout=60)
@@ -143,55 +138,33 @@ def test_broken_files_are_not_deleted_beside_a_run(listed):
     assert not broken.exists()
 
 
-def cocite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def copied(finished, tmp_path):
-    """A copy of the finished run, records and all."""
-    return Run(folder=shutil.copytree(finished.folder, tmp_path / "copy"))
-
-
 @pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("section", "entry"),
-    [("seed", 2), ("corpus", {**SMALL["corpus"], "demo": {"papers": 800, "topics": 8, "shards": 2}})],
-)
-def test_another_corpus_is_refused(finished, section, entry):
-    result = finished.snakemake("--dry-run", "all", config=finished.configure({**SMALL, section: entry}, "other.yaml"))
-    assert result.returncode == 1
-    assert "another corpus" in result.stdout
-
-
 @pytest.mark.long
-@pytest.mark.end_to_end
-def test_a_run_moves_with_its_records(copied):
+def test_a_run_moves_with_its_records(finished, tmp_path):
     """What docs/recovery.md says to copy: results, logs, benchmarks and .snakemake/metadata."""
-    moved = Run(folder=copied.folder.parent / "cluster")
-    for name in ("results", "logs", "benchmarks", ".snakemake/metadata", "config.yaml"):
-        copying = shutil.copytree if (copied.folder / name).is_dir() else shutil.copy2
-        (moved.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        copying(copied.folder / name, moved.folder / name)
+    copied, moved = finished.copy(tmp_path / "copy"), Run(folder=tmp_path / "cluster")
+    for name in ("results", "logs", "benchmarks", ".snakemake/metadata"):
+        shutil.copytree(copied.folder / name, moved.folder / name)
+    moved.configure(SMALL)
     shutil.rmtree(copied.folder)
-    same = moved.snakemake("all", config=moved.folder / "config.yaml")
-    assert "Nothing to be done" in same.stderr
-    assert "no record" not in same.stderr
+    same = moved.make("all")
+    assert "Nothing to be done" in same
+    assert "no record" not in same
     assert len(planned(moved, EDITED).of("train_encoder")) == 1
 
 
-@pytest.mark.long
 @pytest.mark.end_to_end
-def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(copied):
+@pytest.mark.long
+def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(finished, tmp_path):
     """What docs/recovery.md says to do where the records are lost."""
+    copied = finished.copy(tmp_path / "copy")
     shutil.rmtree(copied.folder / ".snakemake")
     unnoticed = planned(copied, EDITED)
     assert not unnoticed.jobs
     assert "Snakemake has no record of how results/" in unnoticed.said
     assert 'models.cocite.loss.kind was "triplet" and is "cosent"' in unnoticed.said
-    touched = copied.snakemake(*TOUCH, config=copied.folder / "results/configuration.yaml")
-    assert touched.returncode == 0, touched.stderr
+    config = copied.folder / "results/configuration.yaml"
+    copied.make("all", config=config, options=["--touch", "--forceall"])
     again = planned(copied, EDITED)
     assert "no record" not in again.said
     assert len(again.of("train_encoder")) == 1
@@ -199,7 +172,7 @@ def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_
 
 @pytest.mark.end_to_end
 @pytest.mark.long
-def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run):
+def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run, monkeypatch):
     """Started as `make run` starts them; both end with the tables of a run that was alone."""
     runs = []
     for name in ("one", "two"):
@@ -210,13 +183,14 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
         log = (run.folder / f"{name}.log").open("w")
         runs.append(subprocess.Popen(command, cwd=run.folder, stdout=log, stderr=log))
     assert [process.wait() for process in runs] == [0, 0], (run.folder / "one.log").read_text()[-3000:]
+    monkeypatch.chdir(run.folder)
     for name in ("one", "two"):
         assert "waiting for it to end" not in (run.folder / f"{name}.log").read_text()
         made = run.folder / name / "results"
-        for path in made.rglob("*.parquet"):
+        tables = list(made.rglob("*.parquet"))
+        for path in tables:
             assert pq.read_table(path) == pq.read_table(finished.folder / "results" / path.relative_to(made)), path
-        assert len(list(made.rglob("*.parquet"))) > 40
-        again = run.snakemake("triplets", config=run.folder / f"{name}.yaml")
-        assert "Nothing to be done" in again.stderr
-        status = cocite(run.folder, "status", "--results", f"{name}/results").stdout
+        assert len(tables) > 40
+        assert "Nothing to be done" in run.make("triplets", config=run.folder / f"{name}.yaml")
+        status = CliRunner().invoke(app, ["status", "--results", f"{name}/results"]).stdout
         assert status.startswith(f"{name}/results: finished")

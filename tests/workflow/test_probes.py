@@ -1,7 +1,5 @@
 """A probe of a set and a grid, on top of a finished run, to its scores and its winners."""
 
-import shutil
-
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -25,10 +23,8 @@ CONFIG = edited(benchmarks__holdout={"kind": "holdout", "choosing": 0.4}, probes
 
 @pytest.fixture(scope="module")
 def probed(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run(folder=shutil.copytree(finished.folder, tmp_path_factory.mktemp("probed") / "run"))
-    config = run.configure(CONFIG, "probed.yaml")
-    result = run.snakemake("--show-failed-logs", "probe", config=config)
-    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    run = finished.copy(tmp_path_factory.mktemp("probed") / "run")
+    run.make("probe", config=run.configure(CONFIG, "probed.yaml"))
     return run
 
 
@@ -49,10 +45,8 @@ def test_each_set_and_loss_has_scores_beside_the_vectors_as_they_are(probed):
 
 
 def test_those_who_choose_are_scored_by_no_model(probed):
-    folder = probed.folder / "results/evaluation/holdout"
-    selection, test = (
-        set(pq.read_table(folder / f"{name}.parquet")["query"].to_pylist()) for name in ("selection", "judgements")
-    )
+    files = [probed.folder / f"results/evaluation/holdout/{name}.parquet" for name in ("selection", "judgements")]
+    selection, test = (set(pq.read_table(file)["query"].to_pylist()) for file in files)
     assert selection
     assert test
     assert not selection & test

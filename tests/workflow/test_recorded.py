@@ -19,6 +19,7 @@ CONFIG = {
     "queries": {"count": 150},
     "models": {"near": {"loss": "triplet", "seeds": [1]}},
 }
+MINE = {"source": "directory", "path": "mine"}
 RESULTS = Path("results")
 
 
@@ -52,10 +53,7 @@ def changed(**entries):
         ({"seed": 2}, "seed was 1 and is 2"),
         ({"release": "2026-01-13"}, "release was 2026-01-06 and is 2026-01-13"),
         ({"corpus__demo__papers": 800}, "corpus.demo.papers was 700 and is 800"),
-        (
-            {"corpus": {"source": "directory", "path": "mine"}},
-            "corpus.source was demo and is directory, corpus.path is mine",
-        ),
+        ({"corpus": MINE}, "corpus.source was demo and is directory, corpus.path is mine"),
     ],
 )
 def test_another_corpus_is_refused_with_what_differs_and_the_ways_out(entries, message):
@@ -69,16 +67,9 @@ def test_another_corpus_is_refused_with_what_differs_and_the_ways_out(entries, m
 @pytest.mark.parametrize(
     "entries",
     [
-        {},
-        {"models__far": {"loss": "infonce"}},
-        {"models__near__loss": "infonce"},
-        {"models__near__seeds": [1, 2]},
-        {"queries__count": 100},
-        {"corpus__buckets": 4},
-        {"corpus__demo__shards": 4},
-        {"corpus__malformed": 0.1},
-        {"exclude": ["ids.txt"]},
-        {"pathvars": {"logs": "elsewhere"}},
+        *({}, {"models__far": {"loss": "infonce"}}, {"models__near__loss": "infonce"}, {"models__near__seeds": [1, 2]}),
+        *({"queries__count": 100}, {"corpus__buckets": 4}, {"corpus__demo__shards": 4}, {"corpus__malformed": 0.1}),
+        *({"exclude": ["ids.txt"]}, {"pathvars": {"logs": "elsewhere"}}),
     ],
 )
 def test_the_usual_edits_are_not_refused(entries):
@@ -178,7 +169,6 @@ def test_the_configuration_that_is_recorded_can_be_run_as_it_stands(file, shared
 
 def test_a_configuration_of_another_version_is_refused_with_the_way_out():
     make("configuration.yaml", "{release: '2026-01-06', corpus: {source: demo}, maps: {}, colour: blue}")
-    with pytest.raises(
-        InputError, match=r"another version of CoCite: .*colour.* Run the workflow again with this one\."
-    ):
+    told = r"another version of CoCite: .*colour.* Run the workflow again with this one\."
+    with pytest.raises(InputError, match=told):
         configuration_of(RESULTS)

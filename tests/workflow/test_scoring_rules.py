@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 
+import pytest
 from tests.evaluation.collections import csfcube, library
 from tests.workflow.conftest import SMALL, edited, planned
 
@@ -25,8 +26,7 @@ def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_wh
             (folder / f"{dataset}_{table}.json").write_text(json.dumps(members))
     run.configure(SMALL | {"benchmarks": {"authors": {"kind": "s2and", "folder": "authors"}}})
     prepared = "results/evaluation/authors/signatures.parquet"
-    result = run.snakemake("--show-failed-logs", prepared)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run.make(prepared)
     sizes = read_json(run.folder / "results/evaluation/authors/sizes.json")
     assert sizes["tasks"] == {"s2and_qian": 4, "s2and_zbmath": 4}
     clusters = {"a": {"signature_ids": ["s0"]}, "b": {"signature_ids": ["s1", "s2", "s3"]}}
@@ -54,19 +54,18 @@ def test_no_command_grows_with_the_tables_of_all_models(run):
     assert max(len(command) for command in commands) < 3000
 
 
-def write_scifact(folder):
-    """A collection with as many queries and documents as SciFact has, and the judgement of one document for each."""
-    (folder / "qrels").mkdir(parents=True)
-    documents = [{"_id": f"d{number}", "title": f"Title {number}", "text": "Words."} for number in range(5183)]
-    queries = [{"_id": f"q{number}", "text": f"Claim {number}"} for number in range(300)]
-    for name, rows in (("corpus", documents), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    judged = [f"q{number}\td{number % 20}\t1\n" for number in range(300)]
-    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(judged))
-
-
 def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_a_file_changes(run):
-    write_scifact(run.folder / "scifact")
+    # As many queries and documents as SciFact has, and the judgement of one document for each.
+    scifact = run.folder / "scifact"
+    (scifact / "qrels").mkdir(parents=True)
+    rows = {
+        "corpus": [{"_id": f"d{number}", "title": f"Title {number}", "text": "Words."} for number in range(5183)],
+        "queries": [{"_id": f"q{number}", "text": f"Claim {number}"} for number in range(300)],
+    }
+    for name, records in rows.items():
+        (scifact / f"{name}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    judged = "".join(f"q{number}\td{number % 20}\t1\n" for number in range(300))
+    (scifact / "qrels/test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
     theirs = run.folder / "theirs/SciFact.json"
     theirs.parent.mkdir()
     scores = {"ndcg_at_10": 0.5, "main_score": 0.5, "hf_subset": "default", "languages": ["eng-Latn"]}
@@ -77,8 +76,7 @@ def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_
     }
     run.configure(config)
     read = "results/evaluation/beir/reported/theirs.parquet"
-    result = run.snakemake("--show-failed-logs", read)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run.make(read)
     [row] = read_table(run.folder / read, "reported_scores").to_pylist()
     assert (row["task"], row["value"]) == ("beir_scifact", 50)
     theirs.write_text(theirs.read_text().replace("0.5", "0.25"))
@@ -86,6 +84,7 @@ def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_
     assert again == [[read, "results/evaluation/omissions/beir_theirs.parquet"]]
 
 
+@pytest.mark.long
 def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):
     library(run.folder / "data")
     corpus = run.folder / "data/library/corpus.jsonl"
@@ -101,10 +100,9 @@ def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):
         "searches": {"kind": "beir", "folder": "data", "metrics": ["map", "recall_5"]},
         "facets": {"kind": "csfcube", "folder": "facets", "folds": True, "tasks": ["csfcube_method", "csfcube_all"]},
     }
-    config = run.configure(SMALL | {"benchmarks": benchmarks, "baselines": {"bm25": {"kind": "bm25"}}})
+    run.configure(SMALL | {"benchmarks": benchmarks, "baselines": {"bm25": {"kind": "bm25"}}})
     targets = [f"results/evaluation/{name}/scores/small/bm25-0.parquet" for name in benchmarks]
-    result = run.snakemake("--show-failed-logs", *targets, config=config)
-    assert result.returncode == 0, result.stdout + result.stderr
+    run.make(*targets)
     searched, faceted = (read_table(run.folder / target, "scores").to_pylist() for target in targets)
     assert [row["metric"] for row in searched] == ["map", "ndcg_cut_10", "recall_5"]
     assert {row["unfindable"] for row in searched} == {0}

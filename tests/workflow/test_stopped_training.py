@@ -15,16 +15,13 @@ TRAINED = "encoder/cocite/seed-1"
 
 
 @pytest.fixture(scope="module")
-def prepared(finished: Run) -> Run:
-    """The finished run, with a model whose training is yet to be done: it takes three steps."""
-    models = {"cocite": {**SMALL["models"]["cocite"], "batch_size": batch_size(finished)}}
-    finished.configure({**SMALL, "models": models}, "three-steps.yaml")
-    return finished
-
-
-def batch_size(run: Run) -> int:
-    """A third of the triplets that the finished run has trained on, rounded up."""
-    return -(-read_json(run.folder / "results" / TRAINED / "settings.json")["triplets"]["training"] // STEPS)
+def prepared(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A copy of the finished run, with a model whose training is yet to be done: it takes three steps."""
+    run = finished.copy(tmp_path_factory.mktemp("stopped") / "run")
+    trained = read_json(run.folder / "results" / TRAINED / "settings.json")["triplets"]["training"]
+    models = {"cocite": {**SMALL["models"]["cocite"], "epochs": 1, "batch_size": -(-trained // STEPS)}}
+    run.configure({**SMALL, "models": models}, "three-steps.yaml")
+    return run
 
 
 def train(run: Run, **environment: str) -> tuple[subprocess.CompletedProcess[str], str]:

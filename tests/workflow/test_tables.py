@@ -12,13 +12,8 @@ from cocite.core.tables.files import read_table
 from cocite.corpus.sample import write_sample
 
 RULES = (
-    "list_names",
-    "number_names",
-    "ingest_tables",
-    "ingest",
-    "ingest_with_authors",
-    "download_shards",
-    "number_ids",
+    *("list_names", "number_names", "ingest_tables"),
+    *("ingest", "ingest_with_authors", "download_shards", "number_ids"),
 )
 
 
@@ -40,59 +35,46 @@ def tables(run: Run) -> dict[str, Any]:
     }
 
 
-def jobs(run: Run, config: dict[str, Any]) -> dict[str, int]:
+def jobs(run: Run, tables: dict[str, Any], **keys: Any) -> dict[str, int]:
     """How many jobs of the rules above a corpus would have."""
+    config = {"release": "mine", "corpus": tables, **keys}
     counts = Counter(job.rule for job in planned(run, config, "corpus").jobs)
     return {rule: counts[rule] for rule in RULES if counts[rule]}
 
 
-def configured(tables: dict[str, Any], **keys: Any) -> dict[str, Any]:
-    return {"release": "mine", "corpus": tables, **keys}
-
-
-def test_each_file_is_listed_and_ingested_by_jobs_of_its_own_and_names_are_numbered_once(
-    run: Run, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_file_is_listed_and_ingested_by_jobs_of_its_own_and_names_are_numbered_once(run, tables, monkeypatch):
     monkeypatch.chdir(run.folder)
-    assert jobs(run, configured(tables)) == {"list_names": 3, "number_names": 1, "ingest_tables": 5}
+    assert jobs(run, tables) == {"list_names": 3, "number_names": 1, "ingest_tables": 5}
     # What Snakemake takes for a wildcard or a folder elsewhere is a text here.
-    whole = configured(tables | {"ids": "integer", "papers": tables["papers"] | {"nulls": ["{na}", "<results>"]}})
+    whole = tables | {"ids": "integer", "papers": tables["papers"] | {"nulls": ["{na}", "<results>"]}}
     assert jobs(run, whole) == {"ingest_tables": 5}
 
 
 @pytest.mark.long
-def test_a_run_finds_queries_and_excluded_papers_by_their_names(
-    run: Run, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_finds_queries_and_excluded_papers_by_their_names(run, tables, monkeypatch):
     monkeypatch.chdir(run.folder)
     Path("wanted.txt").write_text("10.1/007\n10.1/011\n10.1/013\nnobody\n")
     Path("out.txt").write_text("10.1/011\n10.1/059\n")
-    config = configured(tables, queries={"from": "file", "path": "wanted.txt"}, exclude=["out.txt"])
-    result = run.snakemake("corpus", config=run.configure(config))
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    keys = {"queries": {"from": "file", "path": "wanted.txt"}, "exclude": ["out.txt"]}
+    run.make("corpus", config=run.configure({"release": "mine", "corpus": tables, **keys}))
     names = read_table(Path("results/corpus/names.parquet"), "names")["name"].to_pylist()
-    queries = {
-        names[row["corpusid"]]: row["split"]
-        for row in read_table(Path("results/corpus/queries.parquet"), "queries").to_pylist()
-    }
+    rows = read_table(Path("results/corpus/queries.parquet"), "queries").to_pylist()
+    queries = {names[row["corpusid"]]: row["split"] for row in rows}
     assert {name for name, split in queries.items() if split != "excluded"} == {"10.1/007", "10.1/013"}
     assert {name for name, split in queries.items() if split == "excluded"} == {"10.1/011", "10.1/059"}
     papers = read_table(Path("results/corpus/papers"), "papers").to_pylist()
     assert {tuple(row["authors"]) for row in papers} == {("Ada", "Bo")}
     # What has run stays as it is, though what was listed is gone.
-    assert jobs(run, config) == {}
+    assert jobs(run, tables, **keys) == {}
 
 
 @pytest.mark.long
 @pytest.mark.end_to_end
-def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(
-    finished: Run, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(finished, run, capsys):
     folders = {"results": finished.folder / "results", "output": run.folder / "my-sample"}
     written = write_sample(**folders, count=60, neighbours=8, memory_mb=1000, threads=1)
     assert written.papers < 700
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("    ")]
     config = edited(benchmarks={"holdout": SMALL["benchmarks"]["holdout"]}) | yaml.safe_load("\n".join(lines))
-    result = run.snakemake("--show-failed-logs", "all", config=run.configure(config))
-    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    run.make("all", config=run.configure(config))
     assert (run.folder / "results/my-sample/report/index.html").is_file()

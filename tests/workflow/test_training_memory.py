@@ -1,6 +1,5 @@
 """The memory that a training asks for is what it takes, and somewhat more."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.benchmarks.made_triplets import write_encoder, write_triplets
+from tests.benchmarks.measuring import cocite
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
@@ -24,13 +24,17 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1.024)
 stands between the command and the tests."""
 
 
+def write_sets(folder: Path, queries: dict[str, int], **sizes: int) -> None:
+    """An encoder of two layers, and sets of so many queries with texts as long as those of papers."""
+    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4, **sizes)
+    for seed, (name, count) in enumerate(queries.items()):
+        write_triplets(folder / name, count, seed, folder / "encoder")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """An encoder of two layers, and texts as long as those of papers."""
     folder = tmp_path_factory.mktemp("memory")
-    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4)
-    for seed, (name, queries) in enumerate({"training": 13, "validation": 3}.items()):
-        write_triplets(folder / name, queries, seed, folder / "encoder")
+    write_sets(folder, {"training": 13, "validation": 3})
     return folder
 
 
@@ -49,15 +53,12 @@ def asked(folder):
 
 def peak_of_training(folder: Path, output: Path, **settings) -> float:
     """The most memory that a training of two steps takes, MB, in the precision that takes more."""
-    written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
-    written |= {"events": "tensorboard", "state": "state"}
-    options = {name: output / file for name, file in written.items()} | {"encoder": folder / "encoder"}
     sets = [path for name in ("training", "validation") for path in vars(files_in(folder / name)).values()]
-    options |= {"settings": json.dumps({**settings, "max_steps": 2}), "seed": 1, "training-seed": 1, "threads": 1}
-    options["precision"] = "float32"
-    command = [sys.executable, "-c", MEASURED, str(Path(sys.executable).with_name("cocite")), "encoder", "train"]
-    command += map(str, sets)
-    command += [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+    written = {"output": "model", "curves": "curves.parquet", "written_settings": "settings.json"}
+    written |= {"events": "tensorboard", "state": "state"}
+    options = {"encoder": folder / "encoder", "settings": {**settings, "max_steps": 2}, "precision": "float32"}
+    options |= {"seed": 1, "training_seed": 1, "threads": 1, **{name: output / file for name, file in written.items()}}
+    command = [sys.executable, "-c", MEASURED, *cocite("encoder", "train", *sets, **options)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1000
 
 
@@ -83,23 +84,14 @@ def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(
     assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
 
 
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    """4,100 triplets of short texts, and an encoder that takes no more of them."""
-    folder = tmp_path_factory.mktemp("many")
-    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4, length=32)
-    for seed, (name, queries) in enumerate({"training": 820, "validation": 3}.items()):
-        write_triplets(folder / name, queries, seed, folder / "encoder")
-    return folder
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("loss", ["mnrl", "infonce"])
-def test_a_batch_of_4096_triplets_takes_the_memory_of_64(many, tmp_path, loss):
-    settings = {"loss": loss, "mini_batch_tokens": 2048}
-    few = peak_of_training(many, tmp_path / "few", batch_size=64, **settings)
+def test_a_batch_of_4096_triplets_takes_the_memory_of_64(tmp_path, loss):
+    folder, settings = tmp_path / "made", {"loss": loss, "mini_batch_tokens": 2048}
+    write_sets(folder, {"training": 820, "validation": 3}, length=32)  # 4,100 triplets of short texts
+    few = peak_of_training(folder, tmp_path / "few", batch_size=64, **settings)
     # With the same settings, the peak of infonce varies by a tenth from run to run, with how soon memory goes back.
-    most = min(peak_of_training(many, tmp_path / f"most-{run}", batch_size=4096, **settings) for run in range(2))
+    most = min(peak_of_training(folder, tmp_path / f"most-{run}", batch_size=4096, **settings) for run in range(2))
     assert most < 1.15 * few
 
 

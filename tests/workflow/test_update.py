@@ -1,74 +1,96 @@
-"""A configuration with a base reaches the newer release through its diffs."""
+"""A configuration with a base reaches the newer release through its diffs, or the later copy of OpenAlex."""
 
 import gzip
 import json
 from pathlib import Path
 
 import pytest
-from tests.releases.server import serve
+from tests.corpus.made_openalex import DATE, url_of, work, write_copy
+from tests.releases.server import serve, serve_copy
 from tests.releases.successor import generate_successor
 from tests.workflow.conftest import Run
 
 from cocite.core.tables.files import read_table
 from cocite.demo.release import generate_release
 
-OLDER, NEWER = "2026-01-06", "2026-01-13"
+pytestmark = [pytest.mark.end_to_end, pytest.mark.long]
+
+OLDER, NEWER, LATER = "2026-01-06", "2026-01-13", "2026-07-24"
 DATASETS = ("papers", "abstracts", "citations")
+TABLES = [f"{table}/{bucket}" for table in ("papers", "citations") for bucket in range(2)]
 KEY = "a-key-that-must-stay-secret"
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    parent = tmp_path_factory.mktemp("releases")
-    generate_release(parent / OLDER, release=OLDER, papers=200, topics=6, shards=1, seed=7)
-    generate_successor(parent / OLDER, parent / NEWER, release=NEWER, share=0.02, seed=7)
-    return {release: parent / release for release in (OLDER, NEWER)}
-
-
-@pytest.fixture
-def make(run: Run):
-    """Let Snakemake make targets in a results folder of their own; return what it says."""
-
-    def targets(results: str, release: str, *names: str, **corpus) -> str:
-        folders = {"results": results, "logs": "logs", "benchmarks": "benchmarks"}
-        config = {"release": release, "pathvars": folders, "corpus": {"buckets": 2, **corpus}}
-        wanted = [f"{results}/corpus/{name}.parquet" for name in names]
-        result = run.snakemake("--show-failed-logs", "--", *wanted, config=run.configure(config, f"{results}.yaml"))
-        assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
-        return result.stdout + result.stderr
-
-    return targets
+def make(run: Run, results: str, release: str, *tables: str, **corpus) -> str:
+    """Make tables of a corpus in a results folder of their own; return what Snakemake says."""
+    folders = {"results": results, "logs": "logs", "benchmarks": "benchmarks"}
+    config = {"release": release, "pathvars": folders, "corpus": {"buckets": 2, **corpus}}
+    wanted = [f"{results}/corpus/{name}.parquet" for name in tables or TABLES]
+    return run.make(*wanted, config=run.configure(config, f"{results}.yaml"))
 
 
 def records(folder: Path) -> list[dict]:
-    return [
-        json.loads(line) for path in folder.glob("*.gz") for line in gzip.decompress(path.read_bytes()).splitlines()
-    ]
+    lines = [line for path in folder.glob("*.gz") for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return [json.loads(line) for line in lines]
 
 
-@pytest.mark.end_to_end
-@pytest.mark.long
-def test_a_run_with_a_base_ends_in_the_newer_release_and_needs_the_base_no_more(run, make, folders, monkeypatch):
+def citations(folder: Path) -> set[tuple[int, int]]:
+    rows = read_table(folder / "corpus/citations", "citations").to_pylist()
+    return {(row["citing"], row["cited"]) for row in rows}
+
+
+def test_a_run_with_a_base_ends_in_the_newer_release_and_needs_the_base_no_more(run, tmp_path, monkeypatch):
+    older, newer = tmp_path / OLDER, tmp_path / NEWER
+    generate_release(older, release=OLDER, papers=200, topics=6, shards=1, seed=7)
+    generate_successor(older, newer, release=NEWER, share=0.02, seed=7)
     monkeypatch.setenv("S2_API_KEY", KEY)
     shards = [f"ingested/{dataset}/0" for dataset in DATASETS]
-    make("base", OLDER, *shards, source="directory", path=str(folders[OLDER]), keep_ingested=True)
-    tables = [f"{table}/{bucket}" for table in ("papers", "citations") for bucket in range(2)]
-    with serve(folders[NEWER], key=KEY) as api:
+    make(run, "base", OLDER, *shards, source="directory", path=str(older), keep_ingested=True)
+    with serve(newer, key=KEY) as api:
         corpus = {"source": "s2", "api": api, "base": "base", "shards": dict.fromkeys(DATASETS, 1)}
-        make("updated", NEWER, *tables, **corpus)
+        make(run, "updated", NEWER, **corpus)
     (run.folder / "base").rename(run.folder / "gone")
-    assert "Nothing to be done" in make("updated", NEWER, *tables, **corpus)
+    assert "Nothing to be done" in make(run, "updated", NEWER, **corpus)
 
-    citations = read_table(run.folder / "updated/corpus/citations", "citations").select(["citing", "cited"])
-    ends = [(row["citingcorpusid"], row["citedcorpusid"]) for row in records(folders[NEWER] / "citations")]
-    assert {(row["citing"], row["cited"]) for row in citations.to_pylist()} == {
-        (citing, cited) for citing, cited in ends if cited not in (None, citing)
-    }
+    ends = [(row["citingcorpusid"], row["citedcorpusid"]) for row in records(newer / "citations")]
+    assert citations(run.folder / "updated") == {pair for pair in ends if pair[1] not in (None, pair[0])}
+    abstracts = {row["corpusid"]: row["abstract"] for row in records(newer / "abstracts")}
     papers = read_table(run.folder / "updated/corpus/papers", "papers").to_pylist()
-    abstracts = {row["corpusid"]: row["abstract"] for row in records(folders[NEWER] / "abstracts")}
     assert {row["corpusid"]: (row["title"], row["abstract"]) for row in papers} == {
         row["corpusid"]: (row["title"].strip() or None, abstracts.get(row["corpusid"]))
-        for row in records(folders[NEWER] / "papers")
+        for row in records(newer / "papers")
     }
     for temporary in ("ingested", "changes"):
         assert not list((run.folder / "updated" / "corpus" / temporary).glob("*/*.parquet"))
+
+
+def works(count: int) -> list[dict]:
+    return [
+        work(2**31 + number, abstract=f"About {number}", references=[2**31 + (3 * number) % count, 2**31], year=2000)
+        | {"updated_date": f"2026-06-{1 + number % 4:02}"}
+        for number in range(count)
+    ]
+
+
+def test_a_later_copy_is_reached_from_an_earlier_run_which_is_then_needed_no_more(run, tmp_path, monkeypatch):
+    write_copy(tmp_path / "older", "parquet", works(40))
+    monkeypatch.setattr("tests.corpus.made_openalex.DATE", LATER)
+    added = work(2**31 + 50, references=[2**31 + 1]) | {"updated_date": "2026-07-01"}
+    later = [*works(40)[:38], added]
+    write_copy(tmp_path / "later", "parquet", later)
+    with serve_copy(tmp_path / "older") as older, serve_copy(tmp_path / "later") as newer:
+        copies = {"source": "openalex", "jobs": 3}
+        make(run, "base", DATE, **copies, url=f"{older}/data/parquet", keep_ingested=True)
+        copies["url"] = f"{newer}/data/parquet"
+        make(run, "updated", LATER, **copies, base="base")
+        make(run, "fresh", LATER, **copies)
+        (run.folder / "base").rename(run.folder / "gone")
+        assert "Nothing to be done" in make(run, "updated", LATER, **copies, base="base")
+    for table in ("papers", "citations"):
+        made = [read_table(run.folder / results / "corpus" / table, table) for results in ("updated", "fresh")]
+        assert made[0].equals(made[1])
+    start = len(url_of(0)) - 1
+    pairs = [(each["id"], cited) for each in later for cited in each["referenced_works"]]
+    wanted = {(int(citing[start:]), int(cited[start:])) for citing, cited in pairs if citing != cited}
+    assert citations(run.folder / "updated") == wanted
+    assert not list((run.folder / "updated/corpus/ingested").glob("*/*.parquet"))
