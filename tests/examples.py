@@ -15,7 +15,7 @@ Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract by the paper's number."""
 Row = tuple[int, list[int], list[int], str | None, list[str]]
 """An example: query, positives, negatives, aspect, and the kinds of the negatives."""
-OVER_EXAMPLES = {name: kind for name, kind in plugins(LOSSES, "kind").items() if kind.sees == "examples"}
+OVER_EXAMPLES = {name: kind for name, kind in plugins(LOSSES, "kind").items() if kind.input_kind == "examples"}
 """The losses that compare examples, by their names."""
 HYBRID = [
     {"loss": "supcon", "space": "aspects", "negatives": ["linked"], "weight": 0.3},

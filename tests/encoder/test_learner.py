@@ -94,7 +94,7 @@ def test_the_weights_of_a_projection_move(encoder, inputs, tmp_path):
     before = {name: weight.clone() for name, weight in learner.heads.named_parameters()}
     going = Trainer(learner, training, [validation], settings, seed=1, state=tmp_path)
     step, batches = next(going.steps())
-    going.take(step, batches)
+    going.step(step, batches)
     assert learner.encoder.transformer.training  # the transformer is opened for embedding, without dropout
     assert all(not torch.equal(before[name], weight) for name, weight in learner.heads.named_parameters())
 

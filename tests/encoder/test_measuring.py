@@ -13,7 +13,7 @@ from cocite.core.errors import InputError
 from cocite.encoder import schedule
 from cocite.encoder.batch import build_batch
 from cocite.encoder.data import Examples, Links, documents_of
-from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
+from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, defer_loss
 from cocite.encoder.objective import Objective
 
 
@@ -30,7 +30,7 @@ def batch():
 
 
 def checked(value, batch, vectors, step):
-    return read_losses([unread(torch.tensor(value), batch[0], vectors, step)], batch[1])
+    return read_losses([defer_loss(torch.tensor(value), batch[0], vectors, step)], batch[1])
 
 
 def test_what_spoilt_a_loss_is_named(batch):

@@ -9,7 +9,7 @@ from tests.examples import curve_in
 
 from cocite.core.atomic import read_json
 from cocite.core.gpus import computes_in
-from cocite.encoder.model import computing, open_encoder, rounded
+from cocite.encoder.model import cast_for_inference, computing, open_encoder
 
 CPU = torch.device("cpu")
 
@@ -47,7 +47,7 @@ def test_weights_are_held_in_bfloat16_to_embed_and_in_float32_to_learn(encoder):
     assert {weight.dtype for weight in opened.parameters()} == {torch.float32}
     with computing(opened):
         assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.bfloat16
-    assert {weight.dtype for weight in rounded(opened).parameters()} == {torch.bfloat16}
+    assert {weight.dtype for weight in cast_for_inference(opened).parameters()} == {torch.bfloat16}
 
 
 LEARNING = {"loss": "mnrl", "epochs": 4}
