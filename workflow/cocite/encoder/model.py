@@ -1,9 +1,9 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors. A linear map may follow, and a scaling to length 1 where
-it is asked for; the losses and the benchmarks see the vectors as they are then. Weights are safetensors, and no code of
-a model is run. The folder is in the layout that every release of sentence-transformers reads, and transformers opens it
-too. Here it is opened without sentence-transformers, whose import takes longer than embedding a small benchmark.
+An encoder is a transformer and a pooling of its token vectors, which a linear map and a scaling to length 1 may follow.
+Weights are safetensors, and no code of a model is run. Its folder is in a layout that every release of
+sentence-transformers reads, and transformers too. Here it is opened without sentence-transformers, whose import takes
+longer than embedding a small benchmark.
 """
 
 import shutil
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        size: int = self.transformer.config.hidden_size if self.dense is None else self.dense.dimension
+        size: int = self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
         return size
 
     @property
@@ -117,8 +117,7 @@ class Encoder(nn.Module):
 def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
     """The encoder in a folder, with weights in float32, on the GPU if there is one.
 
-    Raises `InputError` if the folder is not that of an encoder, holds no weights or no vocabulary, or its vectors are
-    shorter than `dimension`.
+    Raises `InputError` if the folder is not that of an encoder, or its vectors are shorter than `dimension`.
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
@@ -141,11 +140,8 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
 
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
     """What `save_encoder` takes of the settings of an encoder."""
-    return {
-        "pooling": settings.pooling,
-        "normalises": bool(settings.normalise),
-        "max_length": settings.max_length,
-    }
+    normalises = bool(settings.normalise)
+    return {"pooling": settings.pooling, "normalises": normalises, "max_length": settings.max_length}
 
 
 def save_encoder(
@@ -190,9 +186,9 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
 
 @contextmanager
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
-    """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise.
+    """Raise `InputError`, which names the folder, for whatever the libraries raise in the block, which must only read.
 
-    The block must do nothing but read. Errors of the environment, a full disk and missing memory pass.
+    Errors of the environment, such as a full disk or missing memory, pass.
     """
     try:
         yield
