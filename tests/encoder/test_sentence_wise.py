@@ -14,7 +14,7 @@ from cocite.encoder import embedding, model
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers, embed_sums, tokenise_sentences
-from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
+from cocite.encoder.tokens import sentences_of, tokenise
 
 WORDS = ("bees", "collect", "nectar", "flowers", "meadow", "compilers", "allocate", "registers", "loops", "programs")
 
@@ -86,8 +86,3 @@ def test_short_queries_are_one_text_and_normalised_as_well(sentence_wise):
     [vector] = embed_sums(encoder, tokenise_sentences([text], encoder.tokenizer), np.array([0]))
     [alone] = embed(encoder, tokenise(["Bees collect. Nectar flowers."], encoder.tokenizer, [True]))
     np.testing.assert_allclose(vector, alone / np.linalg.norm(alone), atol=1e-6)
-
-
-def test_an_encoder_that_says_nothing_embeds_whole_texts(encoder):
-    assert open_tokenizer(encoder).reading.sentence_wise is False
-    assert open_tokenizer(encoder).document(1, {"title": "Bees", "abstract": "One. Two."}).sentences == ()

@@ -1,21 +1,13 @@
 """The sentence-weighted encoder: how texts are split, what attention makes of sentences, and how it trains."""
 
-import json
 import re
-import shutil
-import signal
-import subprocess
-import sys
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import WEIGHTS as OF_MODEL
-from tests.encoder.building import assert_goes_on, built, paper_texts, trained
+from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained
 from tests.examples import written_aspects
 
 from cocite.config.models import TrainingSettings
@@ -180,22 +172,8 @@ def test_training_teaches_the_map_and_its_folder_has_it(model, by_sentence):
     assert (model / poolings.FOLDER / WEIGHTS).is_file()
 
 
-def without_dropout(split, folder):
-    """The same split with an encoder that draws nothing."""
-    shutil.copytree(split.encoder, folder)
-    config = read_json(folder / "config.json")
-    write_json(folder / "config.json", {**config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
-    return replace(split, encoder=folder)
-
-
-def learned_in(folder):
-    """What a training has changed in the map of the names, and the map of an aspect."""
-    names = load_file(folder / poolings.FOLDER / WEIGHTS)["map.weight"] - torch.eye(16)
-    return names, load_file(folder / "aspects/result/2_Dense/model.safetensors")["linear.weight"]
-
-
-def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
-    encoder = open_encoder(without_dropout(split, tmp_path / "encoder").encoder)
+def test_batches_bounded_in_memory_have_the_same_gradients(split):
+    encoder = open_encoder(split.encoder).eval()
     examples, terms = open_examples(split.training[0]), TrainingSettings(objectives=OBJECTIVES).comparisons
     learner = Learner(encoder, {name: torch.nn.Linear(16, 16) for name in ("background", "result")})
     gradients = []
@@ -208,17 +186,6 @@ def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
     assert len(batch.mini_batches) > 2
     for some, others in zip(*gradients, strict=True):
         torch.testing.assert_close(some, others, rtol=1e-4, atol=1e-7)
-
-
-@pytest.mark.long
-def test_two_processes_learn_what_one_learns(command_line, split, request, tmp_path):
-    given, before = without_dropout(split, tmp_path / "encoder"), request.getfixturevalue("examples")
-    for number, name in enumerate(("one", "two"), 1):
-        words = command_line(tmp_path / name, encoder=given.encoder, **SETTINGS)
-        here = [word.replace(str(before), str(split.training[0].table.parents[1])) for word in words]
-        subprocess.run([Path(sys.executable).with_name("cocite"), *here, "--processes", str(number)], check=True)
-    for some, others in zip(*(learned_in(tmp_path / name / "model") for name in ("one", "two")), strict=True):
-        assert (others - some).norm() <= 0.05 * some.norm()  # Adam makes whole steps of gradients that are rounding
 
 
 def test_a_training_that_is_stopped_goes_on_to_the_same_weights(split, tmp_path):
@@ -255,12 +222,5 @@ def test_sentence_transformers_refuses_the_folder_in_place_of_another_pooling(by
 
 @pytest.mark.long
 def test_weights_of_sentences_are_bit_identical_after_twenty_random_cuts(split, tmp_path):
-    program = Path(__file__).with_name("killed_training.py")
-    settings = {"objectives": OBJECTIVES, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
-    arguments = [split.encoder, split.training[0].table.parents[1], tmp_path, "20", json.dumps(settings)]
-    subprocess.run([sys.executable, program, *arguments], check=True)
-    endings = read_json(tmp_path / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
-    for moment in (path for path in tmp_path.iterdir() if path.is_dir()):
-        for file in ("model.safetensors", f"{poolings.FOLDER}/{WEIGHTS}"):
-            assert (moment / "model" / file).read_bytes() == (tmp_path / "whole/model" / file).read_bytes(), moment.name
+    of_names = f"model/{poolings.FOLDER}/{WEIGHTS}"
+    cut_at_random(tmp_path, split, 20, of_names, objectives=OBJECTIVES, accumulation=2)

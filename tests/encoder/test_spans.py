@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.encoder.batch import build_batch
-from cocite.encoder.data import Examples, Links, Spans, documents_of, joined_documents, joined_examples, open_examples
+from cocite.encoder.data import Examples, Links, Spans, documents_of, joined_examples, open_examples
 from cocite.encoder.tokens import open_tokenizer
 
 FIRST, LAST = 101, 102
@@ -109,12 +109,6 @@ def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
     assert len(batch.documents) == 3 + 6
     assert joined.ids[joined.queries].tolist() == [0, 0, 1, 0]
     assert joined.negatives.documents[joined.negatives.starts[3]] == joined.negatives.documents[0]
-
-
-def test_documents_of_several_files_are_found_in_theirs():
-    parts = [documents_of([np.array([FIRST, number, LAST], dtype=np.int32)]) for number in (7, 8)]
-    joined = joined_documents(parts)
-    assert [joined[row].tolist() for row in (0, 1)] == [[FIRST, 7, LAST], [FIRST, 8, LAST]]
 
 
 def test_spans_of_a_table_keep_what_every_document_starts_and_ends_with(cropped_papers, encoder):

@@ -54,10 +54,8 @@ def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(inputs, tmp_path
 @pytest.fixture
 def validation_losses(monkeypatch):
     """Validations that give these losses, one after the other."""
-    losses = iter([5.0, 4.0, 4.5, 4.6, 3.0])
-    monkeypatch.setattr(
-        trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
-    )
+    losses, others = iter([5.0, 4.0, 4.5, 4.6, 3.0]), {"eval_accuracy": 0.5, "eval_spearman": 0.0}
+    monkeypatch.setattr(trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), **others})
 
 
 def test_patience_ends_a_training_after_so_many_validations_that_are_no_better(train, validation_losses):
@@ -80,14 +78,9 @@ def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(t
     with pytest.raises(Unfinished):
         train(stopping=AfterSteps(7), folder=tmp_path)
     folder = train(folder=tmp_path)
-    events = [
-        event
-        for event in EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
-        if event.HasField("summary")
-    ]
-    points = sorted(
-        (event.step, value.tag, value.tensor.float_val[0]) for event in events for value in event.summary.value
-    )
+    events = EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
+    values = ((event.step, value) for event in events if event.HasField("summary") for value in event.summary.value)
+    points = sorted((step, value.tag, value.tensor.float_val[0]) for step, value in values)
     curves = read_table(folder / "curves.parquet", "training_curves").to_pylist()
     assert [point[:2] for point in points] == [(row["step"], row["metric"]) for row in curves]
     assert [point[2] for point in points] == pytest.approx([row["value"] for row in curves], rel=1e-6)
@@ -106,10 +99,3 @@ def test_the_card_names_data_settings_pooling_length_versions_and_scores(train):
     ):
         assert line in card
     assert "| validation_spearman |" in card
-
-
-@pytest.mark.parametrize(("trainable", "named"), [("all", False), ("lora", True)])
-def test_the_card_names_the_rank_where_there_is_one_and_a_margin_where_the_loss_has_one(train, trainable, named):
-    card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
-    assert ("| trainable: rank | 8 |" in card) is named
-    assert "margin" not in card

@@ -56,7 +56,7 @@ def flash_attention(
     starts: Tensor,
     longest: int,
     *,
-    dropout: float = 0.0,
+    dropout_p: float = 0.0,
     scale: float | None = None,
     window: int = ALL,
 ) -> Tensor:
@@ -66,22 +66,14 @@ def flash_attention(
     attends to those that are at most `window` tokens away. Raises `RuntimeError` if there is no kernel, as for float32.
     """
     attended: Tensor = torch.ops.aten._flash_attention_forward(
-        query, key, value, starts, starts, longest, longest, dropout, False, False,
+        query, key, value, starts, starts, longest, longest, dropout_p, False, False,
         scale=scale, window_size_left=window, window_size_right=window,
     )[0]  # fmt: skip
     return attended
 
 
 def attention_of_each(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    starts: Tensor,
-    longest: int,
-    *,
-    dropout: float = 0.0,
-    scale: float | None = None,
-    window: int = ALL,
+    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, *, window: int = ALL, **how: Any
 ) -> Tensor:
     """The same, document by document: slow, and on any device."""
     attended = []
@@ -89,7 +81,7 @@ def attention_of_each(
         asking, asked, given = (tokens[start:end].transpose(0, 1) for tokens in (query, key, value))
         places = torch.arange(end - start, device=query.device)
         near = None if window == ALL else (places[:, None] - places).abs() <= window
-        attended.append(scaled_dot_product_attention(asking, asked, given, near, dropout, scale=scale))
+        attended.append(scaled_dot_product_attention(asking, asked, given, near, **how))
     return torch.cat(attended, dim=1).transpose(0, 1)
 
 
@@ -139,7 +131,7 @@ def _attention_of_packed(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     tokens = (some[0].transpose(0, 1) for some in (query, key, value))
     window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
-    kernel = partial(KERNELS[query.device.type], dropout=dropout, scale=scaling, window=window)
+    kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window)
     return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
 
 
