@@ -165,8 +165,9 @@ def save_encoder(
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
-    kept = {"pooling": encoder.pooling, "max_length": encoder.tokenizer.max_length, "normalises": encoder.normalises}
-    save_encoder(encoder.transformer, folder, behind=encoder.dense, card=card, **kept)
+    kept: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.tokenizer.max_length}
+    kept |= {"behind": encoder.dense, "normalises": encoder.normalises}
+    save_encoder(encoder.transformer, folder, card=card, **kept)
     if encoder.names is not None:
         save_names(encoder.names, folder)
 
