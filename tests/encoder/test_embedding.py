@@ -117,7 +117,7 @@ def test_documents_are_embedded_by_each_adapter_that_is_asked_for(with_adapter, 
     assert np.abs(found["search"] - found[""]).max() > 0.01
 
 
-def test_an_embedding_by_adapters_that_was_killed_ends_with_the_same_bytes(
+def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes(
     with_adapter, documents, embed, small_batches, batches, tmp_path
 ):
     _, folder = with_adapter

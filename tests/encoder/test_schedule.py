@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,3 +191,17 @@ def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monke
     monkeypatch.setattr(trainer, "train_encoder", stop)
     result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
     assert result.exit_code == 75
+
+
+@pytest.mark.long
+def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(command_line, tmp_path):
+    def command(folder: Path, *more: str) -> int:
+        program, six_steps = Path(sys.executable).with_name("cocite"), command_line(folder, lr=0.001, batch_size=4)
+        return subprocess.run([program, *six_steps, *more], check=False).returncode
+
+    assert command(tmp_path / "whole") == 0
+    statuses = []
+    while not statuses or statuses[-1] == 75:
+        statuses.append(command(tmp_path / "limited", "--time-limit", "0.001"))
+    assert statuses == [75] * 5 + [0]
+    assert_same_files(tmp_path / "limited", tmp_path / "whole", [WEIGHTS])

@@ -104,9 +104,14 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     rows = generator(seed, "biggraph", "rows").permutation(len(papers)).astype(np.int32)
     starts = partition_starts(len(papers), settings.partitions)
     with atomic_path(output) as folder, ExitStack() as opened:
-        piles = _piles(edges, settings, folder, opened)
+        total = count_rows(edges)
+        expected = 2 * total * (settings.max_repetitions if settings.weights else 1)
+        piles = {
+            side: Piles(folder / "piles" / side, opened, expected=int(expected * share), weighted=settings.weighted)
+            for side, share in SHARE_IN_PILES.items()
+        }
         counts, mean = dict.fromkeys(piles, 0), Mean()
-        with progress_bar(of="import", unit="edges", total=count_rows(edges)) as bar:
+        with progress_bar(of="import", unit="edges", total=total) as bar:
             for block in _blocks(edges, settings):
                 divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
                 for side, chosen in zip(piles, divided, strict=True):
@@ -134,9 +139,9 @@ def distinct_papers(edges: Sequence[Path]) -> Papers:
     """The papers that have an edge, rising."""
     found = np.empty(0, dtype=np.int64)
     for source, target, _ in blocks_of_edges(edges):
-        new = _distinct(np.sort(np.concatenate([source, target])))
-        # A stable sort takes two sorted runs for what they are, and merges them.
-        found = _distinct(np.sort(np.concatenate([found, new]), kind="stable"))
+        new = np.unique(np.concatenate([source, target]))
+        rising = np.sort(np.concatenate([found, new]), kind="stable")  # which merges two sorted runs
+        found = rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
     return found
 
 
@@ -184,10 +189,6 @@ class Piles:
             yield edges["lhs"][order], edges["rhs"][order], weight
 
 
-def _distinct(rising: Papers) -> Papers:
-    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
-
-
 def _check_papers(graph: Path, papers: int, partitions: int) -> None:
     if papers == 0:
         check_sides(graph, 0, 0, 0)
@@ -204,14 +205,6 @@ def _blocks(edges: Sequence[Path], settings: EdgeSettings) -> Iterator[EdgeBlock
     if settings.weighted:
         return with_positive_weights(edges, key="weighted", rows=rows)
     return blocks_of_edges(edges, rows)
-
-
-def _piles(edges: Sequence[Path], settings: EdgeSettings, folder: Path, opened: ExitStack) -> dict[str, Piles]:
-    most = 2 * count_rows(edges) * (settings.max_repetitions if settings.weights else 1)
-    return {
-        side: Piles(folder / "piles" / side, opened, expected=int(most * share), weighted=settings.weighted)
-        for side, share in SHARE_IN_PILES.items()
-    }
 
 
 def partition_starts(papers: int, partitions: int) -> Rows:

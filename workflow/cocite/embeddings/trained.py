@@ -8,7 +8,7 @@ compared. Papers with the same neighbours, with or without themselves, may have 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,24 +38,13 @@ STEPS = 2**16
 """Vectors are equal if their directions and lengths are, rounded to this part of their length."""
 
 
-class Part(Protocol):
-    """The vectors of a partition, papers × dimension: an array, or what looks like one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of papers, and dimension."""
-
-    def __len__(self) -> int:
-        """Number of papers."""
-
-    def __getitem__(self, rows: Rows, /) -> NDArray[np.float32]:
-        """The vectors of some rows."""
-
-
 class Vectors:
-    """The vectors of all papers by row, loaded when they are asked for."""
+    """The vectors of all papers by row, loaded when they are asked for.
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    The parts are those of partitions, papers × dimension: arrays, or what has their shape and rows.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = parts
         self.starts = np.cumsum([0, *map(len, parts)])
 

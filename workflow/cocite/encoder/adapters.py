@@ -53,8 +53,7 @@ class Bottleneck(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """What is to be added to the tokens, of their shape."""
-        changed: Tensor = self.up(relu(self.down(tokens)))
-        return changed
+        return self.up(relu(self.down(tokens)))
 
 
 class Adapter(nn.ModuleList):
@@ -90,8 +89,7 @@ def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
 
 
 def _through(bottleneck: nn.Module, norm: nn.Module, inputs: tuple[Tensor], normed: Tensor) -> Tensor:
-    again: Tensor = norm.forward(bottleneck(normed) + inputs[0])  # norm(…) would call this hook again
-    return again
+    return norm.forward(bottleneck(normed) + inputs[0])  # norm(…) would call this hook again
 
 
 def _last_norms(encoder: Encoder) -> list[Any]:
@@ -139,19 +137,16 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
         shutil.copytree(source / ADAPTERS, folder / ADAPTERS)
     place = folder / ADAPTERS / adapter.name
     place.mkdir(parents=True, exist_ok=True)
-    weights = {_library_name(encoder, adapter.name, key): weight for key, weight in adapter.state_dict().items()}
-    save_file({name: weight.contiguous() for name, weight in weights.items()}, place / WEIGHTS)
+    weights, prefix = {}, encoder.transformer.base_model_prefix
+    for key, weight in adapter.state_dict().items():
+        layer, linear, kind = key.split(".")
+        inner = "adapter_down.0" if linear == "down" else "adapter_up"
+        name = f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter.name}.{inner}.{kind}"  # as in the library
+        weights[name] = weight.contiguous()
+    save_file(weights, place / WEIGHTS)
     reduction = sizes.hidden_size / adapter[0].down.out_features
     described = {"name": adapter.name, "hidden_size": sizes.hidden_size, "model_type": sizes.model_type}
     write_json(place / CONFIG, {"config": BOTTLENECK | {"reduction_factor": reduction}, **described})
-
-
-def _library_name(encoder: Encoder, adapter: str, key: str) -> str:
-    """The name that a weight has in the library adapters."""
-    layer, linear, kind = key.split(".")
-    inner = "adapter_down.0" if linear == "down" else "adapter_up"
-    prefix = encoder.transformer.base_model_prefix
-    return f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter}.{inner}.{kind}"
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:

@@ -139,8 +139,7 @@ class Documents:
 
 def count_within(sizes: Numbers) -> Numbers:
     """0, 1, … n − 1 for each size n, one after the other."""
-    numbers: Numbers = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return numbers
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:

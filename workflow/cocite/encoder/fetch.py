@@ -36,7 +36,7 @@ from cocite.encoder.data import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder
-from cocite.encoder.tokens import Tokenizer, write_reading
+from cocite.encoder.tokens import write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 OFFLINE = {"local_files_only": True, "trust_remote_code": False}
@@ -244,9 +244,9 @@ def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
 
 
 def try_out(encoder: Encoder) -> None:
-    """Embed texts that an encoder may fail on. Raises `InputError` if it reads fewer tokens than its tokenizer gives.
+    """Embed texts that an encoder may fail on: the longest ones, and all special and added tokens.
 
-    Other failures are raised as the libraries raise them.
+    Raises `InputError` if it reads fewer tokens than its tokenizer gives, and other errors as the libraries do.
     """
     tokenizer = encoder.tokenizer
     rows = encoder.transformer.get_input_embeddings().weight.shape[0]
@@ -254,9 +254,15 @@ def try_out(encoder: Encoder) -> None:
     if id >= rows:
         remedy = "resize them (resize_token_embeddings of transformers), or remove the tokens that were added"
         raise ValueError(f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; {remedy}")
-    longest = _longest(encoder)
+    [tokens] = tokenizer([PLAIN])
+    padding = (tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
+    longest = np.resize([token for token in tokens if token not in padding], tokenizer.max_length).astype(np.int32)
+    added = [token.content for token in tokenizer.backend.get_added_tokens_decoder().values()]
+    size = max(1, tokenizer.max_length // 2)
+    with_added = [" ".join(added[start : start + size]) for start in range(0, len(added), size)]
+    too_long = " ".join([PLAIN] * tokenizer.max_length)
     try:
-        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, *_texts(tokenizer)]), longest]))
+        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, too_long, *with_added]), longest]))
     except Exception as error:
         reads = bisect_left(range(1, len(longest) + 1), True, key=lambda end: not _reads(encoder, longest[:end]))
         if not 0 < reads < len(longest):
@@ -268,21 +274,6 @@ def try_out(encoder: Encoder) -> None:
         raise ValueError("its vectors are not finite")
     if np.allclose(vectors[0], vectors[1], rtol=1e-5, atol=0):
         raise ValueError(f"it gives {DIFFERENT[0]!r} and {DIFFERENT[1]!r} the same vector")
-
-
-def _longest(encoder: Encoder) -> NDArray[np.int32]:
-    """The tokens of a text as long as texts can be, none of which the encoder takes for padding."""
-    [tokens] = encoder.tokenizer([PLAIN])
-    padding = (encoder.tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
-    return np.resize([token for token in tokens if token not in padding], encoder.tokenizer.max_length).astype(np.int32)
-
-
-def _texts(tokenizer: Tokenizer) -> list[str]:
-    """A text that is cut, and texts that have every special and added token between them."""
-    added = [token.content for token in tokenizer.backend.get_added_tokens_decoder().values()]
-    size = max(1, tokenizer.max_length // 2)
-    parts = (added[start : start + size] for start in range(0, len(added), size))
-    return [" ".join([PLAIN] * tokenizer.max_length), *(" ".join(part) for part in parts)]
 
 
 def _reads(encoder: Encoder, tokens: NDArray[np.int32]) -> bool:

@@ -69,8 +69,7 @@ class Dense(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         """What it makes of vectors, documents × dimension."""
         with torch.autocast(vectors.device.type, enabled=False):
-            mapped: Tensor = ACTIVATIONS[self.activation]()(self.linear(vectors))
-        return mapped
+            return ACTIVATIONS[self.activation]()(self.linear(vectors))
 
 
 def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
@@ -149,8 +148,7 @@ class AspectNames(nn.Module):
     def forward(self, transformer: nn.Module) -> Tensor:
         """The query of each aspect, aspects × dimension."""
         tokens: Tensor = transformer(**dict(self.named_buffers())).last_hidden_state
-        queries: Tensor = self.map(tokens[:, 0].to(self.map.weight.dtype))
-        return queries
+        return self.map(tokens[:, 0].to(self.map.weight.dtype))
 
     def pool(self, transformer: nn.Module, features: Mapping[str, Any], tokens: Tensor) -> Tensor:
         """The vectors of documents, documents × dimension, from those of their tokens, float32, padded or packed."""

@@ -154,8 +154,7 @@ class PredictionHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """The logits of some tokens, tokens × vocabulary."""
         self.given.hidden = hidden[None]
-        logits: Tensor = self.model().logits[0]
-        return logits
+        return self.model().logits[0]
 
     def losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
         """The cross entropy of each of some tokens, float32; many are computed in blocks, and again for gradients."""

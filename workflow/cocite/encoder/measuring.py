@@ -168,8 +168,7 @@ def predict(
         some = drawn.of(places, features, places).to(encoder.device)
         with torch.inference_mode(), computing(encoder):
             losses = learner.losses_of_tokens(some.features, some.places, some.tokens)
-            sums: NDArray[np.float32] = sums_by_document([losses], [some], len(rows)).cpu().numpy()
-        return sums
+            return sums_by_document([losses], [some], len(rows)).cpu().numpy()
 
     return _of_each(encoder, documents, 2, losses_of, check)
 

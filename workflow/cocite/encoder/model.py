@@ -78,14 +78,12 @@ class Encoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
-        device: torch.device = next(self.parameters()).device
-        return device
+        return next(self.parameters()).device
 
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        size: int = self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
-        return size
+        return self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
 
     @property
     def first_position(self) -> int:
@@ -204,8 +202,7 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArra
     """The vectors of some documents, computed together, rows × dimension."""
     with torch.inference_mode(), computing(encoder):
         features = moved(documents.padded(rows, encoder.tokenizer.padding), encoder.device)
-        vectors: NDArray[np.float32] = encoder(features).float().cpu().numpy()
-    return vectors
+        return encoder(features).float().cpu().numpy()
 
 
 def computing(encoder: Encoder) -> torch.autocast:

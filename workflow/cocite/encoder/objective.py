@@ -43,8 +43,7 @@ class Learner(nn.Module):
         """Vectors of any device behind a head, documents × its dimension; as they are if there is no such head."""
         if head not in self.heads:
             return vectors
-        seen: Tensor = self.heads[head](vectors.to(self.encoder.device))
-        return seen.to(vectors.device)
+        return self.heads[head](vectors.to(self.encoder.device)).to(vectors.device)
 
     def losses_of_tokens(self, features: Features, places: Tensor, tokens: Tensor) -> Tensor:
         """The cross entropy of each token that is predicted, float32; see `masking.Masked`."""
@@ -166,8 +165,7 @@ class Objective:
 
     def _compare(self, comparison: Comparison, part: PairIndices, vectors: Tensor, predicted: Tensor | None) -> Tensor:
         if comparison.loss.input_kind == "masks":
-            of_tokens: Tensor = comparison.loss(predicted, part)
-            return of_tokens
+            return comparison.loss(predicted, part)
         in_encoder = comparison.space == "encoder"
         seen = self.learner.apply_head(PROJECTION if in_encoder else part.aspect, vectors)
         total: Tensor = comparison.loss(seen, part)
@@ -184,8 +182,7 @@ class Objective:
         return sums_by_document(losses, masked, shares[processes.number()])
 
     def _passed(self, work: Callable[..., Tensor], *given: Any) -> Tensor:
-        passed: Tensor = recomputed(work, *given, use_reentrant=False) if self.recompute else work(*given)
-        return passed
+        return recomputed(work, *given, use_reentrant=False) if self.recompute else work(*given)
 
 
 def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:

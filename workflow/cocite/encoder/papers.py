@@ -30,8 +30,7 @@ class Sentences:
     @property
     def lengths(self) -> Numbers:
         """Tokens of all sentences of each document."""
-        lengths: Numbers = np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
-        return lengths
+        return np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
 
 
 def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences:
@@ -47,8 +46,7 @@ def embed_sums(encoder: Encoder, sentences: Sentences, rows: NDArray[np.int64]) 
     counts = np.diff(sentences.starts)[rows]
     chosen = sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + count_within(counts))
     sums = np.add.reduceat(embed(encoder, chosen), np.cumsum(counts) - counts)
-    normed: NDArray[np.float32] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-    return normed
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
 
 
 def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:

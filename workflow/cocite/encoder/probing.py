@@ -107,8 +107,7 @@ def _of_first_queries(queries: Numbers, most: int, seed: int) -> NDArray[np.bool
     order = np.argsort(priorities(seed, "probed queries", distinct), kind="stable")
     is_chosen = np.empty(len(distinct), dtype=bool)
     is_chosen[order] = np.cumsum(counts[order]) <= most
-    chosen: NDArray[np.bool_] = is_chosen[which]
-    return chosen
+    return is_chosen[which]
 
 
 def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, *, seed: int) -> Tensor:

@@ -209,8 +209,7 @@ def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
     """
     if count() == 1:
         return mine
-    whole: Tensor = _Gathered.apply(mine, tuple(shares))
-    return whole
+    return _Gathered.apply(mine, tuple(shares))
 
 
 class _Gathered(torch.autograd.Function):

@@ -87,8 +87,7 @@ def _event(entry: dict[str, Any]) -> bytes:
 
     values = [Summary.Value(tag=name, simple_value=value) for name, value in _curves_in(entry).items()]
     event = Event(wall_time=time.time(), step=entry["step"], summary=Summary(value=values))
-    content: bytes = event.SerializeToString()
-    return content
+    return event.SerializeToString()
 
 
 def _curves_in(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,8 +38,7 @@ class LinearMap(NamedTuple):
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors in the space, documents × dimensions."""
-        mapped: NDArray[np.float32] = vectors @ self.weight.T + self.bias
-        return mapped
+        return vectors @ self.weight.T + self.bias
 
 
 def spaces_in(folder: Path) -> list[str]:

@@ -73,8 +73,7 @@ class CpuStep(Step):
 
 def _numbers(tensor: Tensor) -> Numbers:
     """The numbers of a tensor in the same memory; bfloat16 as 16 bits each."""
-    numbers: Numbers = (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-    return numbers
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def widened(number: Any) -> Any:
