@@ -1,4 +1,4 @@
-"""Several losses and spaces of aspects against loops and in trainings; heads, leading dimensions, vectors that are cut."""
+"""Several losses and spaces of aspects, against loops and in trainings; heads, leading dimensions and cut vectors."""
 
 import numpy as np
 import pytest
