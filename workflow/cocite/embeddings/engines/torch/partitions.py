@@ -33,6 +33,7 @@ from cocite.embeddings.edges import Papers, Rows
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.buckets import COUNTS, Pair, bucket_file
 from cocite.embeddings.engines.torch.training_step import Side
+from cocite.embeddings.imported import partition_starts
 from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
 
 PROGRESS, EDGES = "progress.json", "edges"
@@ -125,38 +126,6 @@ class TrainingState:
         return self.folder / kind / f"{part}.{version}.npy"
 
 
-class FirstVectors:
-    """Fills partitions with first vectors; `papers` are corpus ids by row."""
-
-    def __init__(self, papers: Papers, settings: Torch, *, seed: int) -> None:
-        self.papers, self.seed, self.max_norm = papers, seed, settings.max_norm
-        self.start = next(iter(settings.files), None)
-
-    def fill(self, vectors: Tensor, first: int) -> None:
-        """Fill the vectors of a partition, papers × dimension, that begins at row `first`."""
-        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
-        vectors.normal_(std=DEVIATION, generator=drawn)
-        if self.start is not None:
-            self._take_over(self.start, vectors, self.papers[first : first + len(vectors)], first)
-
-    def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
-        order, dimension = np.argsort(papers), vectors.shape[1]
-        rising, kept = papers[order], 0
-        with open_table(start, "graph_embeddings") as table:
-            for batch in table.iter_batches(max(1, VALUES_IN_MEMORY // dimension), columns=["corpusid", "vector"]):
-                older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
-                if older.shape[1] != dimension:
-                    found = f"whose vectors have {older.shape[1]} dimensions; dimension is {dimension}"
-                    raise InputError(f"--settings: start is {start}, {found}.")
-                at, is_there = look_up(rising, batch.column("corpusid").to_numpy())
-                at, taken = at[is_there], torch.from_numpy(older[is_there])
-                if self.max_norm is not None:
-                    taken = torch.renorm(taken, 2, 0, self.max_norm)
-                vectors[torch.from_numpy(order[at]).to(vectors.device)] = taken.to(vectors.device, vectors.dtype)
-                kept += len(at)
-        report(f"rows from {first:,} on: {kept:,} of {len(papers):,} papers begin with their vectors in {start}")
-
-
 class FloatRows:
     """The rows of a tensor of any kind and device as float32 arrays.
 
@@ -183,13 +152,12 @@ class FloatRows:
 
 
 class Partitions:
-    """All partitions, as last written, or with first vectors."""
+    """All partitions, as last written, or with first vectors; `ids` are the corpus ids of all papers by row."""
 
-    def __init__(
-        self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors, dimension: int
-    ) -> None:
-        self.state, self.progress, self.starts, self.first = state, progress, starts, first
-        self.rows_at_once = max(1, VALUES_IN_MEMORY // dimension)
+    def __init__(self, state: TrainingState, progress: Progress, ids: Papers, settings: Torch, *, seed: int) -> None:
+        self.state, self.progress, self.ids, self.settings, self.seed = state, progress, ids, settings, seed
+        self.starts = partition_starts(len(ids), progress.partitions)
+        self.rows_at_once = max(1, VALUES_IN_MEMORY // settings.dimension)
         self.versions = list(progress.versions)
 
     def papers(self, part: int) -> int:
@@ -199,7 +167,7 @@ class Partitions:
     def fetch(self, part: int, vectors: Tensor, squares: Tensor) -> None:
         """Fill vectors and squares with those of a partition."""
         if self.versions[part] == 0:
-            self.first.fill(vectors, int(self.starts[part]))
+            self._fill_first(vectors, int(self.starts[part]))
             squares.zero_()
         else:
             for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
@@ -219,6 +187,30 @@ class Partitions:
         """The vectors of all partitions, read from disk when they are asked for."""
         loads = [partial(self.state.load, "vectors", part, version) for part, version in enumerate(self.versions)]
         return [FloatRows(load, self.rows_at_once) for load in loads]
+
+    def _fill_first(self, vectors: Tensor, first: int) -> None:
+        """Fill the first vectors of a partition, papers × dimension, that begins at row `first`."""
+        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
+        vectors.normal_(std=DEVIATION, generator=drawn)
+        for start in self.settings.files:
+            self._take_over(start, vectors, self.ids[first : first + len(vectors)], first)
+
+    def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
+        order, dimension = np.argsort(papers), vectors.shape[1]
+        rising, kept = papers[order], 0
+        with open_table(start, "graph_embeddings") as table:
+            for batch in table.iter_batches(max(1, VALUES_IN_MEMORY // dimension), columns=["corpusid", "vector"]):
+                older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
+                if older.shape[1] != dimension:
+                    found = f"whose vectors have {older.shape[1]} dimensions; dimension is {dimension}"
+                    raise InputError(f"--settings: start is {start}, {found}.")
+                at, is_there = look_up(rising, batch.column("corpusid").to_numpy())
+                at, taken = at[is_there], torch.from_numpy(older[is_there])
+                if self.settings.max_norm is not None:
+                    taken = torch.renorm(taken, 2, 0, self.settings.max_norm)
+                vectors[torch.from_numpy(order[at]).to(vectors.device)] = taken.to(vectors.device, vectors.dtype)
+                kept += len(at)
+        report(f"rows from {first:,} on: {kept:,} of {len(papers):,} papers begin with their vectors in {start}")
 
 
 class Block:

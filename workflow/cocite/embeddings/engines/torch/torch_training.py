@@ -35,7 +35,6 @@ from cocite.embeddings.engines.torch.buckets import (
 from cocite.embeddings.engines.torch.partitions import (
     EDGES,
     Block,
-    FirstVectors,
     FloatRows,
     Partitions,
     Position,
@@ -43,7 +42,7 @@ from cocite.embeddings.engines.torch.partitions import (
     TrainingState,
 )
 from cocite.embeddings.engines.torch.training_step import Step, make_batches
-from cocite.embeddings.imported import ImportedFolder, partition_starts
+from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
 from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores
 
@@ -92,11 +91,8 @@ class Training:
         devices: Sequence[torch.device],
     ) -> None:  # fmt: skip
         self.graph, self.settings, self.seed, self.kept, self.progress = graph, settings, seed, kept, progress
-        papers = graph.papers()
-        starts = partition_starts(len(papers), progress.partitions)
-        first = FirstVectors(papers, settings, seed=seed)
-        self.partitions = Partitions(kept, progress, starts, first, settings.dimension)
-        edges = kept.folder / EDGES
+        self.partitions = Partitions(kept, progress, graph.papers(), settings, seed=seed)
+        edges, starts = kept.folder / EDGES, self.partitions.starts
         self.buckets = Buckets(edges) if edges.exists() else deal_into_buckets(graph, starts, edges)
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
