@@ -70,13 +70,8 @@ def with_engine(folder: Path, name: str, module: str) -> Path:
 
 
 def run(folder: Path, code: str, *arguments: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-c", ADDED + code, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", ADDED + code, *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -90,60 +85,52 @@ def test_importing_the_engines_takes_neither_torch_nor_an_engine_of_its_own():
 def test_the_engine_of_the_page_is_one_more_that_an_entry_can_name(added):
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     entry = yaml.safe_load(text)["embeddings"]["spectral"]
-    config, faults = explained(added, entry)
-    resolved = config["embeddings"]["spectral"]
+    wrong = {"lr": 0.1, "import": "arrow", "partitions": 2, "weights": True}
+    (resolved, faults), *others = explained(added, entry, *({**entry, key: value} for key, value in wrong.items()))
     assert not faults
     assert (resolved["engine"], resolved["dimension"], resolved["holdout"]) == ("spectral", 8, 0.05)
-    assert explained(added, {**entry, "lr": 0.1})[1] == [
-        "Configuration key embeddings.spectral.lr does not go with engine: spectral."
-    ]
-
-
-@pytest.mark.parametrize(("key", "value"), [("import", "arrow"), ("partitions", 2), ("weights", True)])
-def test_a_key_of_the_import_that_an_engine_does_not_name_is_refused(added, key, value):
-    entry = {"engine": "spectral", "graph": "cocitation", "neighbours": {"k": 20}, key: value}
-    assert explained(added, entry)[1] == [
-        f"Configuration key embeddings.spectral.{key} does not go with engine: spectral."
-    ]
+    assert [faults for _, faults in others] == [[misplaced(key, "spectral")] for key in wrong]
 
 
 def test_an_engine_that_weighs_edges_takes_their_bound_and_no_partitions(weighing):
     entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "weighted": True, "max_weight": 5.0}
-    config, faults = explained(weighing, entry)
-    resolved = config["embeddings"]["spectral"]
+    others = {**entry, "partitions": 2}, {**entry, "engine": "biggraph", "max_weight": None}
+    (resolved, faults), (_, of_partitions), (_, of_biggraph) = explained(weighing, entry, *others)
     assert not faults
     assert (resolved["weighted"], resolved["max_weight"]) == (True, 5.0)
     assert not {"import", "partitions", "weights"} & set(resolved)
-    assert explained(weighing, {**entry, "partitions": 2})[1] == [
-        "Configuration key embeddings.spectral.partitions does not go with engine: weighing."
-    ]
-    assert explained(weighing, {**entry, "engine": "biggraph", "max_weight": None})[1] == [
-        f"Configuration key embeddings.spectral.{key} does not go with engine: biggraph."
-        for key in ("weighted", "max_weight")
-    ]
+    assert of_partitions == [misplaced("partitions", "weighing")]
+    assert of_biggraph == [misplaced(key, "biggraph") for key in ("weighted", "max_weight")]
 
 
 def test_a_file_that_an_engine_reads_has_to_be_there(weighing, tmp_path):
-    start = tmp_path / "vectors.parquet"
-    entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "start": str(start)}
-    assert explained(weighing, entry)[1] == [f"Configuration key embeddings.spectral: the file {start} does not exist."]
-    start.touch()
-    assert not explained(weighing, entry)[1]
+    there, start = tmp_path / "there.parquet", tmp_path / "vectors.parquet"
+    there.touch()
+    entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}}
+    found = explained(weighing, *({**entry, "start": str(path)} for path in (start, there)))
+    missing = f"Configuration key embeddings.spectral: the file {start} does not exist."
+    assert [faults for _, faults in found] == [[missing], []]
 
 
-def explained(folder: Path, entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The configuration with this entry where the engine has been added, and what is wrong with it."""
+def misplaced(key: str, engine: str) -> str:
+    return f"Configuration key embeddings.spectral.{key} does not go with engine: {engine}."
+
+
+def explained(folder: Path, *entries: dict[str, Any]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Each entry as it is resolved where the engine has been added, and what is wrong with it."""
     written = {
-        **{"release": "2026-01-06", "corpus": {"source": "demo"}, "graphs": {"cocitation": {"signal": "cocitation"}}},
-        "embeddings": {"spectral": entry},
+        "release": "2026-01-06",
+        "corpus": {"source": "demo"},
+        "graphs": {"cocitation": {"signal": "cocitation"}},
     }
     code = """
 import json, sys
 from cocite.config.configuration import resolve_or_explain
-print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
+print(json.dumps([resolve_or_explain(each) for each in json.loads(sys.argv[1])]))
 """
-    config, faults = json.loads(run(folder, code, json.dumps(written)))
-    return config, faults
+    given = [written | {"embeddings": {"spectral": entry}} for entry in entries]
+    found = json.loads(run(folder, code, json.dumps(given)))
+    return [(((config or {}).get("embeddings") or {}).get("spectral"), faults) for config, faults in found]
 
 
 def test_the_engine_of_the_page_finds_communities(added, tmp_path, graphs):

@@ -1,6 +1,5 @@
 """Link prediction finds what is there, and nothing where nothing is; and it measures what it says."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss, load_held_out, measure
 from cocite.embeddings.link_prediction import score_batch as score_of_torch
 from cocite.embeddings.trained import Vectors
-
-Settings = Callable[..., BigGraph]
 
 CHANCE_MRR = 8.2 / 2000
 """A rank drawn from 1 … 2,000 has the mean reciprocal (1 + 1/2 + … + 1/2000) / 2000."""

@@ -23,24 +23,13 @@ ENGINES: dict[str, dict[str, Any]] = {
     "torch": {"engine": "torch", "epochs": 2, "dimension": 8, "batch_size": 500, "gpus": 0, "threads": 1},
     "fastrp": {"engine": "fastrp", "dimension": 8, "block": 4, "hop_weights": (1.0, 1.0)},
 }
+SCORES = ["scores/1.json", "scores/2.json"]
+CHECKPOINT = [f"checkpoint/{name}" for name in ("checkpoint_version.txt", "embeddings_paper_0.v4.h5", "model.v4.h5")]
 FILES = {
-    "biggraph": [
-        "checkpoint/checkpoint_version.txt",
-        "checkpoint/embeddings_paper_0.v4.h5",
-        "checkpoint/model.v4.h5",
-        "fingerprint.json",
-        "scores/1.json",
-        "scores/2.json",
-    ],
+    "biggraph": [*CHECKPOINT, "fingerprint.json", *SCORES],
     "torch": [
-        "edges/0-0.edges",
-        "edges/counts.json",
-        "fingerprint.json",
-        "progress.json",
-        "scores/1.json",
-        "scores/2.json",
-        "squares/0.2.npy",
-        "vectors/0.2.npy",
+        *("edges/0-0.edges", "edges/counts.json", "fingerprint.json", "progress.json"),
+        *(*SCORES, "squares/0.2.npy", "vectors/0.2.npy"),
     ],
     "fastrp": ["fingerprint.json", "vectors.f32"],
 }
@@ -84,13 +73,8 @@ def test_of_a_projection_only_the_spoilt_block_is_made_again(imported, tmp_path,
         with pytest.raises(KeyboardInterrupt):
             vectors_after(imported, engine, state)
     SPOILS[spoil](state / "hop-1-from-4.f32")
-    drawn: list[range] = []
-    random_signs = projection.random_signs
-    monkeypatch.setattr(
-        projection,
-        "random_signs",
-        lambda papers, columns, seed: drawn.append(columns) or random_signs(papers, columns, seed),
-    )
+    drawn, draw = [], projection.random_signs
+    monkeypatch.setattr(projection, "random_signs", lambda *given: drawn.append(given[1]) or draw(*given))
     assert np.array_equal(vectors_after(imported, engine, state), whole)
     assert drawn == [range(4, 8)]
 
@@ -109,17 +93,9 @@ def test_biggraph_starts_afresh_where_a_file_of_its_version_is_gone_with_its_mar
 
 
 GONE = [
-    "edges/*",
-    "edges/counts.json",
-    "edges/1-2.edges",
-    "edges",
-    "progress.json",
-    "scores/1.json",
-    "scores",
-    "squares/0.*",
-    "squares",
-    "vectors/1.*",
-    "vectors",
+    *("edges/counts.json", "edges", "progress.json", "scores/1.json", "squares/0.*"),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("edges/*", "edges/1-2.edges", "scores", "squares")),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("vectors/1.*", "vectors")),
 ]
 
 

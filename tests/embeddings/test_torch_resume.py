@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -46,33 +45,22 @@ def earlier(tmp_path_factory, graphs):
     return folder / "trained" / "whole" / "vectors"
 
 
-def end_alike(imported: Path, folder: Path, **changed: Any) -> None:
-    """Kill trainings with these settings, resume each, and assert that they leave what an undisturbed one leaves."""
-    settings = json.dumps({**SETTINGS, **changed})
-    subprocess.run([sys.executable, PROGRAM, imported, folder, settings, str(KILLS)], check=True)
-    told = read_json(folder / "told.json")
+@pytest.mark.parametrize(
+    "changed", [{}, {"memory_mb": MEMORY_MB}, {"storage": "bfloat16"}, {"start": "earlier"}], ids=str
+)
+def test_twenty_random_kills_leave_no_trace(imported, request, tmp_path, changed):
+    """Kill trainings, resume each, and compare what they leave with what an undisturbed one leaves."""
+    if "start" in changed:
+        changed = {"start": str(request.getfixturevalue("earlier"))}
+    if "memory_mb" in changed:
+        assert plan_partitions(Torch(**SETTINGS, **changed), 4000, [torch.device("cpu")]) == 3
+    command = [sys.executable, PROGRAM, imported, tmp_path, json.dumps({**SETTINGS, **changed}), str(KILLS)]
+    subprocess.run(command, check=True)
+    told = read_json(tmp_path / "told.json")
     assert told["kills"] == KILLS
     assert told["resumed"] > 0
     for number in range(told["trainings"]):
         for name in RESULTS:
-            ended = folder / f"killed-{number}" / name
-            assert ended.read_bytes() == (folder / "whole" / name).read_bytes(), f"{name} of training {number}"
-        assert not (folder / f"killed-{number}" / "state").exists()
-
-
-def test_twenty_random_kills_leave_no_trace(imported, tmp_path):
-    end_alike(imported, tmp_path)
-
-
-def test_twenty_random_kills_leave_no_trace_in_three_partitions(imported, tmp_path):
-    bounded = Torch(**SETTINGS, memory_mb=MEMORY_MB)
-    assert plan_partitions(bounded, 4000, [torch.device("cpu")]) == 3
-    end_alike(imported, tmp_path, memory_mb=MEMORY_MB)
-
-
-def test_twenty_random_kills_leave_no_trace_with_vectors_of_two_bytes(imported, tmp_path):
-    end_alike(imported, tmp_path, storage="bfloat16")
-
-
-def test_twenty_random_kills_leave_no_trace_of_a_training_from_earlier_vectors(imported, earlier, tmp_path):
-    end_alike(imported, tmp_path, start=str(earlier))
+            ended = tmp_path / f"killed-{number}" / name
+            assert ended.read_bytes() == (tmp_path / "whole" / name).read_bytes(), f"{name} of training {number}"
+        assert not (tmp_path / f"killed-{number}" / "state").exists()

@@ -46,13 +46,10 @@ def in_three(monkeypatch):
     ("changed", "least"),
     [
         ({}, 0.98),
-        ({"loss": "logistic"}, 0.98),
         ({"loss": "softmax"}, 0.98),
         ({"comparator": "cos", "loss": {"kind": "ranking", "margin": 0.5}}, 0.8),
-        ({"max_norm": None}, 0.98),
-        ({"storage": "bfloat16"}, 0.98),
-        ({"precision": "float32"}, 0.98),
-        ({"batch_negatives": 0}, 0.98),
+        ({"storage": "bfloat16", "max_norm": None}, 0.98),
+        ({"precision": "float32", "batch_negatives": 0}, 0.98),
     ],
     ids=str,
 )
@@ -153,16 +150,6 @@ def test_files_do_not_pile_up_between_checkpoints(communities, tmp_path, monkeyp
     assert 16 < max(found) <= 32
 
 
-def test_a_training_with_other_settings_starts_afresh(communities, tmp_path, capsys):
-    train(communities, tmp_path / "state", settings(epochs=1))
-    trained = train(communities, tmp_path / "state", settings(epochs=1, lr=0.2))
-    assert "lr changed since the training that was killed; starting afresh" in capsys.readouterr().err
-    assert np.array_equal(
-        vectors_of(communities, trained),
-        vectors_of(communities, train(communities, tmp_path / "new", settings(epochs=1, lr=0.2))),
-    )
-
-
 def write_vectors(path: Path, papers: Sequence[int], vectors: np.ndarray[Any, Any]) -> Path:
     order = np.argsort(papers)
     columns = {"corpusid": pa.array(np.asarray(papers)[order]), "vector": vector_column(vectors[order])}
@@ -227,12 +214,10 @@ def test_older_vectors_of_another_dimension_are_refused(communities, tmp_path):
         train(communities, tmp_path / "state", settings(start=str(start)))
 
 
-@pytest.mark.parametrize("changed", [{"lr": 1e30}, {"lr": 1e30, "max_norm": None}], ids=str)
-def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(communities, tmp_path, changed):
-    with pytest.raises(
-        InputError, match=r"epoch 1, batch \d+ after edge 0 of bucket \(0, 0\): a gradient is not finite"
-    ):
-        train(communities, tmp_path / "state", settings(**changed))
+def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(communities, tmp_path):
+    said = r"epoch 1, batch \d+ after edge 0 of bucket \(0, 0\): a gradient is not finite"
+    with pytest.raises(InputError, match=said):
+        train(communities, tmp_path / "state", settings(lr=1e30))
 
 
 def test_a_full_device_names_the_settings_that_help(communities, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from cocite.embeddings.engines.biggraph.biggraph_training import TrainingState, 
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import train
 
-Settings = Callable[..., BigGraph]
 WIDE = RankingLoss(kind="ranking", margin=0.5)
 
 COMMAND = [sys.executable, "-c", "from cocite.cli import app; app()", "embeddings", "train"]
@@ -162,17 +160,23 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path, monkeypatc
     assert state.open({"seed": 1}, partitions=0, chunks=4) == 0
 
 
-def test_more_chunks_than_edges_are_refused(tmp_path, graphs, settings):
-    graphs.imported(tmp_path, graphs.random(20, 40))
-    with pytest.raises(InputError, match=r"chunks is 81, but there are \d\d edges to train on"):
-        train_graph_embedding(tmp_path / "imported", settings(chunks=81), seed=1, state=tmp_path / "state")
+@pytest.mark.parametrize(
+    ("pairs", "changed", "chunks", "message"),
+    [
+        ([(1, 2), (2, 3), (3, 4), (4, 5)], {"directed": True}, 81, r"chunks is 81, but there are \d edges to train on"),
+        (
+            [(1, 2), (3, 4), (5, 6), (7, 8)],
+            {"partitions": 4},
+            1,
+            "there are 0 edges from one of 4 partitions to another",
+        ),
+    ],
+)
+def test_more_chunks_than_edges_are_refused(tmp_path, graphs, settings, pairs, changed, chunks, message):
+    imported = graphs.imported(tmp_path, pairs, holdout=0.4, **changed)
+    with pytest.raises(InputError, match=message):
+        train_graph_embedding(imported, settings(chunks=chunks), seed=1, state=tmp_path / "state")
     assert not (tmp_path / "state").exists()
-
-
-def test_more_chunks_than_edges_between_partitions_are_refused(tmp_path, graphs, settings):
-    imported = graphs.imported(tmp_path, [(1, 2), (3, 4), (5, 6), (7, 8)], partitions=4, holdout=0.4)
-    with pytest.raises(InputError, match="chunks is 1, but there are 0 edges from one of 4 partitions to another"):
-        train_graph_embedding(imported, settings(chunks=1), seed=1, state=tmp_path / "state")
 
 
 def test_a_chunk_of_more_edges_than_int32_can_number_is_refused(communities, settings, tmp_path, monkeypatch):

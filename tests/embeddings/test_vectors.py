@@ -48,9 +48,8 @@ def graph(tmp_path_factory, graphs):
 
 @pytest.mark.parametrize("vectors", EQUAL.values(), ids=EQUAL)
 def test_vectors_that_collapsed_are_refused_with_what_to_change(tmp_path, graph, vectors):
-    with pytest.raises(
-        InputError, match=r"has collapsed: of 300 papers, \d+ have the vector of another.*; lower lr\.$"
-    ):
+    said = r"has collapsed: of 300 papers, \d+ have the vector of another.*; lower lr\.$"
+    with pytest.raises(InputError, match=said):
         write_vectors(tmp_path / "vectors", graph, Vectors([vectors.astype(np.float32)]), "lower lr")
     assert not (tmp_path / "vectors").exists()
 
@@ -96,9 +95,8 @@ def test_papers_that_no_training_edge_moved_have_no_vector(tmp_path, graphs, par
             of_part = papers[starts[part] : starts[part + 1]]
             file.create_dataset("embeddings", data=np.stack([of_part, 200 - of_part], axis=1).astype(np.float32))
         parts.append(map_vectors(tmp_path / f"{part}.h5"))
-    assert (
-        write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors(parts), "lower lr") == len(held_out) > 0
-    )
+    untrained = write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors(parts), "lower lr")
+    assert untrained == len(held_out) > 0
     table = read_table(tmp_path / "vectors", "graph_embeddings")
     trained = sorted(set(range(200)) - held_out)
     assert table.column("corpusid").to_pylist() == trained

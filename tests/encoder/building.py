@@ -1,6 +1,11 @@
 """What tests of the encoder build: small tables, trainings of a few steps, and what they leave."""
 
-from collections.abc import Iterable
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +16,14 @@ from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
+from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import Outputs
+from cocite.encoder.tokens import tokenise
 from cocite.encoder.trainer import Inputs, train_encoder
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
@@ -63,20 +71,25 @@ def built(corpus: Path, folder: Path, settings: EncoderSettings, *, seed: int = 
 
 def embedded(model: Path, source: Path, folder: Path, table: str = "documents", **how: Any) -> np.ndarray:
     """The vectors of a table of texts by an encoder, which are written into a folder."""
-    settings = {"threads": 1, "state": folder / "state", "precision": "float32", **how}
-    embed_tables(model, [source], folder, table, **settings)
+    embed_tables(
+        model, [source], folder, table, **{"threads": 1, "state": folder / "state", "precision": "float32", **how}
+    )
     declared = {"documents": "document_embeddings", "papers": "paper_embeddings"}[table]
     return vectors_of(read_table(folder / source.name, declared))
 
 
+def vectors_by(folder: Path, texts: Sequence[str], **options: Any) -> np.ndarray:
+    """The vectors of texts by the encoder in a folder."""
+    opened = open_encoder(folder, **options)
+    return embed(opened, tokenise(texts, opened.tokenizer))
+
+
 def outputs_in(folder: Path) -> Outputs:
     """The files that a training writes into a folder."""
-    return Outputs(
-        model=folder / "model",
-        curves=folder / "curves.parquet",
-        settings=folder / "settings.json",
-        events=folder / "tensorboard",
+    model, curves, settings, events = (
+        folder / name for name in ("model", "curves.parquet", "settings.json", "tensorboard")
     )
+    return Outputs(model=model, curves=curves, settings=settings, events=events)
 
 
 def trained(
@@ -116,3 +129,25 @@ def assert_goes_on(
         with pytest.raises(Unfinished):
             trained(folder / "stopped", inputs, AfterSteps(number), **settings)
     assert_same_files(trained(folder / "stopped", inputs, **settings), whole, files)
+
+
+def run_killed(*arguments: object) -> None:
+    """Run the program `killed_training`."""
+    command = [sys.executable, "-m", "tests.encoder.killed_training", *map(str, arguments)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+
+
+def assert_all_alike(folder: Path, *more: str) -> None:
+    """Assert that every training left what the one left that ran through."""
+    for moment in (path for path in folder.iterdir() if path.is_dir()):
+        assert_same_files(moment, folder / "whole", (WEIGHTS, CURVES, "model/README.md", "settings.json", *more))
+
+
+def cut_at_random(folder: Path, inputs: Inputs, cuts: int, *more: str, **settings: Any) -> None:
+    """Kill trainings at batches drawn at random, and assert that they end alike."""
+    examples = os.pathsep.join(str(files.table.parents[1]) for files in inputs.training)
+    words = [json.dumps({"epochs": 3, "lr": 1e-3, **settings})] if settings else []
+    run_killed(inputs.encoder, examples, folder, cuts, *words)
+    endings = read_json(folder / "endings.json")
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
+    assert_all_alike(folder, *more)

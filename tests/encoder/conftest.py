@@ -27,11 +27,8 @@ def small_settings() -> EncoderSettings:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with papers.parquet and queries.parquet; papers 24 and 25 are kept out and have a word of their own."""
     folder = tmp_path_factory.mktemp("corpus")
-    texts = {
-        **paper_texts(),
-        **dict.fromkeys((24, 25), (f"{KEPT_OUT_WORD} {KEPT_OUT_WORD}", f"{KEPT_OUT_WORD} ÿ ÿ ÿ")),
-    }
-    write_papers(folder / "papers.parquet", texts)
+    kept_out = (f"{KEPT_OUT_WORD} {KEPT_OUT_WORD}", f"{KEPT_OUT_WORD} ÿ ÿ ÿ")
+    write_papers(folder / "papers.parquet", paper_texts() | dict.fromkeys((24, 25), kept_out))
     write_queries(folder / "queries.parquet", {0: "train", 1: "validation", 24: "holdout", 25: "excluded"})
     return folder
 
@@ -74,9 +71,7 @@ def examples(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def inputs(encoder: Path, examples: Path) -> Inputs:
-    return Inputs(
-        encoder=encoder, training=[files_in(examples / "training")], validation=[files_in(examples / "validation")]
-    )
+    return Inputs(encoder=encoder, **{name: [files_in(examples / name)] for name in ("training", "validation")})
 
 
 @pytest.fixture(scope="session")
@@ -107,11 +102,8 @@ def cropped_papers(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="session")
 def several(inputs: Inputs, cropped_papers: Inputs) -> Inputs:
     """Inputs of trainings with two objectives: triplets of a topic, and spans of papers."""
-    return Inputs(
-        encoder=inputs.encoder,
-        training=[*inputs.training, *cropped_papers.training],
-        validation=[*inputs.validation, *cropped_papers.validation],
-    )
+    training, validation = ([*getattr(inputs, of), *getattr(cropped_papers, of)] for of in ("training", "validation"))
+    return Inputs(encoder=inputs.encoder, training=training, validation=validation)
 
 
 @pytest.fixture(scope="session")
@@ -132,12 +124,8 @@ def command_line(inputs: Inputs):
         options |= {"precision": "float32"}
         pairs = zip(inputs.training, inputs.validation, strict=True)
         sets = [path for pair in pairs for files in pair for path in (files.table, files.tokens)]
-        return [
-            "encoder",
-            "train",
-            *map(str, sets),
-            *(str(word) for name, value in options.items() for word in (f"--{name}", value)),
-        ]
+        given = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+        return ["encoder", "train", *map(str, sets), *given]
 
     return words
 

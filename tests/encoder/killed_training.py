@@ -1,6 +1,6 @@
 """Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
 
-    python killed_training.py ENCODER EXAMPLES FOLDER [CUTS [SETTINGS]]
+    python -m tests.encoder.killed_training ENCODER EXAMPLES FOLDER [CUTS [SETTINGS]]
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
 what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
@@ -17,19 +17,16 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from tests.encoder.building import trained
+from tests.examples import files_in
 from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once for all trainings)
 
-from cocite.config.models import TrainingSettings
-from cocite.config.settings import parse_settings
-from cocite.core import atomic
 from cocite.encoder import checkpoints, trainer
-from cocite.encoder.data import ExampleFiles
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS, Unfinished
-from cocite.encoder.results import Outputs
 
-SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
+SETTINGS = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "evaluations": 4}
 BATCHES = 18
 """22 triplets in batches of 4 are 6 batches an epoch."""
 
@@ -65,17 +62,15 @@ def halfway_through_a_file(*, call):
     checkpoints.save_file = save
 
 
-def within_the_removal_of(name, *, call=1):
+def within_the_removal_of(name):
     """Remove one file of a folder whose name starts so, and die."""
-    original, calls = shutil.rmtree, []
+    original = shutil.rmtree
 
     def rmtree(folder, *arguments, **keywords):
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         if Path(folder).name.startswith(name) and files:
-            calls.append(1)
-            if len(calls) == call:
-                files[0].unlink()
-                die()
+            files[0].unlink()
+            die()
         original(folder, *arguments, **keywords)
 
     shutil.rmtree = rmtree
@@ -115,15 +110,12 @@ MOMENTS = {
     "before-the-first-step": lambda: before(trainer, "open_state"),
     "between-two-batches-of-a-step": lambda: before(Objective, "__call__", call=10),
     "sent-sigterm": lambda: sent_sigterm(batch=9),
-    "third-epoch": lambda: before(Objective, "__call__", call=15),
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
     "while-validating": lambda: before(trainer, "measure", call=3),
     "while-saving-a-checkpoint": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
-    "before-a-checkpoint-is-on-the-disk": lambda: before(atomic, "sync", call=5),
     "while-the-best-weights-are-written": lambda: before(trainer, "save_best", call=3),
-    "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "asdict", call=3),
     "before-the-results": lambda: before(trainer, "write_results"),
     "before-the-state-is-removed": lambda: before(trainer, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),
@@ -132,19 +124,9 @@ MOMENTS = {
 
 def train(encoder, examples, folder):
     folders = [Path(part) for part in str(examples).split(os.pathsep)]
-    sets = {
-        name: [ExampleFiles(table=at / name / "examples.parquet", tokens=at / name / "tokens") for at in folders]
-        for name in ("training", "validation")
-    }
-    inputs = trainer.Inputs(encoder=encoder, **sets)
-    outputs = Outputs(
-        model=folder / "model",
-        curves=folder / "curves.parquet",
-        settings=folder / "settings.json",
-        events=folder / "tensorboard",
-    )
-    settings = parse_settings(TrainingSettings, sys.argv[5]) if len(sys.argv) > 5 else SETTINGS
-    trainer.train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=folder / "state")
+    sets = {name: [files_in(at / name) for at in folders] for name in ("training", "validation")}
+    settings = json.loads(sys.argv[5]) if len(sys.argv) > 5 else SETTINGS
+    trained(folder, trainer.Inputs(encoder=encoder, **sets), training_seed=2, **settings)
 
 
 def fork(prepare, *arguments):

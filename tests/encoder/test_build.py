@@ -1,12 +1,10 @@
 """Encoders that are built untrained."""
 
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import built, paper_texts, write_papers, write_queries
 from transformers import AutoModel, AutoTokenizer
 
-from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.core.errors import InputError
 from cocite.encoder.build import build_encoder
 
@@ -17,16 +15,6 @@ def test_both_libraries_open_a_built_encoder(encoder):
     assert [type(module).__name__ for module in model] == ["Transformer", "Pooling"]
     bert = AutoModel.from_pretrained(encoder)
     assert (bert.config.hidden_size, bert.config.num_hidden_layers, bert.config.intermediate_size) == (16, 1, 64)
-
-
-def test_the_first_token_stands_for_the_text_where_pooling_is_cls(corpus, small_settings, tmp_path):
-    settings = EncoderSettings(build=small_settings.build, pooling="cls", max_length=16)
-    built(corpus, tmp_path / "model", settings)
-    tokens = AutoTokenizer.from_pretrained(tmp_path / "model")("bees collect", return_tensors="pt")
-    with torch.inference_mode():
-        first = AutoModel.from_pretrained(tmp_path / "model").eval()(**tokens).last_hidden_state[0, 0]
-    encoded = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("bees collect")
-    assert encoded == pytest.approx(first.numpy(), abs=1e-6)
 
 
 def test_frequent_words_are_tokens_in_lower_case(encoder):
@@ -64,8 +52,3 @@ def test_a_corpus_without_texts_is_refused(small_settings, tmp_path):
     with pytest.raises(InputError, match="no titles and abstracts"):
         build_encoder([papers], queries, tmp_path / "model", settings=small_settings, seed=1)
     assert not (tmp_path / "model").exists()
-
-
-def test_heads_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(ValueError, match=r"hidden must be a multiple of heads"):
-        Architecture(hidden=10, heads=4)

@@ -58,23 +58,12 @@ def test_a_training_without_an_origin_has_a_card_of_the_rest(trained):
     assert "Corpus" not in card
 
 
-def test_a_bar_in_a_value_does_not_end_its_cell():
-    best = {"step": 5, "validation_loss": 0.5, "validation_accuracy": 0.9}
-    others = {"settings": {"trainable": {"kind": "all"}}, "seeds": {}, "triplets": {}, "versions": {}}
-    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={"pooling": "mean"}, best=best, **others)
-    assert "| source | a \\| b |" in card
-
-
-def test_a_separator_that_is_not_the_tokenizers_own_stands_in_the_example():
-    shared = {
-        "origin": {},
-        "settings": {"loss": "triplet", "trainable": {"kind": "all"}},
-        "seeds": {},
-        "triplets": {},
-        "best": {"step": 1, "validation_loss": 0.5, "validation_accuracy": 0.9},
-        "versions": {},
-    }
+def test_a_bar_does_not_end_a_cell_and_a_separator_that_is_not_the_tokenizers_own_is_in_the_example():
+    shared = {"origin": {"Corpus": {"source": "a | b"}}, "settings": {"trainable": {"kind": "all"}}}
+    shared |= {"best": {"step": 1, "validation_loss": 0.5, "validation_accuracy": 0.9}}
+    shared |= {"seeds": {}, "triplets": {}, "versions": {}}
     usual, other = (card_of(encoder={"pooling": "mean", **said}, **shared) for said in ({}, {SEPARATOR: "' '"}))
+    assert "| source | a \\| b |" in usual
     assert "joined by the tokenizer's separator" in usual
     assert "model.encode([title + model.tokenizer.sep_token + abstract])" in usual
     assert "joined by ' ', so that" in other

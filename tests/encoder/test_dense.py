@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import trained
+from tests.encoder.building import trained, vectors_by
 from tests.encoder.published import fetched as published_fetch
 from tests.examples import HYBRID
 
@@ -20,11 +21,9 @@ from cocite.core.tables.probes import Trained, name_of_map
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import Dense, read_dense, save_dense
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking
-from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.tokens import tokenise
+from cocite.encoder.model import open_encoder
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
-WEIGHTS = "2_Map/model.safetensors"
 
 
 def drawn_map(takes=16, gives=8, *, bias=True, seed=3) -> torch.nn.Linear:
@@ -55,48 +54,38 @@ def fetched(source, tmp_path, **settings) -> Path:
     return published_fetch(source, tmp_path / "fetched", max_length=16, **settings)
 
 
-def vectors(folder, **options):
-    opened = open_encoder(folder, **options)
-    return embed(opened, tokenise(TEXTS, opened.tokenizer))
+vectors = partial(vectors_by, texts=TEXTS)
 
 
-@pytest.mark.parametrize("activation", ["Identity", "Tanh"])
-def test_the_map_of_a_published_encoder_stays_with_it(published, tmp_path, activation):
-    source = published(Dense(drawn_map(), activation))
+def test_vectors_behind_the_map_of_a_published_encoder_can_be_cut(published, tmp_path):
+    source = published(Dense(drawn_map()))
     folder = fetched(source, tmp_path)
     expected = SentenceTransformer(str(source)).encode(TEXTS)
-    assert expected.shape == (3, 8)
     np.testing.assert_allclose(vectors(folder), expected, atol=1e-5)
-    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), expected, atol=1e-5)
     np.testing.assert_allclose(vectors(folder, dimension=5), expected[:, :5], atol=1e-5)
     with pytest.raises(InputError, match="gives vectors of 8 dimensions, and 9 are to be kept"):
         open_encoder(folder, dimension=9)
 
 
-def test_mapped_vectors_are_scaled_where_that_is_asked_for(published, tmp_path):
-    source = published(Dense(drawn_map()))
-    folder = fetched(source, tmp_path, normalise=True)
-    mapped = SentenceTransformer(str(source)).encode(TEXTS)
-    expected = mapped / np.linalg.norm(mapped, axis=1, keepdims=True)
-    np.testing.assert_allclose(vectors(folder), expected, atol=1e-5)
-    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), expected, atol=1e-5)
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ([(16, 8), (8, 8)], "lists Transformer Pooling Dense Dense; it must be"),
+        ([(12, 8)], "gives vectors of 16 dimensions, and the map behind it takes 12"),
+    ],
+)
+def test_maps_that_cannot_be_kept_are_refused(published, tmp_path, sizes, message):
+    with pytest.raises(InputError, match=message):
+        fetched(published(*(Dense(drawn_map(*size)) for size in sizes)), tmp_path)
 
 
-def test_maps_that_cannot_be_kept_are_refused(published, tmp_path):
-    two = published(Dense(drawn_map()), Dense(drawn_map(8, 8)), name="two")
-    with pytest.raises(InputError, match="lists Transformer Pooling Dense Dense; it must be"):
-        fetched(two, tmp_path)
-    with pytest.raises(InputError, match="gives vectors of 16 dimensions, and the map behind it takes 12"):
-        fetched(published(Dense(drawn_map(12, 8)), name="narrow"), tmp_path)
-    other = published(Dense(drawn_map()), name="other")
-    config = read_json(other / "2_Dense/config.json")
-    write_json(other / "2_Dense/config.json", config | {"activation_function": "torch.nn.modules.activation.GELU"})
-    with pytest.raises(InputError, match=r"its activation is .*\.GELU, and Identity and Tanh are known"):
-        fetched(other, tmp_path)
-    pickled = published(Dense(drawn_map()), name="pickled")
-    (pickled / "2_Dense/model.safetensors").rename(pickled / "2_Dense/pytorch_model.bin")
-    with pytest.raises(InputError, match=r"holds no model\.safetensors; pickled weights are not loaded"):
-        fetched(pickled, tmp_path)
+def test_a_model_that_is_trained_from_an_encoder_that_normalises_scales_its_vectors_as_well(encoder, inputs, tmp_path):
+    from_it = replace(inputs, encoder=fetched(encoder, tmp_path, normalise=True))
+    model = trained(tmp_path / "trained", from_it, loss="mnrl", max_steps=2) / "model"
+    learned, plain = vectors(model), vectors(encoder)
+    np.testing.assert_allclose(np.linalg.norm(learned, axis=1), 1, atol=1e-6)
+    assert not np.allclose(learned, plain / np.linalg.norm(plain, axis=1, keepdims=True))
+    np.testing.assert_allclose(SentenceTransformer(str(model)).encode(TEXTS), learned, atol=1e-5)
 
 
 @pytest.fixture

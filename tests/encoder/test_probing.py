@@ -60,11 +60,6 @@ def test_there_is_a_map_for_each_loss_size_of_a_batch_and_seed(folder: Path) -> 
     assert not np.array_equal(*(maps[Trained(names[0], 8, seed)] for seed in (1, 2)))
 
 
-def test_a_map_starts_as_the_identity(folder: Path) -> None:
-    [weight] = probe(folder, lr=1e-12, seeds=[1]).values()
-    assert np.allclose(weight, np.eye(DIMENSION), atol=1e-9)
-
-
 def test_a_map_learns_what_tells_the_papers_apart(folder: Path) -> None:
     [weight] = probe(folder, lr=0.02, epochs=20, seeds=[1]).values()
     vectors = np.load(folder / "vectors.npy")
@@ -131,11 +126,11 @@ def with_a_gap(folder: Path) -> None:
     ("change", "message"),
     [
         (with_a_gap, "the vector of paper 10 holds values that are not finite"),
+        (lambda folder: (folder / "papers/1.parquet").unlink(), r"has no vector of paper \d+, nor of \d+ others"),
         (
-            lambda folder: (folder / "papers/1.parquet").unlink(),
-            r"papers: has no vector of paper \d+, nor of \d+ others",
+            lambda folder: (folder / "papers").rename(folder / "other"),
+            "does not exist: the target `probe` of the",
         ),
-        (lambda folder: (folder / "papers").rename(folder / "other"), "does not exist.*target `probe` of the workflow"),
     ],
 )
 def test_vectors_that_are_not_there_or_not_finite_are_named(folder: Path, change, message: str) -> None:

@@ -55,15 +55,6 @@ def test_a_built_encoder_has_them_as_well(corpus, small_settings, tmp_path):
     assert tokenizer.reading.query_max_length == 9
 
 
-def test_an_encoder_without_prompts_has_no_file_of_them_and_adds_nothing(encoder):
-    assert not (encoder / "config_sentence_transformers.json").exists()
-    assert open_tokenizer(encoder).short_query(0, "nectar").text == "nectar"
-
-
-def test_a_text_that_is_not_there_stays_empty(prompted):
-    assert open_tokenizer(prompted).short_query(0, None, " ").text == ""
-
-
 def test_short_queries_are_cut_by_their_own_length(prompted):
     tokenizer = open_tokenizer(prompted)
     words = " ".join(["nectar"] * 40)
@@ -102,10 +93,7 @@ def test_documents_of_a_benchmark_are_embedded_by_what_they_are(prompted, tmp_pa
 def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, tmp_path):
     trained(tmp_path, replace(inputs, encoder=prompted), batch_size=8)
     tokenizer = open_tokenizer(tmp_path / "model")
-    assert (tokenizer.reading.query_prompt, tokenizer.reading.document_prompt) == (
-        PROMPTS["query"],
-        PROMPTS["document"],
-    )
+    assert [tokenizer.reading.query_prompt, tokenizer.reading.document_prompt] == [*PROMPTS.values()]
     assert tokenizer.reading.query_max_length == 8
     card = (tmp_path / "model/README.md").read_text()
     assert 'abstract], prompt_name="document")' in card

@@ -1,33 +1,32 @@
-"""The sentence-weighted encoder: how texts are split, what attention makes of sentences, and how it trains."""
+"""Encoders of sentences: how texts are split, attention to sentences, their sum, and how they train."""
 
 import json
 import re
-import shutil
-import signal
-import subprocess
-import sys
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import WEIGHTS as OF_MODEL
-from tests.encoder.building import assert_goes_on, built, paper_texts, trained
+from tests.encoder.building import assert_goes_on, built, cut_at_random, embedded, paper_texts, trained
 from tests.examples import written_aspects
+from tests.papers import papers_table
 
+from cocite.config.encoders import EncoderSettings
 from cocite.config.models import TrainingSettings
+from cocite.config.settings import parse_settings
 from cocite.core.atomic import read_json, write_json
-from cocite.encoder import poolings
+from cocite.core.tables.files import read_table, write_table
+from cocite.encoder import embedding, poolings
+from cocite.encoder import model as encoder_model
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.data import documents_of, open_examples
+from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
-from cocite.encoder.model import embed, open_encoder, rounded
+from cocite.encoder.model import cast_for_inference, embed, open_encoder
 from cocite.encoder.objective import Learner, Objective
-from cocite.encoder.papers import embed_papers
+from cocite.encoder.papers import embed_papers, embed_sums, tokenise_sentences
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
 from cocite.encoder.trainer import Inputs
@@ -163,7 +162,7 @@ def test_padding_and_packing_leave_vectors_and_gradients_as_they_are(by_sentence
 
 
 def test_an_encoder_in_half_precision_pools_in_float32(by_sentence):
-    encoder = rounded(open_encoder(by_sentence, "bfloat16"))
+    encoder = cast_for_inference(open_encoder(by_sentence, "bfloat16"))
     assert {weight.dtype for weight in encoder.names.parameters()} == {torch.float32}
     exact = embed_papers(by_sentence, PAPERS)
     texts = [encoder.tokenizer.document(0, fields(*paper)).text for paper in PAPERS]
@@ -180,22 +179,8 @@ def test_training_teaches_the_map_and_its_folder_has_it(model, by_sentence):
     assert (model / poolings.FOLDER / WEIGHTS).is_file()
 
 
-def without_dropout(split, folder):
-    """The same split with an encoder that draws nothing."""
-    shutil.copytree(split.encoder, folder)
-    config = read_json(folder / "config.json")
-    write_json(folder / "config.json", {**config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
-    return replace(split, encoder=folder)
-
-
-def learned_in(folder):
-    """What a training has changed in the map of the names, and the map of an aspect."""
-    names = load_file(folder / poolings.FOLDER / WEIGHTS)["map.weight"] - torch.eye(16)
-    return names, load_file(folder / "aspects/result/2_Dense/model.safetensors")["linear.weight"]
-
-
-def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
-    encoder = open_encoder(without_dropout(split, tmp_path / "encoder").encoder)
+def test_batches_bounded_in_memory_have_the_same_gradients(split):
+    encoder = open_encoder(split.encoder).eval()
     examples, terms = open_examples(split.training[0]), TrainingSettings(objectives=OBJECTIVES).comparisons
     learner = Learner(encoder, {name: torch.nn.Linear(16, 16) for name in ("background", "result")})
     gradients = []
@@ -208,17 +193,6 @@ def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
     assert len(batch.mini_batches) > 2
     for some, others in zip(*gradients, strict=True):
         torch.testing.assert_close(some, others, rtol=1e-4, atol=1e-7)
-
-
-@pytest.mark.long
-def test_two_processes_learn_what_one_learns(command_line, split, request, tmp_path):
-    given, before = without_dropout(split, tmp_path / "encoder"), request.getfixturevalue("examples")
-    for number, name in enumerate(("one", "two"), 1):
-        words = command_line(tmp_path / name, encoder=given.encoder, **SETTINGS)
-        here = [word.replace(str(before), str(split.training[0].table.parents[1])) for word in words]
-        subprocess.run([Path(sys.executable).with_name("cocite"), *here, "--processes", str(number)], check=True)
-    for some, others in zip(*(learned_in(tmp_path / name / "model") for name in ("one", "two")), strict=True):
-        assert (others - some).norm() <= 0.05 * some.norm()  # Adam makes whole steps of gradients that are rounding
 
 
 def test_a_training_that_is_stopped_goes_on_to_the_same_weights(split, tmp_path):
@@ -255,12 +229,77 @@ def test_sentence_transformers_refuses_the_folder_in_place_of_another_pooling(by
 
 @pytest.mark.long
 def test_weights_of_sentences_are_bit_identical_after_twenty_random_cuts(split, tmp_path):
-    program = Path(__file__).with_name("killed_training.py")
-    settings = {"objectives": OBJECTIVES, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
-    arguments = [split.encoder, split.training[0].table.parents[1], tmp_path, "20", json.dumps(settings)]
-    subprocess.run([sys.executable, program, *arguments], check=True)
-    endings = read_json(tmp_path / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
-    for moment in (path for path in tmp_path.iterdir() if path.is_dir()):
-        for file in ("model.safetensors", f"{poolings.FOLDER}/{WEIGHTS}"):
-            assert (moment / "model" / file).read_bytes() == (tmp_path / "whole/model" / file).read_bytes(), moment.name
+    of_names = f"model/{poolings.FOLDER}/{WEIGHTS}"
+    cut_at_random(tmp_path, split, 20, of_names, objectives=OBJECTIVES, accumulation=2)
+
+
+WORDS = ("bees", "collect", "nectar", "flowers", "meadow", "compilers", "allocate", "registers", "loops", "programs")
+
+
+def papers_of(count):
+    """Papers whose abstracts have none to six sentences of one to nine words; every tenth has no title."""
+    random = np.random.default_rng(3)
+    texts = {}
+    for paper in range(count):
+        sentences = [" ".join(random.choice(WORDS, random.integers(1, 10))) for _ in range(random.integers(0, 7))]
+        abstract = " ".join(f"{sentence.capitalize()}." for sentence in sentences) or None
+        texts[paper] = (None if paper % 10 == 5 else " ".join(random.choice(WORDS, 3)), abstract)
+    return texts
+
+
+@pytest.fixture(scope="module")
+def sentence_wise(encoder, tmp_path_factory):
+    """The small encoder, by sentence."""
+    folder = tmp_path_factory.mktemp("sentence-wise") / "model"
+    settings = {"model": str(encoder), "max_length": 16, "sentence_wise": True, "prompts": {"document": "loops "}}
+    fetch_encoder(parse_settings(EncoderSettings, json.dumps(settings)), folder)
+    return folder
+
+
+def by_a_plain_loop(folder, papers):
+    """The definition: each text is embedded alone; the vectors of a paper are added up and divided by their norm."""
+    encoder = open_encoder(folder)
+    vectors = []
+    for title, abstract in papers:
+        parts = [part.strip() for part in [title, *sentences_of(abstract)] if part and part.strip()]
+        total = sum(embed(encoder, tokenise([f"loops {part}"], encoder.tokenizer))[0] for part in parts)
+        vectors.append(total / np.sqrt((total**2).sum()))
+    return np.array(vectors)
+
+
+def test_vectors_are_those_of_a_plain_loop(sentence_wise, tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "WINDOW", 16)
+    monkeypatch.setitem(encoder_model.TOKENS_IN_BATCH, "cpu", 64)
+    texts = papers_of(60)
+    write_table(tmp_path / "in/0.parquet", "papers", papers_table(texts))
+    vectors = embedded(sentence_wise, tmp_path / "in/0.parquet", tmp_path, "papers", threads=2)
+    table = read_table(tmp_path / "0.parquet", "paper_embeddings")
+    there = [paper for paper, parts in texts.items() if any(parts)]
+    assert table["corpusid"].to_pylist() == there
+    expected = by_a_plain_loop(sentence_wise, [texts[paper] for paper in there])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    np.testing.assert_allclose(embed_papers(sentence_wise, [texts[paper] for paper in there]), expected, atol=1e-5)
+
+
+def test_a_batch_has_no_more_tokens_than_a_batch_of_whole_texts(sentence_wise, tmp_path, monkeypatch):
+    asked = []
+
+    def noted(encoder, documents, rows):
+        asked.append(int(documents.lengths[rows].max() * len(rows)))
+        return plain(encoder, documents, rows)
+
+    plain = encoder_model.embed_batch
+    monkeypatch.setattr(encoder_model, "embed_batch", noted)
+    monkeypatch.setitem(encoder_model.TOKENS_IN_BATCH, "cpu", 64)
+    write_table(tmp_path / "in/0.parquet", "papers", papers_table(papers_of(40)))
+    embedded(sentence_wise, tmp_path / "in/0.parquet", tmp_path, "papers")
+    assert asked
+    assert max(asked) <= 64
+
+
+def test_short_queries_are_one_text_and_normalised_as_well(sentence_wise):
+    encoder = open_encoder(sentence_wise)
+    text = encoder.tokenizer.short_query("q", "Bees collect. Nectar flowers.")
+    [vector] = embed_sums(encoder, tokenise_sentences([text], encoder.tokenizer), np.array([0]))
+    [alone] = embed(encoder, tokenise(["Bees collect. Nectar flowers."], encoder.tokenizer, [True]))
+    np.testing.assert_allclose(vector, alone / np.linalg.norm(alone), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Fine-tuning: what it learns and what it leaves."""
+"""Fine-tuning: what it learns, which weights learn, when it ends, and what it leaves."""
 
 from dataclasses import replace
 
@@ -6,21 +6,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import paper_texts
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tests.encoder.building import AfterSteps, assert_goes_on, paper_texts
 from tests.examples import OVER_EXAMPLES, curve_in
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.encoder import trainer
 from cocite.encoder.data import open_examples
 from cocite.encoder.measuring import measure
-from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective, objective_of
-from cocite.encoder.results import curves_of
+from cocite.encoder.processes import Unfinished
+from cocite.encoder.results import EVENTS_FILE, curves_of
 
 
 @pytest.fixture(scope="module", params=OVER_EXAMPLES)
@@ -37,12 +40,6 @@ def test_every_loss_learns_to_tell_two_topics_apart(trained):
 @pytest.fixture(scope="module")
 def one(train):
     return train(epochs=4)
-
-
-def test_both_libraries_open_a_trained_encoder(one):
-    model = SentenceTransformer(str(one / "model"), device="cpu")
-    assert model.encode("bees collect nectar").shape == (16,)
-    assert AutoModel.from_pretrained(one / "model").config.hidden_size == 16
 
 
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
@@ -112,9 +109,8 @@ def test_an_operation_without_a_deterministic_kernel_is_reported_and_does_not_en
     capfd.readouterr()
     after = train(epochs=1)
     assert modes == [1] * 6
-    assert (
-        "may differ from run to run in their last digits: put_ does not have a deterministic" in capfd.readouterr().err
-    )
+    said = "may differ from run to run in their last digits: put_ does not have a deterministic"
+    assert said in capfd.readouterr().err
     assert (after / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
 
 
@@ -140,13 +136,6 @@ def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, write_ex
     validation = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 1, 2)]))
     objective = objective_of(Learner(open_encoder(encoder)), TrainingSettings())
     assert measure(objective, validation, batch_size=2)["eval_accuracy"] == 0.5
-
-
-def test_each_document_is_there_once(encoder, write_examples, tmp_path):
-    examples = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
-    assert examples.ids.tolist() == [0, 2, 1, 4]
-    vector = SentenceTransformer(str(encoder), device="cpu").encode("[SEP]".join(paper_texts()[0]))
-    assert embed(open_encoder(encoder), examples.documents)[examples.queries[0]] == pytest.approx(vector, abs=1e-6)
 
 
 def test_each_example_finds_the_tokens_of_its_documents(encoder, write_examples, tmp_path, monkeypatch):
@@ -185,3 +174,89 @@ def test_curves_come_in_the_order_of_steps():
         {"step": 2, "metric": "learning_rate", "value": 1e-3},
         {"step": 2, "metric": "training_loss", "value": 0.5},
     ]
+
+
+def changed(folder, encoder):
+    """The weights of the trained encoder that differ from those it started from: name → difference."""
+    before, after = (load_file(path / "model.safetensors") for path in (encoder, folder / "model"))
+    assert before.keys() == after.keys()
+    return {name: after[name] - before[name] for name in before if not torch.equal(before[name], after[name])}
+
+
+def test_bias_trains_the_bias_terms_and_nothing_else(train, encoder):
+    names = changed(train(trainable="bias"), encoder)
+    assert names
+    assert all(name.endswith("bias") for name in names)
+
+
+def test_low_rank_additions_are_merged_into_the_linear_weights(train, encoder):
+    differences = changed(train(trainable={"kind": "lora", "rank": 2, "alpha": 8}), encoder)
+    assert any("attention" in name for name in differences)
+    for name, difference in differences.items():
+        assert name.endswith("weight")
+        assert "embeddings" not in name
+        assert 1 <= torch.linalg.matrix_rank(difference, rtol=1e-3) <= 2
+
+
+def test_both_libraries_open_what_was_trained_by_low_rank_additions(train):
+    folder = train(trainable="lora")
+    assert SentenceTransformer(str(folder / "model"), device="cpu").encode("bees").shape == (16,)
+    loading = AutoModel.from_pretrained(folder / "model", output_loading_info=True)[1]
+    assert not loading["missing_keys"]
+    assert not loading["unexpected_keys"]
+    assert not list((folder / "model").glob("adapter*"))
+
+
+@pytest.mark.parametrize("trainable", ["bias", "lora"])
+def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(inputs, tmp_path, trainable):
+    assert_goes_on(tmp_path, inputs, 7, epochs=2, trainable=trainable)
+
+
+@pytest.fixture
+def validation_losses(monkeypatch):
+    """Validations that give these losses, one after the other."""
+    losses, others = iter([5.0, 4.0, 4.5, 4.6, 3.0]), {"eval_accuracy": 0.5, "eval_spearman": 0.0}
+    monkeypatch.setattr(trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), **others})
+
+
+def test_patience_ends_a_training_after_so_many_validations_that_are_no_better(train, validation_losses):
+    # 12 steps and 6 validations: every second step.
+    folder = train(evaluations=6, patience=2)
+    assert curve_in(folder, "validation_loss") == {2: 5.0, 4: 4.0, 6: 4.5, 8: 4.6}
+    assert "smallest validation loss (4.0000 at step 4" in (folder / "model/README.md").read_text()
+
+
+def test_a_training_without_patience_left_does_not_go_on(train, validation_losses, monkeypatch, tmp_path):
+    how = {"folder": tmp_path, "evaluations": 6, "patience": 2}
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "write_results", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(**how)
+    assert list(curve_in(train(**how), "validation_loss")) == [2, 4, 6, 8]
+
+
+def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(train, tmp_path):
+    with pytest.raises(Unfinished):
+        train(stopping=AfterSteps(7), folder=tmp_path)
+    folder = train(folder=tmp_path)
+    events = EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
+    values = ((event.step, value) for event in events if event.HasField("summary") for value in event.summary.value)
+    points = sorted((step, value.tag, value.tensor.float_val[0]) for step, value in values)
+    curves = read_table(folder / "curves.parquet", "training_curves").to_pylist()
+    assert [point[:2] for point in points] == [(row["step"], row["metric"]) for row in curves]
+    assert [point[2] for point in points] == pytest.approx([row["value"] for row in curves], rel=1e-6)
+
+
+def test_the_card_names_data_settings_pooling_length_versions_and_scores(train):
+    card = (train() / "model/README.md").read_text()
+    for line in (
+        "| pooling | mean |",
+        "| longest text | 16 tokens; what is longer is cut |",
+        "| training triplets | 22 |",
+        "| loss | triplet |",
+        "| loss: margin | 1.0 |",
+        "| lr | 0.003 |",
+        f"| torch | {torch.__version__} |",
+    ):
+        assert line in card
+    assert "| validation_spearman |" in card

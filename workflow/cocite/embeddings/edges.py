@@ -1,22 +1,20 @@
 """The edges of a graph, in blocks of arrays: which are held out to measure link prediction on, and how weights count.
 
-Held out are, by `holdout_of`,
+`holdout_of` holds out
 
-pairs   unordered pairs of papers, in both directions. Nothing leaks. Two papers that cite each other stay on one side.
+pairs   unordered pairs of papers, in both directions. Nothing leaks.
 edges   single edges, after they are mirrored, as CoCite and SciNCL published it. The mirror of nearly every held-out
-        edge is trained on, which alone lifts a graph without any structure from an AUC of .5 to one of .97.
+        edge is trained on, which lifts a graph without any structure from an AUC of .5 to one of .97.
 
-Whether an edge is held out depends on a hash of the seed and its papers alone, so all embeddings of a graph are
-measured on the same edges, however the graph is cut into buckets.
+Whether an edge is held out depends only on a hash of the seed and its papers, so all embeddings of a graph are measured
+on the same edges.
 
-PyTorch-BigGraph trains all edges alike, so with `weights` a heavier edge is there more often. An edge of weight w is
-expected w / u times, where u is the weight of one repetition, at least once and at most `max_repetitions` times: the
-whole part for sure, and once more with the probability of the fraction. The draw depends on a hash of the seed and the
-pair, so both directions of a pair are repeated alike. As a batch is a draw among all copies, the expected gradient is
-that of a loss in which each edge counts by its repetitions.
+PyTorch-BigGraph trains all edges alike, so `weights` repeats heavier edges. An edge of weight w is expected w / u
+times, where u is the weight of one repetition, at least once and at most `max_repetitions` times: the whole part, and
+once more with the probability of the fraction, alike for both directions of a pair.
 
-With `weighted`, each edge is there once and keeps its weight, divided by the mean weight of the edges to train on: the
-learning rate then means the same as without weights. `max_weight` bounds it after the division.
+With `weighted`, each edge is there once and keeps its weight, divided by the mean weight of the edges to train on, so
+that the learning rate means the same as without weights. `max_weight` bounds it after the division.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +41,7 @@ Weights = NDArray[np.float32]
 Rows = NDArray[np.int64]
 EdgeBlock = tuple[Papers, Papers, Weights]
 ImportedBlock = tuple[Rows, Rows, Weights | None]
-"""Rows of sources and targets, and the weights of the edges where the import keeps them."""
+"""Rows of sources and targets, and the weights of the edges if the import keeps them."""
 
 TRAINING, HOLDOUT = "training", "holdout"
 """The sides of a graph: the edges to train on, and those that link prediction is measured on."""
@@ -51,7 +49,7 @@ TRAINING, HOLDOUT = "training", "holdout"
 
 @dataclass(frozen=True, kw_only=True)
 class Edges:
-    """Some edges, each with the number of the copy that it is (0, 1, …), and with its weight where that is kept."""
+    """Edges with the number of each copy (0, 1, …), and their weights if they are kept."""
 
     source: Papers
     target: Papers
@@ -64,7 +62,7 @@ class Edges:
 
 
 def blocks_of_edges(edges: Sequence[Path], rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
-    """Sources, targets and weights of all buckets, so many `rows` at a time at most."""
+    """Sources, targets and weights of all buckets, at most `rows` at a time."""
     for path in edges:
         with open_table(path, "edges") as file:
             for batch in file.iter_batches(rows, columns=["source", "target", "weight"]):
@@ -80,61 +78,43 @@ def held_out(source: Papers, target: Papers, *, share: float, of: str, seed: int
 
 def check_sides(graph: Path, share: float, training: int, holdout: int) -> None:
     """Raise `InputError` if there is nothing to train on or nothing to measure on."""
-    if training + holdout == 0:
+    edges = training + holdout
+    if edges == 0:
         raise InputError(f"{graph}: the graph has no edges; lower its min_count or choose more queries.")
     if 0 in (training, holdout):
-        side = "train on" if training == 0 else "hold out"
-        raise InputError(
-            f"{graph}: a graph of {training + holdout} edges leaves none to {side} with a holdout of {share}; "
-            "it takes a larger graph or another share."
-        )
+        none = f"leaves none to {'hold out' if training else 'train on'} with a holdout of {share}"
+        raise InputError(f"{graph}: a graph of {edges} edges {none}; it takes a larger graph or another share.")
 
 
 def divide(
-    source: Papers,
-    target: Papers,
-    weight: Weights,
-    settings: EdgeSettings,
-    *,
-    directed: bool,
-    unit: float,
-    seed: int,
+    source: Papers, target: Papers, weight: Weights, settings: EdgeSettings, *, directed: bool, unit: float, seed: int
 ) -> tuple[Edges, Edges]:
     """The edges to train on, repeated by their weight, and those held out, once each.
 
-    An undirected edge is followed by its mirror, so that the order of edges does not depend on the size of a block;
-    otherwise edges keep their order. `unit` is the weight of one copy.
+    Edges keep their order, and an undirected edge is followed by its mirror. `unit` is the weight of one copy.
     """
     if not directed:
         source, target = (np.stack(ends, axis=1).ravel() for ends in ((source, target), (target, source)))
         weight = np.repeat(weight, 2)
     kept = ~held_out(source, target, share=settings.holdout, of=settings.holdout_of, seed=seed)
-    copies = np.ones(int(kept.sum()), dtype=np.int64)
+    copies = np.ones(len(source), dtype=np.int64)
     if settings.weights:
-        copies = repetitions(
-            source[kept], target[kept], weight[kept], unit=unit, most=settings.max_repetitions, seed=seed
-        )
-    trained_on, measured = (weight[side] if settings.weighted else None for side in (kept, ~kept))
-    return (
-        Edges(
-            source=np.repeat(source[kept], copies),
-            target=np.repeat(target[kept], copies),
-            copy=_numbers(copies),
-            weight=trained_on,
-        ),
-        Edges(
-            source=source[~kept],
-            target=target[~kept],
-            copy=np.zeros(int((~kept).sum()), dtype=np.int64),
-            weight=measured,
-        ),
-    )
+        most = settings.max_repetitions
+        copies[kept] = repetitions(source[kept], target[kept], weight[kept], unit=unit, most=most, seed=seed)
+
+    def of(side: NDArray[np.bool_]) -> Edges:
+        times = copies[side]
+        copy = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        ends = {"source": np.repeat(source[side], times), "target": np.repeat(target[side], times)}
+        return Edges(**ends, copy=copy, weight=weight[side] if settings.weighted else None)
+
+    return of(kept), of(~kept)
 
 
 def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
-    """The weight of one repetition: the one given, or the smallest of the graph.
+    """The weight of one repetition: the one given, or the smallest of the graph; the log counts edges at the bounds.
 
-    Raises `InputError` for weights that are not positive numbers. The log says how many edges stand at either bound.
+    Raises `InputError` for weights that are not positive numbers.
     """
     smallest = min((float(block[2].min()) for block in with_positive_weights(edges, key="weights")), default=1.0)
     unit = given or smallest
@@ -142,21 +122,13 @@ def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
     for *_, weight in blocks_of_edges(edges):
         share = weight.astype(np.float64) / unit
         lighter, heavier, total = lighter + (share < 1).sum(), heavier + (share > most).sum(), total + len(weight)
-    report(
-        f"an edge is repeated once for each {unit:g} of its weight; of {total:,} edges {lighter:,} have less and count "
-        f"once, {heavier:,} have more than {most} times as much and count {most} times"
-    )
+    bounds = f"{lighter:,} have less and count once, {heavier:,} have over {most} times as much and count {most} times"
+    report(f"an edge is repeated once for each {unit:g} of its weight; of {total:,} edges {bounds}")
     return unit
 
 
 def repetitions(
-    source: Papers,
-    target: Papers,
-    weight: Weights,
-    *,
-    unit: float,
-    most: int,
-    seed: int,
+    source: Papers, target: Papers, weight: Weights, *, unit: float, most: int, seed: int
 ) -> NDArray[np.int64]:
     """How often each edge is trained on, 1 … `most`; the same for both directions of a pair."""
     expected = np.clip(weight.astype(np.float64) / unit, 1, most)
@@ -166,18 +138,14 @@ def repetitions(
 
 
 class Mean:
-    """The mean of many weights, rounded once.
-
-    The sum is exact. So the mean depends neither on the order of edges nor on the blocks that they come in, which the
-    buckets of a graph decide.
-    """
+    """The mean of many weights: their exact sum, whatever the order and the blocks, rounded once."""
 
     def __init__(self) -> None:
         self._sums = np.zeros(HIGHEST_EXPONENT - LOWEST_EXPONENT + 1, dtype=np.int64)
         self._count = 0
 
     def add(self, weight: Weights) -> None:
-        """Add some weights, at most 2^29 of them: their mantissas, as integers, are summed for each exponent."""
+        """Add at most 2^29 weights: their mantissas, as integers, are summed for each exponent."""
         mantissas, exponents = np.frexp(weight)
         integers = mantissas.astype(np.float64) * 2**BITS_OF_FLOAT32
         sums = np.bincount(exponents - LOWEST_EXPONENT, weights=integers, minlength=len(self._sums))
@@ -185,14 +153,14 @@ class Mean:
         self._count += len(weight)
 
     def __float__(self) -> float:
-        """The mean of all weights so far, of which there is at least one."""
+        """The mean of all weights, at least one."""
         scales = (Fraction(2) ** (LOWEST_EXPONENT + at - BITS_OF_FLOAT32) for at in range(len(self._sums)))
         total = sum((int(part) * scale for part, scale in zip(self._sums, scales, strict=True)), Fraction())
         return float(total / self._count)
 
 
 def relative(blocks: Iterable[ImportedBlock], mean: Mean, most: float | None) -> Iterator[ImportedBlock]:
-    """Edges with their weights in multiples of the mean, `most` of them at most; edges without weights as they are."""
+    """Edges with their weights in multiples of the mean, at most `most`; edges without weights as they are."""
     bound = np.inf if most is None else most
     for lhs, rhs, weight in blocks:
         multiples = None if weight is None else np.minimum(weight / np.float64(mean), bound).astype(np.float32)
@@ -200,19 +168,12 @@ def relative(blocks: Iterable[ImportedBlock], mean: Mean, most: float | None) ->
 
 
 def with_positive_weights(edges: Sequence[Path], *, key: str, rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
-    """The edges in blocks. Raises `InputError`, which names the edge and the key, where a weight is not positive."""
+    """The edges in blocks. Raises `InputError`, which names the edge and the key, if a weight is not positive."""
     for source, target, weight in blocks_of_edges(edges, rows):
         wrong = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
         if len(wrong):
             at = wrong[0]
-            raise InputError(
-                f"{edges[0].parent}: the weight of the edge from {source[at]} to {target[at]} is {weight[at]:g}, but "
-                f"{key}: true takes positive numbers; choose another strength for the graph, or {key}: false."
-            )
+            found = f"the weight of the edge from {source[at]} to {target[at]} is {weight[at]:g}"
+            remedy = f"{key}: true takes positive numbers; choose another strength for the graph, or {key}: false"
+            raise InputError(f"{edges[0].parent}: {found}, but {remedy}.")
         yield source, target, weight
-
-
-def _numbers(copies: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, … n − 1 for each n."""
-    firsts = np.cumsum(copies) - copies
-    return np.arange(copies.sum()) - np.repeat(firsts, copies)

@@ -1,22 +1,18 @@
-"""The folder that engines train from, laid out as the importer of PyTorch-BigGraph does it, and how it is made.
+"""The folder that engines train from, in the layout of PyTorch-BigGraph's importer, and how it is made.
 
     entities/entity_count_paper_<p>.txt    number of papers of a partition
     entities/entity_names_paper_<p>.json   their corpus ids, in the order of the rows of the embedding
     training/edges_<i>_<j>.h5              edges from partition i to partition j: lhs, rel, rhs, rows of a partition;
-                                           weight beside them where the import keeps the weights of edges
+                                           and their weight if the import keeps it
     holdout/edges_<i>_<j>.h5
 
-Here papers have one row over all partitions, which lie one behind the other. Only arrays are held in memory.
+In arrays, papers have one row over all partitions, which follow each other.
 
-PyTorch-BigGraph's own importer (see `tsv.py`) keeps every paper and looks at every edge as Python objects. Here the
-papers are one sorted array, the rows of edges are looked up in it block by block, and what comes out is the same: the
-same edges between the same papers, whose rows are drawn at random. Beyond that, edges are put into a random order:
-PyTorch-BigGraph shuffles within a chunk of an epoch only, so that chunks of sorted edges would each hold some papers.
-
-Each edge gets a random 64-bit key, and the order is that of the keys. Edges are dealt out to piles on disk by the first
-bits of their keys, and each pile is then sorted in memory. So the order depends on the keys alone, neither on the order
-that the edges came in nor on the number of piles. Where weights are kept, they go through the piles with their edges.
-Memory depends on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
+PyTorch-BigGraph's own importer (see `tsv.py`) handles papers and edges as Python objects. Here the papers are a sorted
+array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random order,
+because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a pile
+on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers (about
+30 bytes each) and on the size of a block, not on the number of edges.
 """
 
 import shutil
@@ -59,10 +55,7 @@ from cocite.embeddings.edges import (
     with_positive_weights,
 )
 
-ENTITY = "paper"
-RELATION = "edge"
-ENTITIES = "entities"
-
+ENTITY, RELATION, ENTITIES = "paper", "edge", "entities"
 FORMAT_VERSION = 1
 ENDS = ("lhs", "rhs")
 WEIGHT = "weight"
@@ -100,7 +93,7 @@ def import_graph(
 
 
 def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path) -> None:
-    """Make the folder `output`. The same edges and seed give the same bytes, in whatever buckets the edges come.
+    """Make the folder `output`. The same edges and seed give the same bytes, whatever the buckets of the edges.
 
     Raises `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for
     more papers than PyTorch-BigGraph can number or fewer than partitions.
@@ -111,9 +104,14 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     rows = generator(seed, "biggraph", "rows").permutation(len(papers)).astype(np.int32)
     starts = partition_starts(len(papers), settings.partitions)
     with atomic_path(output) as folder, ExitStack() as opened:
-        piles = _piles(edges, settings, folder, opened)
+        total = count_rows(edges)
+        expected = 2 * total * (settings.max_repetitions if settings.weights else 1)
+        piles = {
+            side: Piles(folder / "piles" / side, opened, expected=int(expected * share), weighted=settings.weighted)
+            for side, share in SHARE_IN_PILES.items()
+        }
         counts, mean = dict.fromkeys(piles, 0), Mean()
-        with progress_bar(of="import", unit="edges", total=count_rows(edges)) as bar:
+        with progress_bar(of="import", unit="edges", total=total) as bar:
             for block in _blocks(edges, settings):
                 divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
                 for side, chosen in zip(piles, divided, strict=True):
@@ -141,14 +139,14 @@ def distinct_papers(edges: Sequence[Path]) -> Papers:
     """The papers that have an edge, rising."""
     found = np.empty(0, dtype=np.int64)
     for source, target, _ in blocks_of_edges(edges):
-        new = _distinct(np.sort(np.concatenate([source, target])))
-        # A stable sort takes two sorted runs for what they are, and merges them.
-        found = _distinct(np.sort(np.concatenate([found, new]), kind="stable"))
+        new = np.unique(np.concatenate([source, target]))
+        rising = np.sort(np.concatenate([found, new]), kind="stable")  # which merges two sorted runs
+        found = rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
     return found
 
 
 def rank(papers: Papers, ids: Papers) -> Rows:
-    """Where each id stands among the papers: looked up in rising order, which is many times faster than in any."""
+    """The place of each id among the papers; looked up in rising order, which is many times faster."""
     order = np.argsort(ids)
     ranks = np.empty(len(ids), dtype=np.int64)
     ranks[order] = np.searchsorted(papers, ids[order])
@@ -156,10 +154,10 @@ def rank(papers: Papers, ids: Papers) -> Rows:
 
 
 class Piles:
-    """Edges on their way into order."""
+    """Files of edges by the first bits of their keys, to be sorted one after the other."""
 
     def __init__(self, folder: Path, opened: ExitStack, *, expected: int, weighted: bool) -> None:
-        """Make piles in a folder for about so many edges; `opened` closes their files."""
+        """Make piles in a folder for about `expected` edges; `opened` closes their files."""
         self.edge = WEIGHTED_EDGE if weighted else EDGE
         folder.mkdir(parents=True)
         self.bits = max(1, min(MOST_PILES.bit_length() - 1, (expected // EDGES_IN_PILE).bit_length()))
@@ -169,7 +167,7 @@ class Piles:
     def add(
         self, keys: NDArray[np.uint64], lhs: NDArray[np.int32], rhs: NDArray[np.int32], weight: Weights | None
     ) -> None:
-        """Add edges with their keys, and with their weights where the piles keep them."""
+        """Add edges with their keys, and their weights if the piles keep them."""
         edges = np.empty(len(keys), dtype=self.edge)
         edges["key"], edges["lhs"], edges["rhs"] = keys, lhs, rhs
         if weight is not None:
@@ -191,36 +189,22 @@ class Piles:
             yield edges["lhs"][order], edges["rhs"][order], weight
 
 
-def _distinct(rising: Papers) -> Papers:
-    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
-
-
 def _check_papers(graph: Path, papers: int, partitions: int) -> None:
     if papers == 0:
         check_sides(graph, 0, 0, 0)
     if papers > MOST_PAPERS:
-        raise InputError(
-            f"{graph}: has {papers:,} papers with an edge, but no more than {MOST_PAPERS:,} can be numbered; "
-            "raise the graph's min_count."
-        )
+        most = f"no more than {MOST_PAPERS:,} can be numbered; raise the graph's min_count"
+        raise InputError(f"{graph}: has {papers:,} papers with an edge, but {most}.")
     if papers < partitions:
         raise InputError(f"{graph}: has {papers} papers with an edge, fewer than partitions ({partitions}).")
 
 
 def _blocks(edges: Sequence[Path], settings: EdgeSettings) -> Iterator[EdgeBlock]:
-    """The edges in blocks, so small that a block is not too large once its edges are repeated."""
+    """The edges in blocks that are not too large once their edges are repeated."""
     rows = BLOCK_ROWS // (settings.max_repetitions if settings.weights else 1)
     if settings.weighted:
         return with_positive_weights(edges, key="weighted", rows=rows)
     return blocks_of_edges(edges, rows)
-
-
-def _piles(edges: Sequence[Path], settings: EdgeSettings, folder: Path, opened: ExitStack) -> dict[str, Piles]:
-    most = 2 * count_rows(edges) * (settings.max_repetitions if settings.weights else 1)
-    return {
-        side: Piles(folder / "piles" / side, opened, expected=int(most * share), weighted=settings.weighted)
-        for side, share in SHARE_IN_PILES.items()
-    }
 
 
 def partition_starts(papers: int, partitions: int) -> Rows:
@@ -230,8 +214,7 @@ def partition_starts(papers: int, partitions: int) -> Rows:
 
 def write_papers(imported: Path, papers: Papers, starts: Rows) -> None:
     """Write the counts and names of all partitions; `papers` are corpus ids by row."""
-    folder = imported / ENTITIES
-    folder.mkdir(parents=True)
+    (imported / ENTITIES).mkdir(parents=True)
     for part in range(len(starts) - 1):
         of_part = papers[starts[part] : starts[part + 1]]
         _count_file(imported, part).write_text(f"{len(of_part)}\n")
@@ -260,14 +243,11 @@ class ImportedFolder:
         return np.concatenate([_read_names(_names_file(self.folder, part)) for part in range(partitions)])
 
     def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
-        """All edges to train on or all held-out ones, as rows of source and target, in blocks."""
+        """The edges of a side as rows of source and target, in blocks."""
         return ((lhs, rhs) for lhs, rhs, _ in self.weighted_edges(side))
 
     def weighted_edges(self, side: str) -> Iterator[ImportedBlock]:
-        """The same, each block with the weights of its edges (None where the import kept none).
-
-        A weight is a multiple of the mean weight of the edges to train on.
-        """
+        """The same with weights, in multiples of the mean of the edges to train on; None if the import kept none."""
         starts = self.starts()
         for lhs_part, rhs_part in product(range(len(starts) - 1), repeat=2):
             with h5py.File(edge_file(self.folder, side, lhs_part, rhs_part)) as file:
@@ -288,14 +268,14 @@ class ImportedFolder:
 
 
 def edge_file(imported: Path, side: str, lhs_part: int, rhs_part: int) -> Path:
-    """Where the edges from one partition to another lie."""
+    """The file of the edges from one partition to another."""
     return imported / side / f"edges_{lhs_part}_{rhs_part}.h5"
 
 
 def write_edges(
     imported: Path, side: str, starts: Rows, blocks: Iterable[ImportedBlock], *, weighted: bool = False
 ) -> None:
-    """Write the edges of one side to a file for each pair of partitions; `weighted` says that they have weights."""
+    """Write the edges of one side to a file for each pair of partitions."""
     (imported / side).mkdir(parents=True)
     parts = range(len(starts) - 1)
     with ExitStack() as opened:
@@ -311,7 +291,7 @@ def write_edges(
                 _append(file["rhs"], rhs[chosen] - starts[rhs_part])
                 if weight is not None:
                     _append(file[WEIGHT], weight[chosen])
-                # Of the one relation there is, the number is 0: what is never written of a dataset reads as 0.
+                # The one relation has the number 0, as which all reads that is never written.
                 file["rel"].resize(file["lhs"].shape)
 
 

@@ -1,26 +1,22 @@
 """Link prediction: how far above its negatives a held-out edge scores.
 
-Held-out edges go in batches of 1,000. Each is ranked, on either side, among the same end of the other edges of its
-batch (papers that are drawn as often as they have edges) and 1,000 papers drawn from all, as PyTorch-BigGraph does it
-in evaluation. Edges, batches and negatives are drawn by corpus id, from the seed and the graph alone: every model of a
-graph is measured on the same, whatever its engine and settings, however its edges were imported and partitioned.
+As in PyTorch-BigGraph's evaluation, held-out edges are in batches of 1,000, and each is ranked, on either side, among
+the same end of the other edges of its batch and 1,000 papers drawn from all. Edges, batches and negatives are drawn by
+corpus id, from the seed and the graph alone: all models of a graph are measured on the same.
 
-The rank of an edge is 1 more than the number of negatives that score at least as high, on either side; it gives mean
-rank, MRR and Hits@n, and the two sides are averaged. The AUC is the share of pairs of a batch's edge and a batch's
-negative in which the edge scores higher, over all pairs. The loss is the one that is trained on, summed over the
-negatives of both sides. Some negatives are true: the paper that replaces an end has an edge with the other end, to
-train on or held out. "Filtered" measures leave those out (Bordes et al., 2013, "Translating embeddings for modeling
-multi-relational data"); "raw" ones do not.
-
-A candidate that is the very paper it replaces is the edge itself and no negative. (In PyTorch-BigGraph's evaluation it
-counts, as a tie that rounding decides, and the AUC counts each edge once among its negatives, with a score of −10⁹.)
+The rank of an edge is 1 more than the number of negatives that score at least as high; it gives mean rank, MRR and
+Hits@n, averaged over the two sides. The AUC is the share of pairs of an edge and a negative of a batch in which the
+edge scores higher. The loss is the one that is trained on, summed over the negatives of both sides. "Filtered" measures
+leave out negatives that have an edge with the other end, to train on or held out (Bordes et al., 2013, "Translating
+embeddings for modeling multi-relational data"); "raw" ones do not. The edge itself is never its negative. (In
+PyTorch-BigGraph it counts, as a tie that rounding decides.)
 
 The losses are as PyTorch-BigGraph defines them (Lerer et al., 2019, section 3.1). A loss takes the scores of edges, and
 the scores of their negatives, edges × negatives; it gives one value an edge. A negative that does not count has the
 score `LEFT_OUT`, at which every loss and its gradient are 0.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,7 +57,7 @@ class Batch:
     candidates: Rows
     """What either end is replaced by, 2 × candidates: the same end of all edges, then papers drawn from all."""
     true: tuple[Cells, Cells]
-    """Edges and candidates, as indices, where the candidate for an end is a true neighbour of the other end."""
+    """Indices of edges and candidates, where the candidate for an end is a true neighbour of the other end."""
 
     def __len__(self) -> int:
         """Number of edges."""
@@ -69,7 +65,7 @@ class Batch:
 
 
 def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
-    """A seeded sample of `MOST_EDGES` held-out edges at most, in whole batches."""
+    """A seeded sample of at most `MOST_EDGES` held-out edges, in whole batches."""
     papers = graph.papers()
     chosen, held_out = _sample(graph, papers, seed)
     size = min(NEGATIVES, chosen.shape[1])
@@ -83,19 +79,17 @@ def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
 def score_batch(vectors: Vectors, batch: Batch, *, comparator: str, max_norm: float | None) -> list[Tensor]:
     """Scores of the edges, and scores of edges × candidates for the sources and for the targets.
 
-    `comparator` is dot or cos. Vectors longer than `max_norm` are scaled back first, as a training does.
+    `comparator` is dot or cos. Vectors longer than `max_norm` are scaled back first, as in training.
     """
-    sources, targets, other_sources, other_targets = _prepared(vectors, batch, comparator, max_norm)
-    return [(sources * targets).sum(1), targets @ other_sources.T, sources @ other_targets.T]
 
-
-def _prepared(vectors: Vectors, batch: Batch, comparator: str, max_norm: float | None) -> Iterator[Tensor]:
-    for rows in (*batch.ends, *batch.candidates):
+    def prepared(rows: Rows) -> Tensor:
         chosen = torch.from_numpy(vectors.of(rows))
         if comparator == "cos":
-            yield functional.normalize(chosen)
-        else:
-            yield chosen if max_norm is None else torch.renorm(chosen, 2, 0, max_norm)
+            return functional.normalize(chosen)
+        return chosen if max_norm is None else torch.renorm(chosen, 2, 0, max_norm)
+
+    sources, targets, other_sources, other_targets = map(prepared, (*batch.ends, *batch.candidates))
+    return [(sources * targets).sum(1), targets @ other_sources.T, sources @ other_targets.T]
 
 
 def edge_loss(chosen: EdgeLoss) -> LossOfEdges:
@@ -106,12 +100,12 @@ def edge_loss(chosen: EdgeLoss) -> LossOfEdges:
 
 
 def ranking(edges: Tensor, negatives: Tensor, *, margin: float) -> Tensor:
-    """By how much each negative comes closer to its edge than the margin, summed over the negatives."""
+    """Sum over the negatives of max(0, negative − edge + margin)."""
     return (negatives - edges.unsqueeze(1) + margin).clamp_min(0).sum(1)
 
 
 def logistic(edges: Tensor, negatives: Tensor) -> Tensor:
-    """Binary cross-entropy of the edge, and that of its negatives on average."""
+    """Binary cross-entropy of the edge, plus the mean of those of its negatives."""
     return functional.softplus(-edges) + functional.softplus(negatives).mean(1)
 
 
@@ -121,10 +115,9 @@ def softmax(edges: Tensor, negatives: Tensor) -> Tensor:
 
 
 def measure(batches: Sequence[Batch], score: Callable[[Batch], Sequence[Tensor]], loss: LossOfEdges) -> dict[str, Any]:
-    """The metrics of table `graph_scores`, by `raw` and `filtered`, and the number of `edges`; the log says them too.
+    """The metrics of table `graph_scores`, by `raw` and `filtered`, and the number of `edges`; some are logged.
 
-    `score` gives the scores of the edges of a batch, and scores of edges × candidates for the sources and for the
-    targets. `loss` is that of scores of edges and of edges × negatives, summed.
+    `score` gives what `score_batch` gives. `loss` is that of scores of edges and of edges × negatives, summed.
     """
     sums = {"raw": np.zeros(len(METRICS)), "filtered": np.zeros(len(METRICS))}
     with torch.no_grad():
@@ -198,7 +191,8 @@ def _edges_among(
     graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
     """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns."""
-    is_source, is_target = (_marks(papers, rows) for rows in ends)
+    is_source, is_target = np.zeros((2, papers), dtype=bool)
+    is_source[ends[0]] = is_target[ends[1]] = True
     sources, targets = (_numbers(papers, rows) for rows in candidates)
     found: list[NDArray[np.int32]] = []
     for side in (TRAINING, HOLDOUT):
@@ -212,15 +206,8 @@ def _edges_among(
     return sparse.coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape).tocsr(), sources, targets
 
 
-def _marks(papers: int, rows: Rows) -> NDArray[np.bool_]:
-    """Whether each row is one of these; a byte for each paper, however many there are."""
-    marks = np.zeros(papers, dtype=bool)
-    marks[rows] = True
-    return marks
-
-
 def _numbers(papers: int, rows: Rows) -> NDArray[np.int32]:
-    """0, 1, … for each of the rows, −1 for all others."""
+    """0, 1, … for the distinct rows, −1 for all others."""
     numbers = np.full(papers, -1, dtype=np.int32)
     distinct = np.unique(rows)
     numbers[distinct] = np.arange(len(distinct))

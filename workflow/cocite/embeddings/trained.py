@@ -1,16 +1,14 @@
 """What a training of any engine leaves: vectors by row of the imported graph, and the scores of each epoch.
 
-They become the tables `graph_embeddings` and `graph_scores`. A graph embedding whose vectors have collapsed is refused:
-neighbours among zeros, or among papers with the same vector, would be in order of id, and look like any others. A
-sample of the papers with an edge to train on is compared. Papers with the same neighbours may have the same vector:
-`fastrp` gives one to all papers that have only one neighbour, and the same one. So may papers with the same neighbours
-that are each other's.
+They become the tables `graph_embeddings` and `graph_scores`. Vectors that have collapsed are refused: neighbours among
+equal vectors would be in order of id, and look like any others. A sample of the papers with an edge to train on is
+compared. Papers with the same neighbours, with or without themselves, may have the same vector, as `fastrp` gives them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,29 +33,18 @@ VALUES_IN_MEMORY = 16_000_000
 SAMPLED = 10_000
 VALUES_SAMPLED = 8_000_000
 SHARE = 0.1
-"""Share of the papers that may have the vector of a paper with other neighbours, as short vectors may by chance."""
+"""Share of the papers that may have the vector of a paper with other neighbours by chance."""
 STEPS = 2**16
-"""Vectors are equal if their directions and lengths are, in steps of this part of their length."""
-
-
-class Part(Protocol):
-    """The vectors of a partition, papers × dimension: an array, or what looks like one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of papers, and dimension."""
-
-    def __len__(self) -> int:
-        """Number of papers."""
-
-    def __getitem__(self, rows: Rows, /) -> NDArray[np.float32]:
-        """The vectors of some rows."""
+"""Vectors are equal if their directions and lengths are, rounded to this part of their length."""
 
 
 class Vectors:
-    """The vectors of all papers by row, partition behind partition, of which only those asked for are loaded."""
+    """The vectors of all papers by row, loaded when they are asked for.
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    The parts are those of partitions, papers × dimension: arrays, or what has their shape and rows.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = parts
         self.starts = np.cumsum([0, *map(len, parts)])
 
@@ -116,15 +103,14 @@ def kept_scores(state: Path, epochs: int) -> list[dict[str, Any]]:
 
 
 def score_file(state: Path, epoch: int) -> Path:
-    """Where the scores of an epoch are kept."""
+    """The file of the scores of an epoch."""
     return state / "scores" / f"{epoch}.json"
 
 
 def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str) -> int:
-    """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
+    """Write table `graph_embeddings`; return the number of papers left out because all their edges are held out.
 
-    Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
-    Raises `InputError` if vectors are not finite, or collapsed; the message ends with `remedy`.
+    Those were never trained. Raises `InputError` if vectors are not finite, or collapsed; it ends with `remedy`.
     """
     papers = graph.papers()
     trained = np.flatnonzero(_has_training_edge(graph, len(papers)))
@@ -171,17 +157,13 @@ def _finite(vectors: NDArray[np.float32], remedy: str) -> NDArray[np.float32]:
 
 
 def check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float32], remedy: str) -> None:
-    """Raise `InputError` if too many of the vectors, of papers in these rows of the graph, are equal.
-
-    `remedy` ends the message: what to change in the settings.
-    """
+    """Raise `InputError`, which ends with `remedy`, if too many vectors of the papers in these rows are equal."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
     directions = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros(vectors.shape))
     steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
     equal = len(rows) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
-    if equal <= SHARE * len(rows):
-        return
-    equal -= _count_twins(graph, rows)
+    if equal > SHARE * len(rows):
+        equal -= _count_twins(graph, rows)
     if equal <= SHARE * len(rows):
         return
     zeros = int((~vectors.any(axis=1)).sum())
@@ -198,10 +180,7 @@ def sample_of(rows: Rows, dimension: int) -> Rows:
 
 
 def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
-    """How many of the papers in these rows, rising, have the neighbours of another one before them.
-
-    They have the same neighbours in the edges to train on, without or with themselves among them.
-    """
+    """Number of the papers in these rows, rising, with the neighbours of another one, with or without themselves."""
     papers = int(graph.starts()[-1])
     place = np.full(papers, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))

@@ -1,13 +1,12 @@
 """Which weights learn: all, the bias terms (BitFit), low-rank additions to the linear layers (LoRA), or an adapter.
 
-Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs. At
-the end low-rank additions are merged into the weights; an adapter stays beside those that the encoder started from.
+Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). At the end low-rank additions are merged into the
+weights.
 
-Adapters are small networks within the layers of an encoder, a set for each use, of which one is switched on at a time.
-A bottleneck takes what a layer gives, maps it to fewer dimensions and back, and its output is added before the layer's
-last normalisation, which comes once more after it (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al.,
-2023, "SciRepEval") has one adapter for each format of tasks, over one encoder. They lie in the encoder's folder, each
-in `adapters/<name>`, in the layout of the library adapters, which opens them too.
+Adapters are small networks within the layers of an encoder, of which one is switched on at a time. A bottleneck maps
+the output of a layer to fewer dimensions and back; the result is added before the layer's last normalisation, which is
+applied again (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al., 2023, "SciRepEval") has one adapter for
+each format of tasks. Each is in the encoder's folder, in `adapters/<name>`, in the layout of the library adapters.
 """
 
 import re
@@ -32,25 +31,14 @@ from cocite.encoder.model import ADAPTERS, Encoder, readable
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
 """The last normalisation of a layer in BERT and those that have its layers: RoBERTa, ELECTRA, MPNet, DeBERTa."""
-WEIGHT = re.compile(r"layer\.(\d+)\.output\.adapters\..+\.adapter_(down|up)(?:\.0)?\.(weight|bias)$")
+WEIGHT = re.compile(r"^.*layer\.(\d+)\.output\.adapters\..+\.adapter_(down|up)(?:\.0)?\.(weight|bias)$")
 BOTTLENECK: dict[str, Any] = {
-    "output_adapter": True,
-    "mh_adapter": False,
-    "original_ln_before": True,
-    "original_ln_after": True,
-    "residual_before_ln": True,
-    "adapter_residual_before_ln": False,
-    "ln_before": False,
-    "ln_after": False,
-    "non_linearity": "relu",
-    "is_parallel": False,
-    "phm_layer": False,
-    "use_gating": False,
-    "inv_adapter": None,
-    "leave_out": [],
-    "scaling": 1.0,
-}
-"""The configuration of the library adapters that names the bottlenecks of this module, beside their reduction."""
+    "output_adapter": True, "mh_adapter": False, "original_ln_before": True, "original_ln_after": True,
+    "residual_before_ln": True, "adapter_residual_before_ln": False, "ln_before": False, "ln_after": False,
+    "non_linearity": "relu", "is_parallel": False, "phm_layer": False, "use_gating": False, "inv_adapter": None,
+    "leave_out": [], "scaling": 1.0,
+}  # fmt: skip
+"""How the library adapters describes these bottlenecks, apart from their reduction."""
 
 
 class Bottleneck(nn.Module):
@@ -65,8 +53,7 @@ class Bottleneck(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """What is to be added to the tokens, of their shape."""
-        changed: Tensor = self.up(relu(self.down(tokens)))
-        return changed
+        return self.up(relu(self.down(tokens)))
 
 
 class Adapter(nn.ModuleList):
@@ -91,7 +78,7 @@ def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
 
 
 def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
-    """Let the tokens of each layer pass an adapter, or none, in place of the one before; it becomes the encoder's."""
+    """Switch on an adapter, or none, in place of the one before."""
     for hook in encoder.hooks:
         hook.remove()
     encoder.adapter, encoder.hooks = adapter, []
@@ -101,10 +88,8 @@ def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
             encoder.hooks.append(norm.register_forward_hook(partial(_through, bottleneck)))
 
 
-def _through(bottleneck: nn.Module, norm: nn.Module, given: tuple[Tensor], normed: Tensor) -> Tensor:
-    """The output of a normalisation that a bottleneck follows."""
-    again: Tensor = norm.forward(bottleneck(normed) + given[0])  # called as a module, it would come here again
-    return again
+def _through(bottleneck: nn.Module, norm: nn.Module, inputs: tuple[Tensor], normed: Tensor) -> Tensor:
+    return norm.forward(bottleneck(normed) + inputs[0])  # norm(…) would call this hook again
 
 
 def _last_norms(encoder: Encoder) -> list[Any]:
@@ -117,10 +102,9 @@ def adapters_in(folder: Path) -> list[str]:
 
 
 def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
-    """An adapter of an encoder, from the encoder's folder.
+    """An adapter from the folder of an encoder.
 
-    Raises `InputError` where it is not there, has no safetensors, is not made of such bottlenecks, or does not fit the
-    encoder.
+    Raises `InputError` if it is missing, has no safetensors, has other bottlenecks, or does not fit the encoder.
     """
     if name not in adapters_in(folder):
         raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
@@ -137,17 +121,14 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
         checked_sizes(place / WEIGHTS)
         adapter = new_adapter(encoder, name, config["reduction_factor"])
         weights = load_file(place / WEIGHTS)
-        matches = {name: WEIGHT.search(name) for name in weights}  # what no bottleneck has keeps its name
-        adapter.load_state_dict(
-            {".".join(m.groups()) if (m := matches[name]) else name: weights[name] for name in weights}
-        )
+        adapter.load_state_dict({WEIGHT.sub(r"\1.\2.\3", name): weight for name, weight in weights.items()})
     return adapter
 
 
 def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
-    """Write the adapter that is switched on to the encoder's folder, beside the others of the one it was trained from.
+    """Write the adapter that is switched on, and the others of the encoder `source` it was trained from, to a folder.
 
-    Without one, the encoder has learned itself: the adapters of `source` belong to other weights and stay behind.
+    Without one, the encoder itself has learned, and the adapters of `source` no longer fit it.
     """
     if encoder.adapter is None:
         return
@@ -156,26 +137,22 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
         shutil.copytree(source / ADAPTERS, folder / ADAPTERS)
     place = folder / ADAPTERS / adapter.name
     place.mkdir(parents=True, exist_ok=True)
-    weights = {_library_name(encoder, adapter.name, key): weight for key, weight in adapter.state_dict().items()}
-    save_file({name: weight.contiguous() for name, weight in weights.items()}, place / WEIGHTS)
+    weights, prefix = {}, encoder.transformer.base_model_prefix
+    for key, weight in adapter.state_dict().items():
+        layer, linear, kind = key.split(".")
+        inner = "adapter_down.0" if linear == "down" else "adapter_up"
+        name = f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter.name}.{inner}.{kind}"  # as in the library
+        weights[name] = weight.contiguous()
+    save_file(weights, place / WEIGHTS)
     reduction = sizes.hidden_size / adapter[0].down.out_features
     described = {"name": adapter.name, "hidden_size": sizes.hidden_size, "model_type": sizes.model_type}
     write_json(place / CONFIG, {"config": BOTTLENECK | {"reduction_factor": reduction}, **described})
 
 
-def _library_name(encoder: Encoder, adapter: str, key: str) -> str:
-    """The name that a weight has in the library adapters."""
-    layer, linear, kind = key.split(".")
-    inner = "adapter_down.0" if linear == "down" else "adapter_up"
-    prefix = encoder.transformer.base_model_prefix
-    return f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter}.{inner}.{kind}"
-
-
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
-    """Let the weights learn that the settings name, and no others; what is new is drawn from the seed.
+    """Let the weights learn that the settings name, and no others; new ones are drawn from the seed.
 
-    A pooler comes after the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
-    has none of the weights.
+    A pooler of the transformer is not used here, and never learns. Raises `InputError` if there are no such weights.
     """
     if isinstance(settings.trainable, BiasTerms):
         for name, weight in encoder.named_parameters():
@@ -210,6 +187,6 @@ def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
-    """Add low-rank additions to the weights that they belong to; leave encoders without them as they are."""
+    """Add low-rank additions, if there are any, to the weights that they belong to."""
     if isinstance(settings.trainable, LowRank):
         encoder.transformer = encoder.transformer.merge_and_unload()

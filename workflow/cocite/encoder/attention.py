@@ -1,19 +1,17 @@
 """Attention as transformers does not have it: over packed documents on a GPU, and with a faster dropout on a CPU.
 
-Packed documents lie one after the other in one row, and each attends to its own tokens only. A row costs what its
-tokens cost, and one start. It needs a kernel that takes sequences of any length: on a GPU that is FlashAttention (Dao,
-2024), which torch brings along, and which is called directly, because the way to it through nested tensors costs a
-batch more time than its products do. A CPU has no such kernel, and documents are padded there; in tests, attention
-document by document stands in for the kernel.
+Packed documents are one after the other in one row, and each attends only to its own tokens. On a GPU the kernel is
+FlashAttention (Dao, 2024), which is called directly, because nested tensors cost a batch more time than its products.
+On a CPU, which has no such kernel, documents are padded; tests use attention document by document.
 
-On a CPU, torch draws a random number for each number that may be dropped, on one thread. Beside products in bfloat16
-nothing in a step takes as long, above all in attention, where each pair of tokens has one. Here sixteen random bits
-decide on each: NumPy draws them several times as fast, by PCG64 from a seed that torch draws, so that they follow from
-torch's generator as well. The probability is rounded to a multiple of 1/65,536, and what is kept is scaled by the
-rounded one. A GPU draws within its kernels, and keeps torch's dropout.
+On a CPU, torch's dropout draws a random number for each number, on one thread, which takes longer than anything else in
+a step with products in bfloat16. Here sixteen random bits decide on each number: NumPy draws them several times as
+fast, by PCG64 from a seed of torch's generator. The probability is rounded to a multiple of 1/65,536, by which kept
+numbers are scaled. A GPU keeps torch's dropout.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -30,20 +28,20 @@ from cocite.encoder.model import Encoder
 
 PACKED, DROPPING = "attention_of_packed_documents", "attention_with_fast_dropout"
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "modernbert")
-"""Transformers that take their positions as given, and compare tokens by nothing but attention. SciBERT, MiniLM, GTE,
-E5 and BGE are BERTs. MPNet and DeBERTa are not among them: they compare positions within attention."""
+"""Transformers that take positions as input. SciBERT, MiniLM, GTE, E5 and BGE are BERTs. MPNet and DeBERTa, which
+compare positions within attention, are not among them."""
 ALL = -1
-"""A window that reaches over all of a document."""
+"""A window over a whole document."""
 TOLERANCE = 0.02
-"""Distance that counts as rounding, over the norm; bfloat16 has three digits."""
+"""Relative distance that counts as rounding; bfloat16 has three digits."""
 BITS = 16
-"""Random bits that decide on whether a number is dropped."""
+"""Random bits for each number that may be dropped."""
 
 
 def enable_sequence_packing(encoder: Encoder) -> bool:
-    """Let the encoder take packed documents; false, and no change, where it or the kernel of its device cannot."""
+    """Let the encoder take packed documents; false, without a change, if it or the kernel of its device cannot."""
     sizes = encoder.transformer.config
-    # RoBERTa counts no position for its padding, which documents have where the tokenizer pads with another token.
+    # RoBERTa counts no position for its padding token, which a document may have if the tokenizer pads with another.
     counts_all = "roberta" not in sizes.model_type or sizes.pad_token_id == encoder.tokenizer.padding
     able = sizes.model_type in ARCHITECTURES and counts_all and _kernel_is_right(encoder)
     if able:
@@ -58,33 +56,24 @@ def flash_attention(
     starts: Tensor,
     longest: int,
     *,
-    dropout: float = 0.0,
+    dropout_p: float = 0.0,
     scale: float | None = None,
     window: int = ALL,
 ) -> Tensor:
-    """Attention within each document, by the kernel of a GPU, tokens × heads × width as all that it takes.
+    """Attention within each document, by the kernel of a GPU, tokens × heads × width like its inputs.
 
-    `starts` says where each document starts and, at the end, where the last one ends, int32; `longest` is the length of
-    the longest. A token attends to those of its document that are at most `window` tokens away. Raises `RuntimeError`
-    where there is no such kernel, as for float32.
+    `starts` has the start of each document and the end of the last, int32; `longest` is the longest length. A token
+    attends to those that are at most `window` tokens away. Raises `RuntimeError` if there is no kernel, as for float32.
     """
     attended: Tensor = torch.ops.aten._flash_attention_forward(
-        query, key, value, starts, starts, longest, longest, dropout, False, False,
+        query, key, value, starts, starts, longest, longest, dropout_p, False, False,
         scale=scale, window_size_left=window, window_size_right=window,
     )[0]  # fmt: skip
     return attended
 
 
 def attention_of_each(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    starts: Tensor,
-    longest: int,
-    *,
-    dropout: float = 0.0,
-    scale: float | None = None,
-    window: int = ALL,
+    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, *, window: int = ALL, **how: Any
 ) -> Tensor:
     """The same, document by document: slow, and on any device."""
     attended = []
@@ -92,16 +81,16 @@ def attention_of_each(
         asking, asked, given = (tokens[start:end].transpose(0, 1) for tokens in (query, key, value))
         places = torch.arange(end - start, device=query.device)
         near = None if window == ALL else (places[:, None] - places).abs() <= window
-        attended.append(scaled_dot_product_attention(asking, asked, given, near, dropout, scale=scale))
+        attended.append(scaled_dot_product_attention(asking, asked, given, near, **how))
     return torch.cat(attended, dim=1).transpose(0, 1)
 
 
 KERNELS: dict[str, Callable[..., Tensor]] = {"cuda": flash_attention, "cpu": attention_of_each}
-"""What computes attention on each kind of device."""
+"""The kernel of each kind of device."""
 
 
 def _kernel_is_right(encoder: Encoder) -> bool:
-    """Whether attention over some packed documents and its gradients are those of the documents one by one."""
+    """Whether attention over packed documents and its gradients are those of the documents one by one."""
     sizes, lengths, device = encoder.transformer.config, [64, 1, 300], encoder.device
     heads = sizes.num_attention_heads
     shape = (3, sum(lengths), heads, sizes.hidden_size // heads)
@@ -136,31 +125,18 @@ def _attention_of_packed(
     max_length_q: int = 0,
     **keywords: Any,
 ) -> tuple[Tensor, None]:
-    """Attention within each packed document; over padded documents, that of transformers.
-
-    Packed, `query`, `key` and `value` are 1 × heads × tokens × width. A `sliding_window` counts the token itself.
-    """
+    """Attention within each packed document, 1 × heads × tokens × width; over padded ones, that of transformers."""
     if cu_seq_lens_q is None:
-        output, _ = sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
-        )
-        return output, None
-    queries, keys, values = (tokens[0].transpose(0, 1) for tokens in (query, key, value))
-    attended = KERNELS[query.device.type](
-        queries,
-        keys,
-        values,
-        cu_seq_lens_q,
-        max_length_q,
-        dropout=dropout,
-        scale=scaling,
-        window=ALL if sliding_window is None else sliding_window - 1,
-    )
-    return attended[None], None
+        keywords |= {"dropout": dropout, "scaling": scaling}
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
+    tokens = (some[0].transpose(0, 1) for some in (query, key, value))
+    window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
+    kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window)
+    return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
 
 
 def _mask_of_packed(attention_mask: Tensor | None = None, **keywords: Any) -> Tensor | None:
-    """The mask of padded documents; packed ones, which come without, need none."""
+    """The mask of padded documents; packed ones have none."""
     return None if attention_mask is None else sdpa_mask(attention_mask=attention_mask, **keywords)
 
 
@@ -172,7 +148,7 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, numbers: Tensor) -> Tensor:
-        """The numbers, of which some are 0."""
+        """The numbers, some of them dropped."""
         if not (self.training and self.p):
             return numbers
         kept, scale = _drawn(numbers.shape, self.p)
@@ -180,7 +156,7 @@ class Dropout(nn.Module):
 
 
 def use_fast_dropout(encoder: Encoder) -> None:
-    """Let the encoder draw its dropout from bits; the probabilities stay as they are."""
+    """Let the encoder draw its dropout from bits, with the same probabilities."""
     transformer = encoder.transformer
     for module in list(transformer.modules()):
         for name, child in module.named_children():
@@ -191,7 +167,7 @@ def use_fast_dropout(encoder: Encoder) -> None:
 
 
 def _drawn(shape: Sequence[int], p: float) -> tuple[Tensor, float]:
-    """1 for each number that is kept, else 0, int8, by torch's generator; and what keeps their expected sum."""
+    """1 for each number that is kept, else 0, int8; and the factor that keeps their expected sum."""
     seed, dropped = int(torch.randint(2**63 - 1, ())), round(p * 2**BITS)
     drawn = np.random.PCG64DXSM(seed).random_raw(-(-prod(shape) * BITS // 64)).view(np.int16)
     kept = drawn[: prod(shape)] >= dropped - 2 ** (BITS - 1)
@@ -211,16 +187,13 @@ def _attention_dropping(
 ) -> tuple[Tensor, None]:
     """Attention, documents × heads × tokens × width.
 
-    It is that of transformers where nothing is dropped, where tokens see only those before them without a mask that
-    says so, where a mask adds numbers, and where heads share their keys.
+    It is that of transformers without dropout, for causal attention without a mask, masks that add, and shared keys.
     """
     causal = keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True)
     adds = attention_mask is not None and attention_mask.dtype != torch.bool
     if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
-        output, _ = sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
-        )
-        return output, None
+        keywords |= {"dropout": dropout, "scaling": scaling}
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)
     if attention_mask is not None:
         scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, -torch.inf)

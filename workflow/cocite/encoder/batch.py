@@ -1,9 +1,8 @@
 """A batch: the distinct documents of some examples in mini-batches, and what the losses compare of them.
 
-A document serves several queries: each distinct document of a batch is embedded once, by one of the processes, and the
-losses find its vector by its place. Most losses compare examples, those of each aspect by themselves. Others see
-documents beside each other, whichever example they are of. Documents that the transformer takes together are of like
-length, and padded to the longest, or packed without padding.
+Each distinct document of a batch is embedded once, by one of the processes; the losses find its vector by its place.
+Most losses compare examples, those of each aspect by themselves; others compare documents, whichever example they are
+of. Documents of a mini-batch have similar lengths, and are padded to the longest, or packed without padding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,31 +19,27 @@ from cocite.encoder.data import WHOLE, Documents, Examples, Links, Numbers, move
 from cocite.encoder.masking import Drawn, Masked, Masking
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
-"""Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
-measured with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
+"""Tokens that cost as much as the start of a pass through the encoder and back. On a CPU that is between 20, measured
+with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
+Linked = tuple[Numbers, Links, Links]
+"""The queries, positives and negatives of some examples."""
 BEFORE_THE_FIRST = -1
-"""Stands for the epoch whose spans are validated on."""
+"""The epoch of the spans that are validated on."""
 
 
 def batches_of_like_length(lengths: Numbers, tokens: int) -> Iterator[Numbers]:
-    """Documents of these lengths in batches of at most so many tokens, or of one document, with little padding.
-
-    The longest come first, so that a lack of memory shows at the start.
-    """
+    """Documents in batches of at most so many tokens, or of one; the longest first, to show a lack of memory."""
     order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        end = start + max(1, tokens // max(1, int(lengths[order[start]])))
-        yield order[start:end]
-        start = end
+    while len(order):
+        size = max(1, tokens // max(1, int(lengths[order[0]])))
+        yield order[:size]
+        order = order[size:]
 
 
 def mini_batches_of_like_length(lengths: Numbers, *, start: int, most: int | None = None) -> list[Numbers]:
-    """Documents of these lengths cut into the mini-batches that cost least, the longest documents first.
+    """Documents cut into the mini-batches that cost least, the longest documents first (dynamic programming).
 
-    A mini-batch of n documents whose longest has l tokens costs n · l + `start`, and n · l is at most `most`, unless n
-    is 1. The best cut of the first n documents is the best over all last mini-batches (dynamic programming, as for
-    breaking lines).
+    A mini-batch of n documents, the longest of l tokens, costs n · l + `start`; n · l is at most `most`, unless n = 1.
     """
     order = np.argsort(-lengths, kind="stable")
     longest = lengths[order]
@@ -52,13 +47,12 @@ def mini_batches_of_like_length(lengths: Numbers, *, start: int, most: int | Non
     first = np.zeros(len(order) + 1, dtype=np.int64)
     for end in range(1, len(order) + 1):
         starts = np.arange(end)
-        sizes = (end - starts) * longest[:end]  # they fall, since the longest come first
+        sizes = (end - starts) * longest[:end]  # falling
         starts = starts[0 if most is None else min(end - 1, int(np.count_nonzero(sizes > most))) :]
         costs = cost[starts] + sizes[starts] + start
         best = int(costs.argmin())
         cost[end], first[end] = costs[best], starts[best]
-    mini_batches = []
-    end = len(order)
+    mini_batches, end = [], len(order)
     while end:
         mini_batches.append(order[first[end] : end])
         end = int(first[end])
@@ -66,7 +60,7 @@ def mini_batches_of_like_length(lengths: Numbers, *, start: int, most: int | Non
 
 
 def runs_of(lengths: Numbers, most: int | None) -> list[slice]:
-    """Documents of these lengths, in their order, cut into runs of at most so many tokens, or of one document."""
+    """Documents in their order, cut into runs of at most so many tokens, or of one document."""
     ends = np.cumsum(lengths)
     runs, start = [], 0
     while start < len(lengths):
@@ -79,7 +73,7 @@ def runs_of(lengths: Numbers, most: int | None) -> list[slice]:
 
 @dataclass(frozen=True, kw_only=True)
 class PairIndices:
-    """What a loss sees of a batch, by places among its documents: pairs and triplets, or documents alone."""
+    """What a loss sees of a batch, by places among its documents: pairs and triplets, or only documents."""
 
     positives: Tensor = torch.empty(0, 2, dtype=torch.int64)
     """Pairs × (query, positive)."""
@@ -88,25 +82,25 @@ class PairIndices:
     triplets: Tensor = torch.empty(0, 3, dtype=torch.int64)
     """Triplets × (query, positive, negative): each positive of an example with each of its negatives."""
     places: Tensor = torch.empty(0, dtype=torch.int64)
-    """The documents that a loss over documents sees."""
+    """The documents of a loss over documents."""
     taught: Tensor = torch.empty(0, 0)
-    """The vectors that a teacher has of them, documents × its dimension."""
+    """Their vectors in a graph embedding, documents × its dimension."""
     aspect: str = ""
-    """The aspect of the examples; empty where they have none."""
+    """The aspect of the examples; empty for none."""
     share: float = 1.0
     """Share of the batch's examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Examples over their distinct documents, whose vectors lie one after the other in the order of `documents`."""
+    """Examples over their distinct documents, whose vectors are in the order of `documents`."""
 
     documents: Numbers
     """The number of each distinct document."""
     tokens: Documents
     """Their tokens, with the spans that were drawn."""
     epochs: Numbers
-    """The epoch that each document is first in, from which its masks follow."""
+    """The first epoch of each document, from which its masks follow."""
     shares: tuple[int, ...]
     """How many of them each process embeds, one process after the other."""
     whole: PairIndices
@@ -114,12 +108,12 @@ class Batch:
     parts: Sequence[Sequence[PairIndices]] = ()
     """What each of the losses compares, by aspect."""
     mini_batches: Sequence[dict[str, Any]] = ()
-    """The tokens of those that this process embeds; a mini-batch goes through the encoder together."""
+    """The tokens of the documents that this process embeds."""
     masked: Sequence[Masked] | None = None
-    """The documents that this process embeds with masks, in mini-batches; None where none are to be."""
+    """The documents that this process embeds with masks, in mini-batches; None if no loss predicts tokens."""
 
     def to(self, device: torch.device) -> "Batch":
-        """Copy what a training takes of it to a device, without waiting for it."""
+        """Copy what a step needs of it to a device, without waiting."""
         return replace(
             self,
             mini_batches=[moved(some, device) for some in self.mini_batches],
@@ -139,15 +133,14 @@ def build_batch(
 ) -> Batch:
     """The examples of these numbers as a batch without mini-batches, with the parts that each of the losses compares.
 
-    Spans are drawn by the seed and the epoch of each example; without epochs, by that which comes before the first. The
-    documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
+    Spans are drawn by the seed and the epoch of each example, `BEFORE_THE_FIRST` if none is given. The documents are
+    dealt out to the processes by their length, so that all have about as many tokens.
     """
     query, near, far = examples.queries[numbers], examples.positives.of(numbers), examples.negatives.of(numbers)
     of_each = np.full(len(numbers), BEFORE_THE_FIRST) if epochs is None else epochs
     epoch = np.concatenate([of_each, of_each[near.owners], of_each[far.owners]])
-    distinct, place, tokens = _distinct(
-        examples.documents, np.concatenate([query, near.documents, far.documents]), epoch, seed
-    )
+    all_documents = np.concatenate([query, near.documents, far.documents])
+    distinct, place, tokens = _distinct(examples.documents, all_documents, epoch, seed)
     by_length = np.argsort(-tokens.lengths, kind="stable")
     dealt = [by_length[process::processes] for process in range(processes)]
     order = np.concatenate(dealt)
@@ -157,29 +150,20 @@ def build_batch(
     np.minimum.at(first_in, rank[place], epoch)
     query, positive, negative = np.split(rank[place], np.cumsum([len(query), len(near.documents)]))
     near, far = replace(near, documents=positive), replace(far, documents=negative)
-    documents = distinct[order]
-    return Batch(
-        documents=documents,
+    batch = Batch(
+        documents=distinct[order],
         tokens=tokens.chosen(order),
         epochs=first_in,
         shares=tuple(map(len, dealt)),
         whole=compared_by(query, near, far),
-        parts=[
-            list(
-                _by_aspect(examples, numbers, query, near, far, each)
-                if each.loss.input_kind == "examples"
-                else _documents_alone(examples, numbers, documents, query, near, far, each)
-            )
-            for each in comparisons
-        ],
     )
+    compared = examples, numbers, batch.documents, (query, near, far)
+    parts = [_by_aspect if each.loss.input_kind == "examples" else _over_documents for each in comparisons]
+    return replace(batch, parts=[list(of(*compared, each)) for of, each in zip(parts, comparisons, strict=True)])
 
 
 def _distinct(documents: Documents, numbers: Numbers, epochs: Numbers, seed: int) -> tuple[Numbers, Numbers, Documents]:
-    """The distinct documents among some, the place of each among them, and their tokens.
-
-    A span that is drawn for two epochs is two documents.
-    """
+    """The distinct documents among some (a span of two epochs is two), the place of each, and their tokens."""
     if documents.spans is None:
         distinct, place = np.unique(numbers, return_inverse=True)
         return distinct, place, documents.chosen(distinct)
@@ -193,16 +177,13 @@ def _distinct(documents: Documents, numbers: Numbers, epochs: Numbers, seed: int
 def compared_by(query: Numbers, near: Links, far: Links, **of_part: Any) -> PairIndices:
     """What examples compare: their queries, positives and negatives."""
     first, second = far.places_of(near.owners)
-    return PairIndices(
-        positives=_columns(query[near.owners], near.documents),
-        negatives=_columns(query[far.owners], far.documents),
-        triplets=_columns(query[near.owners[first]], near.documents[first], far.documents[second]),
-        **of_part,
-    )
-
-
-def _columns(*columns: Numbers) -> Tensor:
-    return torch.from_numpy(np.stack(columns, axis=1))
+    columns = {
+        "positives": (query[near.owners], near.documents),
+        "negatives": (query[far.owners], far.documents),
+        "triplets": (query[near.owners[first]], near.documents[first], far.documents[second]),
+    }
+    of_part |= {name: torch.from_numpy(np.stack(of, axis=1)) for name, of in columns.items()}
+    return PairIndices(**of_part)
 
 
 def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDArray[np.bool_]:
@@ -214,9 +195,10 @@ def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDA
 
 
 def _by_aspect(
-    examples: Examples, numbers: Numbers, query: Numbers, near: Links, far: Links, comparison: Comparison
+    examples: Examples, numbers: Numbers, _: Numbers, linked: Linked, comparison: Comparison
 ) -> Iterator[PairIndices]:
     """What a loss compares, by aspect: examples of its objectives with negatives of the kinds that it sees."""
+    query, near, far = linked
     counts = _are_of(examples, numbers, comparison)
     if comparison.negatives is not None:
         _, at = examples.negatives.places_of(numbers)
@@ -231,16 +213,11 @@ def _by_aspect(
             yield compared_by(query, *of_aspect, aspect=str(aspect), share=float(chosen.mean()))
 
 
-def _documents_alone(
-    examples: Examples,
-    numbers: Numbers,
-    documents: Numbers,
-    query: Numbers,
-    near: Links,
-    far: Links,
-    comparison: Comparison,
+def _over_documents(
+    examples: Examples, numbers: Numbers, documents: Numbers, linked: Linked, comparison: Comparison
 ) -> Iterator[PairIndices]:
-    """What a loss over documents sees: those of the examples of its objectives, a teacher's where it asks for one."""
+    """What a loss over documents sees: those of its objectives' examples, with their vectors if it has a teacher."""
+    query, near, far = linked
     counts = _are_of(examples, numbers, comparison)
     others = (some.documents[counts[some.owners]] for some in (near, far))
     places, share = np.unique(np.concatenate([query[counts], *others])), float(counts.mean())
@@ -258,7 +235,7 @@ def _documents_alone(
 def masks_of(
     masking: Masking, examples: Examples, documents: Numbers, tokens: Documents, epochs: Numbers, seed: int
 ) -> Drawn:
-    """Documents of examples, by their numbers, with the masks that they have in some epochs."""
+    """Documents of examples with their masks in some epochs."""
     roles = np.full(len(documents), WHOLE)
     if tokens.spans is not None:
         roles = np.where(tokens.spans.shortest > 0, tokens.spans.roles, WHOLE)
@@ -267,45 +244,39 @@ def masks_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Collator:
-    """Makes of examples what the encoder and the losses take."""
+    """Makes batches of examples."""
 
     examples: Examples
     padding: int
     """Token id of the padding."""
     start: int = TOKENS_OF_A_START["cpu"]
-    """Tokens that starting one more mini-batch costs as much as."""
+    """Cost of starting one more mini-batch, in tokens."""
     mini_batch_tokens: int | None = None
-    """Tokens of a mini-batch at most, padding counted, but for one of a single document; None stands for no limit."""
+    """Maximum tokens of a mini-batch of several documents, padding counted; None for no limit."""
     packs: bool = False
-    """Whether the documents of a mini-batch lie one after the other, without padding."""
+    """Whether documents are packed, without padding."""
     first_position: int = 0
     """Position of the first token of a packed document."""
     process: int = 0
     processes: int = 1
     comparisons: Sequence[Comparison] = ()
-    """What is computed of the examples."""
+    """The losses."""
     masking: Masking | None = None
-    """How tokens are masked, where a loss predicts them."""
+    """How tokens are masked, if a loss predicts them."""
     seed: int = 0
-    """What spans and masks follow from, beside the epoch and the paper."""
+    """Spans and masks follow from it, the epoch and the paper."""
 
     def __call__(self, numbers: Numbers, epochs: Numbers | None = None) -> Batch:
         """The examples of these numbers in these epochs, with the tokens of the documents that this process embeds."""
-        batch = build_batch(
-            self.examples,
-            numbers,
-            epochs=epochs,
-            seed=self.seed,
-            processes=self.processes,
-            comparisons=self.comparisons,
-        )
+        how: dict[str, Any] = {"processes": self.processes, "comparisons": self.comparisons}
+        batch = build_batch(self.examples, numbers, epochs=epochs, seed=self.seed, **how)
         before = sum(batch.shares[: self.process])
         mine = np.arange(before, before + batch.shares[self.process])
         mini_batches = [features for _, features in self._cut(batch.tokens, mine)]
         return replace(batch, mini_batches=mini_batches, masked=self._masked(batch, mine))
 
     def _masked(self, batch: Batch, mine: Numbers) -> list[Masked] | None:
-        """The documents among mine whose tokens a loss predicts, masked; None where no process has any."""
+        """The documents among mine whose tokens a loss predicts, masked; None if no process has any."""
         pairs = zip(self.comparisons, batch.parts, strict=True)
         asked = [part.places.numpy() for each, parts in pairs if each.loss.input_kind == "masks" for part in parts]
         if self.masking is None or not asked:
@@ -317,7 +288,7 @@ class Collator:
         return [drawn.of(some, features, rows[some] - sum(batch.shares[: self.process])) for some, features in cut]
 
     def _cut(self, documents: Documents, rows: Numbers) -> list[tuple[Numbers, dict[str, Any]]]:
-        """Documents in mini-batches, with what the transformer takes of each."""
+        """Documents in mini-batches, each with the input of the transformer."""
         lengths = documents.lengths[rows]
         if self.packs:
             runs = [rows[some] for some in runs_of(lengths, self.mini_batch_tokens)]

@@ -1,9 +1,7 @@
 """Build an untrained BERT for a corpus, so that a whole run needs no network.
 
-Its WordPiece vocabulary comes from the titles and abstracts of the corpus. Papers that are kept out give it no word, so
-that nothing of them is known before they are tested on. The vocabulary depends on how often each word occurs and on
-nothing else: neither the order of the papers nor their buckets. The weights come from BERT's own initialisation, drawn
-from the run's seed.
+Its WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
+how often each word occurs. The weights are BERT's own initialisation, drawn from the run's seed.
 """
 
 from collections import Counter
@@ -31,11 +29,9 @@ SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"
-"""Marks a token that goes on within a word."""
-
-
+"""Marks a token that continues a word."""
 Texts = Callable[[], Iterator[list[str]]]
-"""Opens the texts again, some at a time; they are read twice and never held whole."""
+"""Opens the texts, some at a time; they are read twice and never held whole."""
 
 
 def build_encoder(
@@ -48,7 +44,7 @@ def build_encoder(
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus.
 
-    Raises `InputError` where the settings have no sizes to build.
+    Raises `InputError` if the settings have no sizes to build.
     """
     from transformers import BertConfig, BertModel
 
@@ -87,7 +83,7 @@ def build_encoder(
 
 
 def corpus_texts(papers: Sequence[Path], queries: Path, fields: Sequence[str] = TITLE_AND_ABSTRACT) -> Texts:
-    """The titles and abstracts, or the fields that an encoder reads, of all papers that are not kept out."""
+    """The fields that an encoder reads of all papers that are not kept out."""
     kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
 
     def texts() -> Iterator[list[str]]:
@@ -99,10 +95,7 @@ def corpus_texts(papers: Sequence[Path], queries: Path, fields: Sequence[str] = 
 
 
 def train_tokenizer(texts: Texts, settings: EncoderSettings, size: int) -> Any:
-    """A lower-casing tokenizer of BERT's kind with at most `size` tokens, as transformers' fast tokenizer.
-
-    Raises `InputError` if there are no texts.
-    """
+    """A lower-casing BERT tokenizer with at most `size` tokens. Raises `InputError` if there are no texts."""
     from tokenizers import processors
     from transformers import BertTokenizer
 
@@ -119,8 +112,8 @@ def train_tokenizer(texts: Texts, settings: EncoderSettings, size: int) -> Any:
 def _train_vocabulary(texts: Texts, alphabet: list[str], size: int) -> dict[str, int]:
     """Token → id.
 
-    The trainer numbers the characters inside words in the order of a hash map that differs from run to run, and breaks
-    ties between merges by number. So those characters are given to it, numbered, among the special tokens.
+    The trainer would number the characters inside words in an order that differs from run to run, and breaks ties by
+    number. So they are given to it among the special tokens.
     """
     from tokenizers import trainers
 

@@ -1,7 +1,6 @@
 """The card of an encoder, README.md in its folder: what it is, where it comes from, and how it was trained.
 
-That of a trained one is written when the training ends, and says what is known then. Scores on benchmarks come later;
-the report adds them to a copy of the card.
+Scores on benchmarks come later than the card; the report adds them to a copy of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,11 +24,11 @@ pipeline_tag: feature-extraction
 {text} Made with {versions}.
 """
 SEPARATOR = "between the fields"
-"""What the card calls that which stands between the fields of a document, where it is not the tokenizer's separator."""
+"""Row of the card for the separator of the fields of a document, if it is not the tokenizer's."""
 FIELDS = "fields"
-"""What the fields of a document are called among what the card says of the encoder, where they are not the usual."""
+"""Row of the card for the fields of a document, if they are not the usual ones."""
 PAPER = "PAPER"
-"""Stands for a paper in what the card shows."""
+"""Placeholder of a paper in the code that the card shows."""
 USE = """    from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer("this folder")
@@ -95,11 +94,7 @@ def card_of(
     spaces: Sequence[str] = (),
     teachers: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The card, in Markdown.
-
-    `origin` has a table for each thing that the model comes from, as `cocite.config.origins` has it, and may be empty.
-    `best` is the validation of the state that was kept, by metric, with its step.
-    """
+    """The card, in Markdown: `origin` is as `cocite.config.origins` has it, `best` the validation of the state kept."""
     validated = {name: f"{value:.4f}" for name, value in best.items() if name.startswith("validation_")}
     tables = {
         "Encoder": encoder,
@@ -126,7 +121,7 @@ def card_of(
 
 
 def _use(encoder: Mapping[str, Any], trainable: Mapping[str, Any], spaces: Sequence[str]) -> str:
-    """How the encoder is opened, and the spaces of its aspects, if there are any."""
+    """How to open the encoder, and the spaces of its aspects, if there are any."""
     fields = encoder[FIELDS].split(", ") if FIELDS in encoder else TITLE_AND_ABSTRACT
     joined = f" + {encoder.get(SEPARATOR, 'model.tokenizer.sep_token')} + ".join(fields)
     opened = USE_OF_SPACE
@@ -143,20 +138,20 @@ def _use(encoder: Mapping[str, Any], trainable: Mapping[str, Any], spaces: Seque
 
 
 def card_of_untrained(title: str, text: str) -> str:
-    """The card of an encoder that is not fine-tuned, in Markdown; the versions of the libraries follow the text."""
+    """The card of an encoder that is not fine-tuned, in Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     return UNTRAINED.format(title=title, text=text, versions=versions)
 
 
 def add_remark(card: Path, remark: str) -> None:
-    """Say something on a card that is written, below its title."""
+    """Add a remark to a card, below its title."""
     title, line, rest = card.read_text(encoding="utf-8").partition("\n# ")
     heading, _, text = rest.partition("\n")
     write_text(card, f"{title}{line}{heading}\n{remark}{text}")
 
 
 def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a training, one a row: those of the loss and of the weights that learn beside its own."""
+    """The settings of a training, one a row, with those of its losses and of the weights that learn."""
     rows: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):

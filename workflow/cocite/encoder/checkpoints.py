@@ -6,8 +6,10 @@ tensorboard/            the curves, for those who watch
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -24,14 +26,14 @@ BEST, CHECKPOINT, EVENTS = "best.safetensors", "checkpoint.safetensors", "tensor
 
 @dataclass(kw_only=True)
 class History:
-    """Where a training stands, and what it has measured on its way."""
+    """Where a training is, and what it has measured."""
 
     step: int = 0
     """The last step that is done."""
     log: list[dict[str, Any]] = field(default_factory=list)
-    """What was measured after which step."""
+    """The metrics, each entry with its step."""
     losses: list[float] = field(default_factory=list)
-    """The losses of the batches since the last one that was logged."""
+    """The losses of batches that are not logged yet."""
 
     @property
     def validation_losses(self) -> list[float]:
@@ -40,7 +42,7 @@ class History:
 
     @property
     def validated_step(self) -> int:
-        """The last step that was followed by a whole validation; 0 at first."""
+        """The last step with a whole validation; 0 at first."""
         return max((entry["step"] for entry in self.log if "eval_loss" in entry), default=0)
 
     def is_out_of(self, patience: int | None) -> bool:
@@ -52,15 +54,17 @@ class History:
 
 
 def save_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer, history: History) -> None:
-    """Write a checkpoint in place of the one before."""
-    tensors = _learned(learner)
-    for name, weight in learned_weights(learner).items():
-        tensors |= {f"{name}|{key}": tensor for key, tensor in optimiser.state[weight].items()}
-    _save(tensors, state / CHECKPOINT, history=json.dumps(asdict(history)))
+    """Replace the checkpoint."""
+    of_optimiser = {
+        f"{name}|{key}": tensor
+        for name, weight in learned_weights(learner).items()
+        for key, tensor in optimiser.state[weight].items()
+    }
+    _save(learner, state / CHECKPOINT, of_optimiser, {"history": json.dumps(asdict(history))})
 
 
 def load_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer) -> History:
-    """Put weights and optimiser back where `save_checkpoint` found them; return the history, an empty one at first."""
+    """Restore weights and optimiser from the checkpoint; return the history, an empty one if there is none."""
     if not (state / CHECKPOINT).exists():
         return History()
     saved = _load(state / CHECKPOINT, learner)
@@ -71,17 +75,17 @@ def load_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimi
 
 
 def implied_files(state: Path) -> list[Path]:
-    """The files that there must be beside a checkpoint: the best weights from the first validation on."""
+    """The files that a checkpoint needs: the best weights, from the first validation on."""
     return [state / BEST] if (state / CHECKPOINT).exists() and _history(state).validation_losses else []
 
 
 def save_best(state: Path, learner: Learner) -> None:
-    """Write the weights that learn in place of those that were the best so far."""
-    _save(_learned(learner), state / BEST)
+    """Replace the best weights."""
+    _save(learner, state / BEST)
 
 
 def load_best(state: Path, learner: Learner) -> None:
-    """Put the weights back that were the best."""
+    """Restore the best weights."""
     _load(state / BEST, learner)
 
 
@@ -90,17 +94,16 @@ def _history(state: Path) -> History:
         return History(**json.loads(file.metadata()["history"]))
 
 
-def _learned(learner: Learner) -> dict[str, Tensor]:
-    return {name: weight.detach().contiguous() for name, weight in learned_weights(learner).items()}
-
-
-def _save(tensors: dict[str, Tensor], path: Path, **metadata: str) -> None:
+def _save(
+    learner: Learner, path: Path, more: Mapping[str, Tensor] = MappingProxyType({}), metadata: Any = None
+) -> None:
+    learned = {name: weight.detach().contiguous() for name, weight in learned_weights(learner).items()}
     with checked_path(path) as temporary:
-        save_file(tensors, temporary, metadata)
+        save_file({**learned, **more}, temporary, metadata)
 
 
 def _load(path: Path, learner: Learner) -> dict[str, Tensor]:
-    """Put the weights back that learn; return all tensors of the file."""
+    """Restore the weights that learn; return all tensors of the file."""
     saved = load_file(path)
     with torch.no_grad():
         for name, weight in learned_weights(learner).items():

@@ -1,12 +1,11 @@
 """What is read of an encoder's folder that others have published, and a clean copy of its transformer.
 
-In the layout of sentence-transformers, a list of modules, vectors of another encoder come out if a module is missing,
-moved or set differently. So everything in it that changes vectors is either read or refused: the modules behind the
+Everything that changes vectors in the layout of sentence-transformers is either read or refused: the modules behind the
 transformer, the pooling's treatment of prompts, and lowercase. The pooling itself is a setting.
 
-transformers opens the clean copy only. The library does much that a file can ask for: it loads another base beside an
-adapter, reads pickles that an index names, and fetches kernels, code and vocabularies from a hub. The copy holds the
-weights, the vocabulary and those settings that the architecture itself declares. Nothing else comes along.
+transformers opens the clean copy only. Files can make the library load another base beside an adapter, read pickles
+that an index names, and fetch kernels, code and vocabularies from a hub. The copy has the weights, the vocabulary and
+those settings that the architecture itself declares, and nothing else.
 """
 
 import re
@@ -55,30 +54,14 @@ ADAPTER = "adapter_config.json"
 FURTHER_KEYS = {
     "tokenizer_class",
     # Whether tokens see those behind them, and the window of ModernBERT by another name.
-    "is_causal",
-    "sliding_window",
+    "is_causal", "sliding_window",
     # Rotary positions and the layers of ModernBERT, UltraBERT and Gemma as older releases wrote them.
-    "rope_theta",
-    "rope_scaling",
-    "partial_rotary_factor",
-    "global_rope_theta",
-    "local_rope_theta",
-    "rope_local_base_freq",
-    "global_attn_every_n_layers",
-    "attention_windows",
-    "sliding_window_pattern",
+    "rope_theta", "rope_scaling", "partial_rotary_factor", "global_rope_theta", "local_rope_theta",
+    "rope_local_base_freq", "global_attn_every_n_layers", "attention_windows", "sliding_window_pattern",
     # Settings of DeBERTa that its code reads and its configuration does not declare.
-    "attention_head_size",
-    "conv_act",
-    "conv_groups",
-    "conv_kernel_size",
-    "embedding_size",
-    "norm_rel_ebd",
-    "pooler_hidden_size",
-    "position_buckets",
-    "share_att_key",
-    "talking_head",
-}
+    "attention_head_size", "conv_act", "conv_groups", "conv_kernel_size", "embedding_size", "norm_rel_ebd",
+    "pooler_hidden_size", "position_buckets", "share_att_key", "talking_head",
+}  # fmt: skip
 """Settings that are taken although no configuration of transformers declares them."""
 OTHER_WEIGHTS = {
     "quantization_config": "its weights are quantised",
@@ -89,45 +72,17 @@ OTHER_WEIGHTS = {
 }
 """Settings that make another model of the weights, and what they mean."""
 VOCABULARY = (
-    "tokenizer.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "bpe.codes",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-    "spm.model",
-    "tokenizer.model",
-)
+    "tokenizer.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt", "bpe.codes",
+    "sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.model",
+)  # fmt: skip
 TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
 TOKENIZER_KEYS = {
-    "add_bos_token",
-    "add_eos_token",
-    "add_prefix_space",
-    "added_tokens_decoder",
-    "additional_special_tokens",
-    "clean_text",
-    "do_basic_tokenize",
-    "do_lower_case",
-    "errors",
-    "extra_special_tokens",
-    "keep_accents",
-    "legacy_behaviour",
-    "model_max_length",
-    "never_split",
-    "remove_space",
-    "sp_model_kwargs",
-    "split_by_punct",
-    "src_lang",
-    "strip_accents",
-    "tokenize_chinese_chars",
-    "tokenizer_class",
-    "trim_offsets",
-    "truncation_side",
-    "unk_id",
-    "wordpieces_prefix",
-}
+    "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "additional_special_tokens",
+    "clean_text", "do_basic_tokenize", "do_lower_case", "errors", "extra_special_tokens", "keep_accents",
+    "legacy_behaviour", "model_max_length", "never_split", "remove_space", "sp_model_kwargs", "split_by_punct",
+    "src_lang", "strip_accents", "tokenize_chinese_chars", "tokenizer_class", "trim_offsets", "truncation_side",
+    "unk_id", "wordpieces_prefix",
+}  # fmt: skip
 """Settings of a tokenizer that are taken, beside the tokens that it names (`cls_token` and the like)."""
 COUNTS = {"num_hidden_layers", "num_hidden_groups", "inner_group_num", "num_feedforward_networks"}
 """Settings that say how many parts are built, each of which has weights."""
@@ -158,10 +113,8 @@ def layout_of(source: Path) -> Layout:
     modules = list(_modules_in(source))
     order = " ".join(kind for kind, _ in modules)
     if not ORDER.fullmatch(order):
-        raise InputError(
-            f"{source / MODULES}: lists {order or 'no module'}; it must be Transformer, and behind it at most one "
-            "Pooling, one Dense and a Normalize, in this order."
-        )
+        allowed = "it must be Transformer, then at most one Pooling, one Dense and a Normalize, in this order"
+        raise InputError(f"{source / MODULES}: lists {order or 'no module'}; {allowed}.")
     folders = dict(modules)
     if "Normalize" in folders:
         refuse_unless(folders["Normalize"] / CONFIG, _settings_in(folders["Normalize"]), BEHIND)
@@ -177,22 +130,19 @@ def layout_of(source: Path) -> Layout:
 
 def check_prompts(layout: Layout, settings: EncoderSettings, source: Path) -> None:
     """Raise if prompts are set and the encoder's own pooling leaves them out, which ours do not."""
-    prompts = settings.prompts
-    if prompts is not None and layout.pooling.get("include_prompt", True) is not True:
+    included = layout.pooling.get("include_prompt", True)
+    if settings.prompts is not None and included is not True:
         raise InputError(
-            f"{source}: its pooling leaves out the tokens of prompts (include_prompt is "
-            f"{layout.pooling['include_prompt']!r}), and the poolings here include them. Remove prompts, or bring "
-            "vectors (kind: brought)."
+            f"{source}: its pooling leaves out the tokens of prompts (include_prompt is {included!r}), and those here "
+            "include them. Remove prompts, or bring vectors (kind: brought)."
         )
 
 
 def tell_replaced(layout: Layout, settings: EncoderSettings) -> None:
     """Report the folder's own pooling and prompts, if the settings replace them."""
-    own = pooling_of(layout.pooling)
+    own = pooling_of(layout.pooling) or "none of ours"
     if layout.pooling and own != settings.pooling:
-        report(
-            f"The encoder's own pooling is {own or 'none of ours'}; the setting pooling makes it {settings.pooling}."
-        )
+        report(f"The encoder's own pooling is {own}; the setting pooling makes it {settings.pooling}.")
     if settings.prompts is None and any(layout.prompts.values()):
         report(f"The encoder has prompts that are left out, as the setting prompts is: {dict(layout.prompts)!r:.200}.")
 
@@ -225,9 +175,7 @@ def _settings_in(folder: Path) -> dict[str, Any]:
 def _prompts_in(source: Path) -> dict[str, Any]:
     settings = read_object(source / PROMPTS) if (source / PROMPTS).is_file() else {}
     if cut := settings.get("truncate_dim"):
-        report(
-            f"The encoder's own vectors are cut to {cut} dimensions, and here only by the setting dimension of a model."
-        )
+        report(f"The encoder's own vectors are cut to {cut} dimensions; here only the setting dimension cuts them.")
     return settings.get("prompts") or {}
 
 
@@ -247,13 +195,12 @@ def _lowers(folder: Path) -> bool:
 def copy_clean(source: Path, folder: Path) -> None:
     """Fill an empty folder with what is needed of a transformer's folder; large files become links.
 
-    Raises `InputError` if the weights are not whole, finite floating-point numbers in safetensors, or if settings make
-    another model of them.
+    Raises `InputError` unless the weights are finite floating-point numbers in safetensors of a plain transformer.
     """
     if (source / ADAPTER).is_file():
         raise InputError(
-            f"{source / ADAPTER}: an adapter lies beside the weights, which are those of another model without it. "
-            "Merge it into the weights first (merge_and_unload of the library peft), or remove it."
+            f"{source / ADAPTER}: an adapter lies beside the weights, and without it they are another model. Merge it "
+            "into the weights first (merge_and_unload of the library peft), or remove it."
         )
     settings = read_object(source / CONFIG)
     sizes = _link_weights(source, folder)
@@ -272,10 +219,8 @@ def _link_weights(source: Path, folder: Path) -> dict[str, int]:
         _link(source / WEIGHTS, folder)
         return checked_sizes(source / WEIGHTS)
     if not (source / INDEX).is_file():
-        raise InputError(
-            f"{source}: holds no safetensors; pickled weights are not loaded. Convert them to {WEIGHTS}, or pin the "
-            "commit of a conversion."
-        )
+        remedy = f"Convert them to {WEIGHTS}, or pin the commit of a conversion"
+        raise InputError(f"{source}: holds no safetensors; pickled weights are not loaded. {remedy}.")
     sizes: dict[str, int] = {}
     places: dict[str, str] = {}
     for file in _parts(source):
@@ -296,10 +241,7 @@ def _parts(source: Path) -> list[Path]:
         raise InputError(f"{source / INDEX}: has no weight_map.")
     for name in named.values():
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise InputError(
-                f"{source / INDEX}: names {name!r:.80}; weights must be safetensors in the same folder, and nothing "
-                "else is loaded."
-            )
+            raise InputError(f"{source / INDEX}: names {name!r:.80}; weights must be safetensors in the same folder.")
     files = [source / name for name in sorted(set(named.values()))]
     for file in files:
         if not file.is_file():
@@ -315,10 +257,8 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     kind = settings.get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         own = "code of its own (auto_map), which is not run" if "auto_map" in settings else "not known to transformers"
-        raise InputError(
-            f"{path}: its architecture {kind} is {own}; take an encoder whose architecture the library transformers "
-            "has, or bring vectors (kind: brought)."
-        )
+        remedy = "take an encoder whose architecture transformers has, or bring vectors (kind: brought)"
+        raise InputError(f"{path}: its architecture {kind} is {own}; {remedy}.")
     declared = CONFIG_MAPPING[kind]
     own_keys = _names(declared) - _names(PreTrainedConfig)
     taken = {key: settings[key] for key in settings if key in own_keys | set(declared.attribute_map) | FURTHER_KEYS}
@@ -326,10 +266,8 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     if shape := _other_shape(declared, taken):
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
     if changed := _changed_by_others(declared, settings, taken):
-        raise InputError(
-            f"{path}: {changed} follows from settings that are not read here; open the settings with AutoConfig of "
-            "transformers, and save them."
-        )
+        remedy = "open the settings with AutoConfig of transformers, and save them"
+        raise InputError(f"{path}: {changed} follows from settings that are not read here; {remedy}.")
     with torch.device("meta"):
         described = sum(weight.numel() for weight in AutoModel.from_config(declared(**taken)).parameters())
     if described > max(LARGEST, 2 * sum(weights.values())):
@@ -376,17 +314,12 @@ def _names(kind: type) -> set[str]:
 
 
 def _of_tokenizer(path: Path) -> dict[str, Any]:
-    """The settings of a tokenizer that are taken of a file."""
     settings = read_object(path)
     if settings.get("split_special_tokens"):
-        raise InputError(
-            f"{path}: its special tokens are split in texts (split_special_tokens), and here they are not."
-        )
+        raise InputError(f"{path}: its special tokens are split in texts (split_special_tokens), here they are not.")
     if settings.get("fast_tokenizer_files"):
-        raise InputError(
-            f"{path}: some releases of transformers read another tokenizer (fast_tokenizer_files); keep tokenizer.json "
-            "alone."
-        )
+        other = "some releases of transformers read another tokenizer (fast_tokenizer_files)"
+        raise InputError(f"{path}: {other}; keep only tokenizer.json.")
     taken = {key: settings[key] for key in settings if key in TOKENIZER_KEYS or key.endswith("_token")}
     if type(taken.get("model_max_length")) is not int:
         taken.pop("model_max_length", None)

@@ -1,8 +1,8 @@
 """What an encoder learns from: examples over tokenised documents.
 
-An example is a query, some positives and some negatives and, where the set tells them apart, an aspect and the kinds of
-the negatives; a triplet is the smallest one. Tokens are mapped from disk, one file for each set, so that millions of
-examples cost memory for their numbers only. Spans may stand for documents, drawn again for each epoch.
+An example is a query with some positives and negatives and, if the set has them, an aspect and the kinds of the
+negatives; a triplet is the smallest one. Tokens are mapped from disk, so that memory holds only numbers of documents.
+Spans may stand for documents, drawn again for each epoch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,29 +24,28 @@ Numbers = NDArray[np.int64]
 Names = NDArray[np.str_]
 
 ROW = 128
-"""A row of packed documents is a multiple of so many tokens long: products of matrices are fastest so, and memory is
-used again by rows of the same length."""
+"""Packed rows are a multiple of so many tokens long: products of matrices are fastest so, and memory is reused."""
 WHOLE = 3
-"""Stands for all roles of a paper, which is one document wherever it stands whole; the roles are numbered from 0."""
+"""Stands for all roles of a paper, which is one document wherever it is whole; the roles are numbered from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """Spans of documents (independent cropping; Izacard et al., 2022): tokens that follow each other, within a frame of
-    those that every document starts and ends with."""
+    """Spans of documents (independent cropping; Izacard et al., 2022): consecutive tokens, within a frame of those that
+    every document starts and ends with."""
 
     shortest: Numbers
-    """Tokens of each document's span at least, without the frame; 0 where it stands whole, as shorter ones do too."""
+    """Minimum length of each document's span, in tokens without the frame; 0 for a whole document."""
     longest: Numbers
-    """Tokens of its span at most."""
+    """Maximum length."""
     papers: Numbers
-    """The paper that each document is of."""
+    """The paper of each document."""
     roles: Numbers
-    """What it is to its examples: documents of a paper in other roles have spans of their own."""
+    """Its role in its examples: each role of a paper has its own spans."""
     head: int
-    """Tokens that every document starts with."""
+    """Tokens of the frame before the span."""
     tail: int
-    """Tokens that every document ends with."""
+    """Tokens of the frame after it."""
 
     def chosen(self, rows: Numbers) -> "Spans":
         """Those of some documents."""
@@ -61,15 +60,15 @@ class Documents:
     files: Sequence[NDArray[np.int32]]
     """Token ids, one document after the other."""
     file_of: NDArray[np.int8]
-    """Which of the files each document is in."""
+    """The file of each document."""
     starts: Numbers
     """Where each document starts in its file."""
     lengths: Numbers
     """Tokens of each document."""
     spans: Spans | None = None
-    """Which documents are spans; None where all are whole."""
+    """Which documents are spans; None if all are whole."""
     offsets: Numbers | None = None
-    """Tokens between a document's head and the span that was drawn; None where none was."""
+    """Tokens between a document's head and the span that was drawn."""
     whole: Numbers | None = None
     """Tokens of each document before its span was drawn."""
 
@@ -88,15 +87,15 @@ class Documents:
         return np.concatenate([file[start : start + head], span, file[end - tail : end]])
 
     def chosen(self, rows: Numbers) -> "Documents":
-        """Some documents, in the order of their numbers in `rows`."""
-        columns = {name: getattr(self, name) for name in ("file_of", "starts", "lengths", "offsets", "whole")}
-        taken: dict[str, Any] = {name: column if column is None else column[rows] for name, column in columns.items()}
+        """Some documents, in the order of `rows`."""
+        names = ("file_of", "starts", "lengths", *(() if self.offsets is None else ("offsets", "whole")))
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
         return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
 
     def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
-        """The documents with a span for each that is one, by seed, epoch, paper and role alone.
+        """The documents with their spans, which depend only on seed, epoch, paper and role.
 
-        Its length is drawn evenly from all that are allowed, and then its start from all at which that length fits.
+        The length is drawn uniformly from all that are allowed, then the start from all at which that length fits.
         """
         if self.spans is None:
             return self
@@ -111,7 +110,7 @@ class Documents:
         return replace(self, lengths=lengths, offsets=np.where(is_span, offsets, 0), whole=self.lengths)
 
     def padded(self, rows: Sequence[int] | Numbers, padding: int) -> dict[str, Any]:
-        """What the transformer takes: token ids and attention mask of some documents, rows × tokens of the longest."""
+        """Input of the transformer: token ids and attention mask of some documents, rows × tokens of the longest."""
         lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
@@ -120,16 +119,15 @@ class Documents:
         return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
 
     def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
-        """What the transformer takes: token ids of some documents in one row, and where each document starts.
+        """Input of the transformer, by its names for packed documents: token ids in one row, and where each one starts.
 
-        A document of filling comes last, which makes the row a multiple of `ROW` long. The names are those by which
-        transformers knows packed documents.
+        A document of filling comes last, which makes the row a multiple of `ROW` long.
         """
         filling = ROW - self.lengths[rows].sum() % ROW
         lengths = np.append(self.lengths[rows], filling)
         ends = np.cumsum(lengths)
         ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
-        positions = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        positions = count_within(lengths)
         positions[-filling:] = 0
         return {
             "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
@@ -139,13 +137,18 @@ class Documents:
         }
 
 
+def count_within(sizes: Numbers) -> Numbers:
+    """0, 1, … n − 1 for each size n, one after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
 def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:
     """Random 64-bit numbers as whole numbers below the bounds, each of which is at least 1."""
     return np.minimum((fractions(numbers) * bounds).astype(np.int64), bounds - 1)
 
 
 def moved(value: Any, device: torch.device) -> Any:
-    """A tensor, or all of a mapping, on a device. A GPU takes it from pinned memory in its turn; the CPU goes on."""
+    """A tensor, or all of a mapping, on a device; copied to a GPU from pinned memory, without waiting."""
     if isinstance(value, Mapping):
         return {name: moved(each, device) for name, each in value.items()}
     if not isinstance(value, Tensor) or device.type != "cuda":
@@ -173,17 +176,16 @@ def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
 
 
 def joined_documents(parts: Sequence[Documents]) -> Documents:
-    """The documents of all parts, each part in files of its own."""
+    """The documents of all parts, each part in its own files."""
     before = np.cumsum([0, *(len(part.files) for part in parts[:-1])])
     file_of = [part.file_of + first for part, first in zip(parts, before, strict=True)]
-    frames = [(part.spans.head, part.spans.tail) for part in parts if part.spans is not None]
-    spans = None
-    if frames:
-        columns = {
+    spans = next((part.spans for part in parts if part.spans is not None), None)
+    if spans is not None:
+        columns: dict[str, Any] = {
             name: np.concatenate([getattr(part.spans, name, np.zeros(len(part), np.int64)) for part in parts])
             for name in ("shortest", "longest", "papers", "roles")
         }
-        spans = Spans(**columns, head=frames[0][0], tail=frames[0][1])
+        spans = replace(spans, **columns)
     return Documents(
         files=[file for part in parts for file in part.files],
         file_of=np.concatenate(file_of).astype(np.int8),
@@ -195,7 +197,7 @@ def joined_documents(parts: Sequence[Documents]) -> Documents:
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleFiles:
-    """Where a set of examples lies."""
+    """The files of a set of examples."""
 
     table: Path
     """The table training_examples or validation_examples."""
@@ -217,35 +219,33 @@ class Links:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def places_of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
-        """Where the documents of some examples stand; first, for each, which of these examples it is of, from 0."""
-        first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
+        """The example, by its place in `examples`, and the place of each document of some examples."""
+        sizes = np.diff(self.starts)[examples]
         owner = np.repeat(np.arange(len(examples)), sizes)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return owner, first[owner] + within
+        return owner, self.starts[examples][owner] + count_within(sizes)
 
     def of(self, examples: Numbers) -> "Links":
         """Those of some examples."""
-        sizes = self.starts[examples + 1] - self.starts[examples]
-        documents = self.documents[self.places_of(examples)[1]]
-        return Links(documents=documents, starts=np.append(0, np.cumsum(sizes)))
+        starts = np.append(0, np.cumsum(np.diff(self.starts)[examples]))
+        return Links(documents=self.documents[self.places_of(examples)[1]], starts=starts)
 
     def only(self, is_kept: NDArray[np.bool_]) -> "Links":
-        """Those of the documents that are kept."""
+        """Those whose documents are kept."""
         before = np.append(0, np.cumsum(is_kept))
         return Links(documents=self.documents[is_kept], starts=before[self.starts])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Teacher:
-    """What a graph embedding knows of some documents."""
+    """The vectors of documents in a graph embedding."""
 
     rows: Numbers
-    """The row of each document's vector; -1 where it has none, as of texts that are no papers."""
+    """The row of each document's vector; −1 if it has none, as texts that are no papers."""
     vectors: NDArray[np.float32]
 
     @property
     def untaught(self) -> int:
-        """How many documents have no vector."""
+        """Number of documents without a vector."""
         return int(np.count_nonzero(self.rows < 0))
 
 
@@ -254,11 +254,11 @@ class Numbered:
     """Examples over numbered documents."""
 
     queries: Numbers
-    """The number of the document that is each example's query."""
+    """The document of each example's query."""
     positives: Links
     negatives: Links
     ids: Numbers
-    """Corpus id of each document; they are numbered in the order in which they first occur."""
+    """Corpus id of each document; they are numbered in the order of their first occurrence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,33 +267,29 @@ class Examples(Numbered):
 
     documents: Documents
     aspects: Names | None = None
-    """The aspect of each example, empty where it has none; None where the set does not tell them apart."""
+    """The aspect of each example, empty for none; None if the set has no aspects."""
     kinds: Names | None = None
     """The kind of each negative, likewise."""
     objectives: Numbers | None = None
-    """The number of the objective that each example is for; None where there is one."""
+    """The objective of each example; None if there is one for all."""
     teachers: Mapping[str, Teacher] = field(default_factory=dict)
-    """What graph embeddings know of the documents, by their names."""
 
     def __len__(self) -> int:
         """Count the examples."""
         return len(self.queries)
 
     def with_negatives(self, kinds: Sequence[str]) -> "Examples":
-        """The examples with negatives of these kinds alone. Raises `InputError` where they have no kinds."""
+        """The examples with only negatives of these kinds. Raises `InputError` if they have no kinds."""
         if self.kinds is None:
-            raise InputError(
-                f"The negatives of the examples have no kinds, and those that are {kinds[0]} are asked for."
-            )
+            raise InputError(f"An objective asks for negatives that are {kinds[0]}, and the examples tell no kinds.")
         is_kept = np.isin(self.kinds, kinds)
         return replace(self, negatives=self.negatives.only(is_kept), kinds=self.kinds[is_kept])
 
 
 def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 1)) -> tuple[Numbered, Spans | None]:
-    """The examples of a table from `path`, and the spans that may stand for their documents; None where all are whole.
+    """The examples of a table from `path`, and the spans of their documents; None if all are whole.
 
-    Spans keep as many tokens of a document's start and of its end as the frame says. Raises `InputError` where there
-    are no examples.
+    `frame` is the head and the tail of spans. Raises `InputError` if there are no examples.
     """
     if len(table) == 0:
         raise InputError(f"{path}: has no examples.")
@@ -326,7 +322,7 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
 
 
 def _by_first_occurrence(keys: Numbers, places: Numbers) -> tuple[Numbers, Numbers]:
-    """The number of each key's document, and where each document first occurs, by which they are numbered."""
+    """The number of each key's document, and where each document first occurs, in the order of the places."""
     order = np.argsort(places, kind="stable")
     _, first, document = np.unique(keys[order], return_index=True, return_inverse=True)
     by_occurrence = np.argsort(first)
@@ -336,10 +332,7 @@ def _by_first_occurrence(keys: Numbers, places: Numbers) -> tuple[Numbers, Numbe
 
 
 def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examples:
-    """The examples of a table, with spans as `numbered_examples` has them.
-
-    Raises `InputError` where there are none, or one names a paper that has no tokens.
-    """
+    """The examples of a table (see `numbered_examples`). Raises `InputError` if a paper has no tokens."""
     table = read_table(files.table, "training_examples").combine_chunks()
     numbered, spans = numbered_examples(table, files.table, frame)
     there, documents = open_tokens(files.tokens)
@@ -361,7 +354,7 @@ def _names(column: pa.ChunkedArray | pa.Array) -> Names:
 
 
 def _kinds(table: pa.Table) -> Names:
-    """The kinds of all negatives; empty ones of examples that have none, which came as triplets."""
+    """The kinds of all negatives; empty for examples without, which came as triplets."""
     kinds, sizes = (table[name].combine_chunks() for name in ("negative_kinds", "negatives"))
     is_named = np.repeat(kinds.is_valid().to_numpy(zero_copy_only=False), sizes.value_lengths().to_numpy())
     values = _names(kinds.flatten())
@@ -371,7 +364,7 @@ def _kinds(table: pa.Table) -> Names:
 
 
 def joined_examples(parts: Sequence[Examples]) -> Examples:
-    """The examples of several objectives, numbered one part after the other; a whole document of several is one."""
+    """The examples of several objectives, one part after the other; a whole document of several is one."""
     if len(parts) == 1:
         return parts[0]
     documents = joined_documents([part.documents for part in parts])
@@ -402,7 +395,6 @@ def joined_examples(parts: Sequence[Examples]) -> Examples:
 
 
 def _joined_names(parts: Sequence[tuple[Names | None, int]]) -> Names | None:
-    """The names of all parts, empty ones for those without; None where no part has any."""
     if all(names is None for names, _ in parts):
         return None
     return np.concatenate([np.full(count, "") if names is None else names for names, count in parts])

@@ -1,8 +1,7 @@
 """Encoders that are made of trained ones without another training: the mean of their weights, and another pooling.
 
-Trainings that started from the same encoder and differ in their seed end near each other, so that the mean of their
-weights is an encoder as well (Wortsman et al., 2022, "Model soups"). It embeds as fast as each of them, where the mean
-of their vectors would take all. With another pooling of its tokens, one training is scored with several.
+Trainings from the same encoder that differ in their seed end near each other, so that the mean of their weights is an
+encoder as well (Wortsman et al., 2022, "Model soups"), which embeds as fast as each of them.
 """
 
 import os
@@ -42,8 +41,8 @@ def average_models(
 ) -> None:
     """Write an encoder whose weights are the means of those of trained encoders.
 
-    All else is as the first has it. Spaces of aspects and adapters are averaged along. Memory holds the weights once,
-    and one tensor of each encoder. Raises `InputError` where the encoders are fewer than two, or not made alike.
+    All else is from the first. Spaces of aspects and adapters are averaged too. Memory holds the weights once, and one
+    tensor of each encoder. Raises `InputError` for fewer than two encoders, and for encoders that are not alike.
     """
     if len(models) < 2:
         raise InputError("One encoder has no mean; name at least two.")
@@ -60,14 +59,12 @@ def average_models(
 
 
 def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The mean of each tensor over some files, and what the first file says about itself."""
+    """The mean of each tensor over some files, and the metadata of the first."""
     with ExitStack() as stack:
         opened = []
         for file in files:
             if not file.is_file():
-                raise InputError(
-                    f"{file} is not there, and the other encoders have it; only like encoders have a mean."
-                )
+                raise InputError(f"{file} is not there, and other encoders have it; only like encoders have a mean.")
             with readable(file.parent):
                 opened.append(stack.enter_context(safe_open(file, framework="pt")))
         names = list(opened[0].keys())
@@ -78,7 +75,7 @@ def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _mean_of(name: str, opened: Sequence[Any], files: Sequence[Path]) -> Tensor:
-    """The mean of one tensor, in the numbers that the first file has it in; what is no fraction has to be equal."""
+    """The mean of one tensor, in the data type of the first file; whole numbers must be equal."""
     given: Tensor = opened[0].get_tensor(name)
     total = given.to(torch.float64)
     for file, each in zip(files[1:], opened[1:], strict=True):
@@ -97,9 +94,9 @@ def repool(
     pooling: Annotated[str, typer.Option(help="Name of the pooling.")],
     output: Output,
 ) -> None:
-    """Write an encoder with another pooling and without spaces of aspects, and all else of an encoder as links.
+    """Write an encoder with another pooling and without spaces of aspects; all other files are links.
 
-    Raises `InputError` if one of the two poolings is by sentence, which takes other weights and tokens.
+    Raises `InputError` if one of the two poolings is by sentence, which needs other weights and tokens.
     """
     trained = poolings.pooling_in(model)
     if any(map(poolings.is_by_sentence, (pooling, trained))):
@@ -117,7 +114,7 @@ def repool(
 
 
 def _link(source: str, target: str) -> None:
-    """Another name of a file, or a copy of it where the disk has no hard links."""
+    """Make a hard link, or a copy if the disk has none."""
     try:
         os.link(source, target)
     except OSError:

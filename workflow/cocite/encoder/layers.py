@@ -1,9 +1,9 @@
 """What follows the transformer of an encoder and has weights: a linear map, and the names of aspects.
 
-A linear map behind the pooling is the module Dense of sentence-transformers, which opens the encoder with it. Published
-encoders end with one to change the number of dimensions; a probe learns one of vectors that are ready (`probing`). The
-names of the aspects belong to the pooling `sentences` (SciAspect, 2023): the encoder embeds each as it embeds a
-sentence, a linear map makes a query of it, and the sentences of a document are weighed by it.
+A linear map behind the pooling is the module Dense of sentence-transformers. Published encoders end with one to change
+the number of dimensions; a probe learns one (`probing`). The names of the aspects belong to the pooling `sentences`
+(SciAspect, 2023): the encoder embeds each like a sentence, a linear map makes a query of it, and attention by the query
+weighs the sentences of a document.
 """
 
 from collections.abc import Mapping
@@ -51,9 +51,7 @@ def checked_sizes(file: Path) -> dict[str, int]:
                     continue
                 if weight.dtype not in FLOATS:
                     kind = str(weight.dtype).removeprefix("torch.")
-                    raise InputError(
-                        f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16."
-                    )
+                    raise InputError(f"{file}: {name} is {kind}; weights must be float64, 32, 16 or bfloat16.")
                 if not weight.float().isfinite().all():
                     raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
     except SafetensorError as error:
@@ -62,24 +60,16 @@ def checked_sizes(file: Path) -> dict[str, int]:
 
 
 class Dense(nn.Module):
-    """A linear map and what follows it, computed in float32 whatever the transformer computes in."""
+    """A linear map and an activation of `ACTIVATIONS`, computed in float32 whatever the transformer computes in."""
 
     def __init__(self, linear: nn.Linear, activation: str = "Identity") -> None:
         super().__init__()
-        self.linear = linear
-        self.activation = activation
-        """Its name in `ACTIVATIONS`."""
-
-    @property
-    def dimension(self) -> int:
-        """Length of the vectors that it gives."""
-        return self.linear.out_features
+        self.linear, self.activation = linear, activation
 
     def forward(self, vectors: Tensor) -> Tensor:
         """What it makes of vectors, documents × dimension."""
         with torch.autocast(vectors.device.type, enabled=False):
-            mapped: Tensor = ACTIVATIONS[self.activation]()(self.linear(vectors))
-        return mapped
+            return ACTIVATIONS[self.activation]()(self.linear(vectors))
 
 
 def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
@@ -90,10 +80,7 @@ def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, A
 
 
 def read_dense(folder: Path) -> Dense:
-    """The map in a folder of its own.
-
-    Raises `InputError` if that has none as safetensors, weights of other shapes, or settings that are not known.
-    """
+    """The map in a folder. Raises `InputError` for weights of other shapes or formats, and for unknown settings."""
     config = read_object(folder / CONFIG)
     refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
     named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
@@ -161,8 +148,7 @@ class AspectNames(nn.Module):
     def forward(self, transformer: nn.Module) -> Tensor:
         """The query of each aspect, aspects × dimension."""
         tokens: Tensor = transformer(**dict(self.named_buffers())).last_hidden_state
-        queries: Tensor = self.map(tokens[:, 0].to(self.map.weight.dtype))
-        return queries
+        return self.map(tokens[:, 0].to(self.map.weight.dtype))
 
     def pool(self, transformer: nn.Module, features: Mapping[str, Any], tokens: Tensor) -> Tensor:
         """The vectors of documents, documents × dimension, from those of their tokens, float32, padded or packed."""

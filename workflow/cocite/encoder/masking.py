@@ -1,9 +1,9 @@
 """Masked language modelling (Devlin et al., 2019): which tokens are masked, and the head that predicts them.
 
-Masks follow from the seed, the epoch and the paper alone, as spans do. Of the tokens that are to be predicted, none of
-them special, 80% are replaced by the mask, 10% by a token drawn from the vocabulary, and 10% stay. The head is that of
-the transformer's own class for masked language modelling, tied to the word embeddings where the class ties it. It
-learns beside the encoder and is dropped in the end; the one that an encoder was pre-trained with is in its folder.
+Masks depend only on the seed, the epoch and the paper, like spans. Of the tokens that are predicted, none of them
+special, 80% are replaced by the mask, 10% by a token drawn from the vocabulary, and 10% stay. The head is that of the
+transformer's own class for masked language modelling. It learns with the encoder and is dropped in the end; the one
+that an encoder was pre-trained with is in its folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from cocite.core.errors import InputError
 from cocite.core.randomness import fractions, priorities
-from cocite.encoder.data import Documents, Numbers, documents_in, moved
+from cocite.encoder.data import Documents, Numbers, count_within, documents_in, moved
 from cocite.encoder.tokens import Tokenizer
 
 HEAD = "mlm_head.safetensors"
@@ -36,16 +36,16 @@ MASKED, REPLACED = 0.8, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Masked:
-    """Documents that go through the encoder together, and what is to be predicted of them."""
+    """Documents that go through the encoder together, and the tokens that are predicted."""
 
     features: dict[str, Any]
-    """What the transformer takes."""
+    """Input of the transformer."""
     places: Tensor
-    """Where the tokens stand that are to be predicted, in all rows of the features one after the other."""
+    """Where the tokens are, counted through all rows of the features."""
     tokens: Tensor
-    """What they are."""
+    """Their ids."""
     of: Tensor
-    """The document of each: its number among those that this process embeds."""
+    """The document of each, by its number among those that this process embeds."""
 
     def to(self, device: torch.device) -> "Masked":
         """A copy on a device."""
@@ -57,20 +57,18 @@ class Drawn:
     """Documents with their masks."""
 
     documents: Documents
-    """With the tokens as the transformer sees them."""
+    """With masked tokens."""
     tokens: NDArray[np.int32]
-    """The tokens as they were, one document after the other."""
+    """The tokens before, one document after the other."""
     is_chosen: NDArray[np.bool_]
-    """Which of them are to be predicted."""
+    """Which of them are predicted."""
 
     def of(self, rows: Numbers, features: dict[str, Any], numbers: Numbers) -> Masked:
         """Those of some documents, with their features, and the number of each document."""
-        width = features["input_ids"].shape[1]
-        lengths = self.documents.lengths[rows]
+        width, lengths = features["input_ids"].shape[1], self.documents.lengths[rows]
         is_packed = "cu_seq_lens_q" in features
         starts = np.cumsum(lengths) - lengths if is_packed else np.arange(len(rows)) * width
-        owner = np.repeat(np.arange(len(rows)), lengths)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        owner, within = np.repeat(np.arange(len(rows)), lengths), count_within(lengths)
         flat = self.documents.starts[rows][owner] + within
         chosen = np.flatnonzero(self.is_chosen[flat])
         return Masked(
@@ -86,19 +84,19 @@ class Masking:
     """How tokens are masked."""
 
     share: float
-    """Share of the tokens that are to be predicted."""
+    """Share of the tokens that are predicted."""
     mask: int
     """Token id of the mask."""
     special: NDArray[np.int32]
-    """Token ids that are never to be predicted."""
+    """Token ids that are never predicted."""
     vocabulary: int
     """Tokens of the vocabulary."""
 
     def drawn(self, documents: Documents, seed: int, *columns: Numbers) -> Drawn:
-        """Documents with masks that follow from the seed and from what the columns say of each document."""
+        """Documents with masks that depend on the seed and the values of the columns, one for each document."""
         tokens = np.concatenate([np.empty(0, np.int32), *(documents[row] for row in range(len(documents)))])
         lengths = documents.lengths
-        within = np.arange(len(tokens)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        within = count_within(lengths)
         of_token = [np.repeat(column, lengths) for column in columns]
 
         def draw(what: str) -> NDArray[np.float64]:
@@ -121,14 +119,11 @@ def sums_by_document(losses: Sequence[Tensor], masked: Sequence[Masked], documen
 
 
 def masking_of(tokenizer: Tokenizer, share: float | None) -> Masking | None:
-    """How tokens are masked; None where no share of them is. Raises `InputError` where there is no mask."""
+    """How tokens are masked; None if no share of them is. Raises `InputError` if the vocabulary has no mask."""
     if share is None:
         return None
     if tokenizer.mask is None:
-        raise InputError(
-            "The loss mlm needs an encoder whose vocabulary has a token for masks, as those of BERT and RoBERTa have; "
-            "this one has none."
-        )
+        raise InputError("The loss mlm needs an encoder whose vocabulary has a token for masks; this one has none.")
     vocabulary = tokenizer.backend.get_vocab_size(with_added_tokens=True)
     added = tokenizer.backend.get_added_tokens_decoder()
     special = np.array(sorted(id for id, token in added.items() if token.special), np.int32)
@@ -136,7 +131,7 @@ def masking_of(tokenizer: Tokenizer, share: float | None) -> Masking | None:
 
 
 class _Given(nn.Module):
-    """Stands for a transformer whose hidden states are there already."""
+    """In place of a transformer, with hidden states that are computed already."""
 
     hidden: Tensor
 
@@ -148,7 +143,7 @@ class PredictionHead(nn.Module):
     """Hidden states of tokens in, the logits of all tokens of the vocabulary out."""
 
     def __init__(self, model: Any, embeddings: nn.Parameter) -> None:
-        """Of a model for masked language modelling, keep the head; tie it to the embeddings of a transformer."""
+        """Keep the head of a model for masked language modelling; tie it to the embeddings of a transformer."""
         super().__init__()
         self.given = _Given()
         setattr(model, model.base_model_prefix, self.given)
@@ -159,14 +154,10 @@ class PredictionHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """The logits of some tokens, tokens × vocabulary."""
         self.given.hidden = hidden[None]
-        logits: Tensor = self.model().logits[0]
-        return logits
+        return self.model().logits[0]
 
     def losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
-        """The cross entropy of each of some tokens, float32.
-
-        Many tokens are predicted in blocks, which are computed again when their gradients are due.
-        """
+        """The cross entropy of each of some tokens, float32; many are computed in blocks, and again for gradients."""
         rows = max(1, LOGITS_AT_ONCE // self.model.config.vocab_size)
         if len(tokens) <= rows:
             return self._losses(hidden, tokens)
@@ -182,20 +173,18 @@ class PredictionHead(nn.Module):
 
 
 def new_head(transformer: Any) -> PredictionHead:
-    """A head with new weights, drawn from torch's generator. Raises `InputError` where transformers knows none."""
+    """A head with new weights, drawn from torch's generator. Raises `InputError` if transformers has none."""
     config = transformer.config
     try:
         model = AutoModelForMaskedLM.from_config(config)
     except ValueError as error:
-        raise InputError(
-            f"The loss mlm needs an encoder of a kind that transformers has masked language models of, and "
-            f"{config.model_type} is none."
-        ) from error
+        needed = "an encoder of a kind that transformers has masked language models of"
+        raise InputError(f"The loss mlm needs {needed}, and {config.model_type} is none.") from error
     return PredictionHead(model, transformer.get_input_embeddings().weight)
 
 
 def open_head(folder: Path, transformer: Any) -> PredictionHead:
-    """The head in an encoder's folder, or a new one where it has none. Raises `InputError` where it does not fit."""
+    """The head in an encoder's folder, or a new one if it has none. Raises `InputError` if it does not fit."""
     head = new_head(transformer)
     if not (folder / HEAD).is_file():
         return head
@@ -211,7 +200,7 @@ def open_head(folder: Path, transformer: Any) -> PredictionHead:
 
 
 def read_head(source: Path, transformer: Any) -> dict[str, Tensor]:
-    """The weights of the head that is among those in the folder `source`, by name; none if it is not."""
+    """The weights of the head in the folder `source`, by name; none if it has no head."""
     told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, loading = AutoModelForMaskedLM.from_pretrained(
         source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told

@@ -1,8 +1,7 @@
 """What a training measures of itself: the losses of its batches, and how it does on the validation set.
 
-A loss that is not a number, or a lack of memory, ends it with an error that says what caused it. The losses of
-different models are of different kinds and cannot be compared with each other; the accuracy and the rank correlation on
-the validation set, which all models of a group share, can.
+A loss that is not finite, or a lack of memory, ends it with an error that tells the cause. Losses of different kinds
+cannot be compared; the accuracy and the rank correlation on the validation set can.
 """
 
 import math
@@ -33,48 +32,34 @@ LACKS_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory"
 
 @dataclass(frozen=True, kw_only=True)
 class DeferredLoss:
-    """The loss of a batch that is still on its device, and what it takes to name what has spoilt it."""
+    """The loss of a batch, read later because reading waits for the device, and what names the cause of a fault: the
+    documents of the batch, the places of its queries among them, and whether the vector of each is finite."""
 
     value: Tensor
-    """The loss, a scalar."""
     step: int
-    """The step that it belongs to."""
     documents: Numbers
-    """The documents of the batch."""
     queries: Tensor
-    """The places of its queries among them."""
     finite: Tensor
-    """Whether the vector of each document is finite."""
 
 
 def defer_loss(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> DeferredLoss:
-    """The loss of a batch, to be read later, because reading it waits for the device."""
-    return DeferredLoss(
-        value=loss.detach(),
-        step=step,
-        documents=batch.documents,
-        queries=batch.whole.positives[:, 0],
-        finite=torch.isfinite(vectors).all(dim=1),
-    )
+    """The loss of a batch, to be read later."""
+    queries, finite = batch.whole.positives[:, 0], torch.isfinite(vectors).all(dim=1)
+    return DeferredLoss(value=loss.detach(), step=step, documents=batch.documents, queries=queries, finite=finite)
 
 
 def read_losses(losses: list[DeferredLoss], examples: Examples) -> list[float]:
-    """The values of the losses, read from the device together.
-
-    Raises `InputError` where one is not a number, with what caused it.
-    """
+    """The values of the losses, read from the device together. Raises `InputError`, with the cause, for NaN and ∞."""
     values: list[float] = torch.stack([loss.value for loss in losses]).tolist() if losses else []
     for value, loss in zip(values, losses, strict=True):
         if not math.isfinite(value):
-            raise InputError(
-                f"The training loss is {value} at step {loss.step} ({_cause(loss, examples)}); a smaller lr or "
-                "max_grad_norm may help."
-            )
+            found = f"The training loss is {value} at step {loss.step} ({_cause(loss, examples)})"
+            raise InputError(f"{found}; a smaller lr or max_grad_norm may help.")
     return values
 
 
 def _cause(loss: DeferredLoss, examples: Examples) -> str:
-    """The documents without finite vectors; where there are none, the loss itself has overflowed: its queries."""
+    """The documents without finite vectors; if there are none, the loss itself has overflowed: its queries."""
     ids = examples.ids[loss.documents]
     if len(faulty := ids[~loss.finite.cpu().numpy()]):
         count = f"{len(faulty)} of the {len(ids)} documents"
@@ -90,13 +75,12 @@ def _listed(ids: np.ndarray) -> str:
 
 @contextmanager
 def explained_memory(batch: Batch) -> Iterator[None]:
-    """Name the settings to lower where memory runs out while the block works on a batch."""
+    """Raise `InputError`, which names the settings to lower, if memory runs out while the block works on a batch."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not any(
-            words in str(error) for words in LACKS_OF_MEMORY
-        ):
+        is_named = any(words in str(error) for words in LACKS_OF_MEMORY)
+        if not is_named and not isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             raise
         sizes = [_size(some) for some in batch.mini_batches]
         documents, length = sum(rows for rows, _ in sizes), max(tokens for _, tokens in sizes)
@@ -127,12 +111,10 @@ def measure(
     """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
-    two it is. Where no example has negatives, the positives of the next one stand for them. Both are measured in the
-    encoder's space, whichever the loss is computed in. Losses that are added up are measured one by one as well where
-    the objective names them. Each document is embedded once; of a span, the one that the seed gives for validations.
-    Batches hold neighbouring examples in the order of their queries, so that losses over several examples of a query
-    find them; a shorter last batch counts by its size. All processes call `check`, which may raise, after each batch of
-    documents.
+    two it is. If no example has negatives, the positives of the next one take their place. Both are measured in the
+    encoder's space. Losses that the objective names are measured one by one as well. The seed gives the spans. Batches
+    have neighbouring examples in the order of their queries; a shorter last batch counts by its size. All processes
+    call `check`, which may raise, after each batch of documents.
     """
     encoder = objective.learner.encoder
     predicted = None if masking is None else predict(objective.learner, examples, masking, seed=seed, check=check)
@@ -165,7 +147,7 @@ def measure(
 
 
 def use_next_positives_as_negatives(compared: PairIndices) -> PairIndices:
-    """What is compared where no query has negatives: its positive with that of the next pair, as if it were one."""
+    """What is compared if no query has negatives: its positive with that of the next pair."""
     query, positive = compared.positives.unbind(dim=1)
     negatives = torch.stack([query, positive.roll(-1)], dim=1)
     triplets = torch.cat([compared.positives, negatives[:, 1:]], dim=1)
@@ -175,10 +157,7 @@ def use_next_positives_as_negatives(compared: PairIndices) -> PairIndices:
 def predict(
     learner: Learner, examples: Examples, masking: Masking, *, seed: int, check: Callable[[], None] = lambda: None
 ) -> Tensor:
-    """The sum of the losses of the masked tokens of each document, and their number, documents × 2.
-
-    The masks are those that the seed gives for validations.
-    """
+    """The losses of masked tokens summed for each document, and their numbers, documents × 2; masks by the seed."""
     encoder = learner.encoder
     documents = examples.documents.drawn(seed, BEFORE_THE_FIRST)
 
@@ -189,23 +168,15 @@ def predict(
         some = drawn.of(places, features, places).to(encoder.device)
         with torch.inference_mode(), computing(encoder):
             losses = learner.losses_of_tokens(some.features, some.places, some.tokens)
-            sums: NDArray[np.float32] = sums_by_document([losses], [some], len(rows)).cpu().numpy()
-        return sums
+            return sums_by_document([losses], [some], len(rows)).cpu().numpy()
 
     return _of_each(encoder, documents, 2, losses_of, check)
 
 
 def _of_each(
-    encoder: Encoder,
-    documents: Documents,
-    wide: int,
-    work: Callable[[Numbers], NDArray[np.float32]],
-    check: Callable[[], None],
+    encoder: Encoder, documents: Documents, wide: int, work: Callable[[Numbers], Any], check: Callable[[], None]
 ) -> Tensor:
-    """What `work` makes of all documents, given some of them at a time.
-
-    Each process works on every n-th document, from its own number on.
-    """
+    """The results of `work` for all documents, documents × `wide`; each process works on every n-th document."""
     encoder.eval()
     process_of = np.arange(len(documents)) % processes.count()
     mine = np.flatnonzero(process_of == processes.number())
@@ -224,8 +195,7 @@ def _of_each(
 def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:
     """Spearman's ρ between the similarities of pairs and whether they are positives (`near`) or negatives (`far`).
 
-    With as many positives as negatives, and large numbers of both, it lies between −√¾ and √¾. It is 0 where all
-    similarities are equal, so that there are no ranks to correlate.
+    With many positives and as many negatives, it is between −√¾ and √¾; 0 if all similarities are equal.
     """
     similarities = np.concatenate([near, far])
     if similarities.min() == similarities.max():

@@ -1,9 +1,9 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors. A linear map may follow, and a scaling to length 1 where
-it is asked for; the losses and the benchmarks see the vectors as they are then. Weights are safetensors, and no code of
-a model is run. The folder is in the layout that every release of sentence-transformers reads, and transformers opens it
-too. Here it is opened without sentence-transformers, whose import takes longer than embedding a small benchmark.
+An encoder is a transformer and a pooling of its token vectors, which a linear map and a scaling to length 1 may follow.
+Weights are safetensors, and no code of a model is run. Its folder is in a layout that every release of
+sentence-transformers reads, and transformers too. Here it is opened without sentence-transformers, whose import takes
+longer than embedding a small benchmark.
 """
 
 import shutil
@@ -32,7 +32,7 @@ from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, re
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
 Features = Mapping[str, Any]
-"""What the transformer takes of some documents: `Documents.padded` or `Documents.packed`."""
+"""Input of the transformer: `Documents.padded` or `Documents.packed`."""
 
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -41,10 +41,9 @@ MODULES = [
 NORMALISE = "sentence_transformers.models.Normalize"
 CARD = "README.md"
 ADAPTERS = "adapters"
-"""Folder of its adapters, in which each has one of its own; see the module `adapters`."""
+"""Folder of its adapters; see the module `adapters`."""
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
-"""Tokens of a batch that is embedded, with padding: on a CPU, few enough to stay in its caches; on a GPU, enough to
-fill it."""
+"""Tokens of a batch that is embedded, with padding: on a CPU to stay in its caches, on a GPU to fill it."""
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -63,39 +62,32 @@ class Encoder(nn.Module):
         dense: Dense | None = None,
     ) -> None:
         super().__init__()
-        self.transformer = transformer
-        self.pooling = pooling
-        self.tokenizer = tokenizer
+        self.transformer, self.pooling, self.tokenizer, self.dense = transformer, pooling, tokenizer, dense
         self.computes_in = computes_in
-        """The numbers that the products of matrices are computed in; see `computing`."""
-        self.dense = dense
-        """The linear map behind its pooling, if it has one."""
+        """Data type of the products of matrices; see `computing`."""
         self.dimension: int = dimension or self.whole
-        """Length of its vectors, which are cut where it is less than `whole`."""
+        """Length of its vectors, which are cut if it is less than `whole`."""
         self.normalises = False
         """Whether its vectors have length 1."""
         self.adapter: Any = None
-        """The `adapters.Adapter` that is switched on in its layers, if any."""
+        """The `adapters.Adapter` that is switched on, if any, and its hooks in the layers."""
         self.hooks: list[RemovableHandle] = []
-        """Where it is."""
         self.names: AspectNames | None = None
-        """The names of the aspects, where its pooling is by sentence."""
+        """The names of the aspects, if its pooling is by sentence."""
 
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
-        device: torch.device = next(self.parameters()).device
-        return device
+        return next(self.parameters()).device
 
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        size: int = self.transformer.config.hidden_size if self.dense is None else self.dense.dimension
-        return size
+        return self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
 
     @property
     def first_position(self) -> int:
-        """Position of a document's first token: RoBERTa counts from behind the number of the padding."""
+        """Position of a document's first token: RoBERTa counts from behind the padding's number."""
         sizes = self.transformer.config
         return sizes.pad_token_id + 1 if "roberta" in sizes.model_type else 0
 
@@ -117,8 +109,7 @@ class Encoder(nn.Module):
 def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
     """The encoder in a folder, with weights in float32, on the GPU if there is one.
 
-    Raises `InputError` if the folder is not that of an encoder, holds no weights or no vocabulary, or its vectors are
-    shorter than `dimension`.
+    Raises `InputError` if the folder is not that of an encoder, or its vectors are shorter than `dimension`.
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
@@ -141,11 +132,8 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
 
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
     """What `save_encoder` takes of the settings of an encoder."""
-    return {
-        "pooling": settings.pooling,
-        "normalises": bool(settings.normalise),
-        "max_length": settings.max_length,
-    }
+    normalises = bool(settings.normalise)
+    return {"pooling": settings.pooling, "normalises": normalises, "max_length": settings.max_length}
 
 
 def save_encoder(
@@ -158,7 +146,7 @@ def save_encoder(
     max_length: int,
     card: str,
 ) -> None:
-    """Write a transformer, what follows it, and a model card; a tokenizer is to be saved beside them."""
+    """Write a transformer, what follows it, and a model card; a tokenizer is saved by itself."""
     transformer.save_pretrained(folder)
     further = [("Map", DENSE)] * (behind is not None) + [("Normalize", NORMALISE)] * normalises
     numbered = enumerate(further, len(MODULES))
@@ -175,24 +163,18 @@ def save_encoder(
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
-    save_encoder(
-        encoder.transformer,
-        folder,
-        pooling=encoder.pooling,
-        behind=encoder.dense,
-        normalises=encoder.normalises,
-        max_length=encoder.tokenizer.max_length,
-        card=card,
-    )
+    kept: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.tokenizer.max_length}
+    kept |= {"behind": encoder.dense, "normalises": encoder.normalises}
+    save_encoder(encoder.transformer, folder, card=card, **kept)
     if encoder.names is not None:
         save_names(encoder.names, folder)
 
 
 @contextmanager
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
-    """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise.
+    """Raise `InputError`, which names the folder, for whatever the libraries raise in the block, which must only read.
 
-    The block must do nothing but read. Errors of the environment, a full disk and missing memory pass.
+    Errors of the environment, such as a full disk or missing memory, pass.
     """
     try:
         yield
@@ -220,18 +202,17 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArra
     """The vectors of some documents, computed together, rows × dimension."""
     with torch.inference_mode(), computing(encoder):
         features = moved(documents.padded(rows, encoder.tokenizer.padding), encoder.device)
-        vectors: NDArray[np.float32] = encoder(features).float().cpu().numpy()
-    return vectors
+        return encoder(features).float().cpu().numpy()
 
 
 def computing(encoder: Encoder) -> torch.autocast:
-    """Let an encoder whose weights are in float32 compute in its own numbers, for the block."""
+    """Let an encoder with weights in float32 compute in its own data type, for the block."""
     weights = next(encoder.parameters()).dtype
     enabled = encoder.computes_in != torch.float32 and weights == torch.float32
     return torch.autocast(encoder.device.type, dtype=torch.bfloat16, enabled=enabled)
 
 
 def cast_for_inference(encoder: Encoder) -> Encoder:
-    """The encoder with its weights in the numbers that it computes in: it embeds faster, and can learn no more."""
+    """The encoder with its weights in the data type that it computes in: faster, but it can no longer learn."""
     encoder.transformer.to(encoder.computes_in)
     return encoder.eval()

@@ -1,8 +1,7 @@
 """What a training learns: an encoder with the heads that losses see its vectors through, and the loss of a batch.
 
 A head maps the vectors of the encoder to where a loss compares them, and learns with it. The projection is dropped in
-the end, so that what it takes the loss to be smaller need not stand in the vectors (SimCLR, Chen et al., 2020). The
-maps to the spaces of aspects stay with the encoder (see `spaces`).
+the end (SimCLR, Chen et al., 2020); the maps to the spaces of aspects stay with the encoder (see `spaces`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,41 +34,31 @@ class Learner(nn.Module):
     """An encoder and its heads, by name."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        heads: Mapping[str, nn.Module] | None = None,
-        prediction: PredictionHead | None = None,
+        self, encoder: Encoder, heads: Mapping[str, nn.Module] | None = None, prediction: PredictionHead | None = None
     ) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.heads = nn.ModuleDict(heads or {})
-        self.prediction = prediction
-        """What predicts masked tokens, where a loss asks for it."""
+        self.encoder, self.heads, self.prediction = encoder, nn.ModuleDict(heads or {}), prediction
 
     def apply_head(self, head: str, vectors: Tensor) -> Tensor:
-        """What the head makes of vectors, documents × its dimension; without such a head, the vectors as they are.
-
-        They may lie on another device than the head, as those of a validation do.
-        """
+        """Vectors of any device behind a head, documents × its dimension; as they are if there is no such head."""
         if head not in self.heads:
             return vectors
-        seen: Tensor = self.heads[head](vectors.to(self.encoder.device))
-        return seen.to(vectors.device)
+        return self.heads[head](vectors.to(self.encoder.device)).to(vectors.device)
 
     def losses_of_tokens(self, features: Features, places: Tensor, tokens: Tensor) -> Tensor:
-        """The cross entropy of each token that is to be predicted, float32; see `masking.Masked`."""
+        """The cross entropy of each token that is predicted, float32; see `masking.Masked`."""
         hidden: Tensor = self.encoder.transformer(**features).last_hidden_state
         return cast(PredictionHead, self.prediction).losses(hidden.flatten(0, 1)[places], tokens)
 
     def losses_of_no_tokens(self) -> Tensor:
-        """The same of no tokens: no numbers, whose gradients are nought."""
+        """The same of no tokens: no numbers, with gradients of zero."""
         device, wide = self.encoder.device, self.encoder.transformer.config.hidden_size
         none = torch.zeros(0, dtype=torch.int64, device=device)
         return cast(PredictionHead, self.prediction).losses(torch.zeros(0, wide, device=device), none)
 
     @property
     def aspects(self) -> dict[str, nn.Linear]:
-        """The maps to the spaces of aspects, in the order of these."""
+        """The maps to the spaces of aspects, in their order."""
         return {name: cast(nn.Linear, self.heads[name]) for name in ASPECTS if name in self.heads}
 
 
@@ -80,22 +69,17 @@ def new_learner(
     maps: Mapping[str, nn.Linear | None] = MappingProxyType({}),
     folder: Path | None = None,
 ) -> Learner:
-    """The encoder, with the weights chosen that are to learn, and the heads that the settings ask for.
+    """The encoder, with the weights chosen that learn, and the heads that the settings ask for, drawn from the seed.
 
-    `maps` has the aspects of the examples, with the maps that the encoder has already, and `folder` is the encoder's,
-    where the head may lie that it was pre-trained with. What is drawn follows from the seed. Raises `InputError` where
-    the encoder is too small for what is asked, or the examples have no aspects.
+    `maps` has the aspects of the examples, with the maps that the encoder has already, and `folder` the head that it
+    was pre-trained with. Raises `InputError` if the encoder is too small, or the examples have no aspects.
     """
     if settings.matryoshka and max(settings.matryoshka) >= encoder.dimension:
-        raise InputError(
-            f"Setting matryoshka has {max(settings.matryoshka)}, but the encoder's vectors have only "
-            f"{encoder.dimension} dimensions, which count in any case."
-        )
+        found = f"the encoder's vectors have only {encoder.dimension} dimensions, which count in any case"
+        raise InputError(f"Setting matryoshka has {max(settings.matryoshka)}, but {found}.")
     in_aspects = any(each.space == "aspects" for each in settings.comparisons)
     if in_aspects and not maps:
-        raise InputError(
-            "An objective is in the space of aspects, and the examples have none; see the sampler aspects."
-        )
+        raise InputError("An objective is in the space of aspects, and the examples have none; see sampler aspects.")
     choose_weights(encoder, settings, seed)
     heads: dict[str, nn.Module] = {}
     wide = encoder.dimension
@@ -114,7 +98,7 @@ def new_learner(
 
 @contextmanager
 def _drawing(seed: int, head: str) -> Iterator[None]:
-    """Let what is drawn in the block follow from the seed and the name of a head."""
+    """Draw in the block from the seed and the name of a head."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "heads", head))
         yield
@@ -122,20 +106,17 @@ def _drawing(seed: int, head: str) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """The loss of the vectors that an encoder gives to the documents of a batch.
+    """The loss of a batch: a weighted sum of losses, each over the examples and the negatives that it sees.
 
-    It is the sum of some losses, each over the examples and the negatives that it sees, times its weight. The examples
-    of each aspect are compared by themselves, in the encoder's space or in that of the aspect, and count by their
-    number. Beside all dimensions a loss may count the first few alone, several times (Matryoshka representation
-    learning, Kusupati et al., 2022), so that vectors can be cut; or it sees the vectors through a head.
+    The examples of each aspect are compared by themselves, in the encoder's space or that of the aspect, and count by
+    their number. Losses of leading dimensions may be added, so that vectors can be cut (Matryoshka representation
+    learning, Kusupati et al., 2022).
 
-    The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
-    places. Where a loss predicts masked tokens, the documents go through it a second time with their masks, and each
-    leaves the sum of its tokens' losses in place of a vector. With several processes each embeds its share, and all of
-    them compute the loss of the whole batch. Batches that would not fit into memory are recomputed: a mini-batch's
-    activations are dropped after its pass and made again, with the same random numbers, when its gradients are due.
-    That gives the gradients of the whole batch for the memory of one mini-batch and one more pass, as GradCache does
-    (Gao et al., 2021), whatever the loss.
+    The mini-batches go through the encoder one after the other; if a loss predicts masked tokens, a second time with
+    masks. With several processes each embeds its share, and all compute the loss of the whole batch. Batches that would
+    not fit into memory are recomputed: a mini-batch's activations are dropped after its pass and computed again, with
+    the same random numbers, for its gradients. That gives the gradients of the whole batch in the memory of one
+    mini-batch, as GradCache does (Gao et al., 2021).
     """
 
     learner: Learner
@@ -158,10 +139,7 @@ class Objective:
         return self.loss_of(vectors, batch, predicted), vectors.detach()
 
     def loss_of(self, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
-        """The loss of a batch whose vectors are given, documents × dimension, a scalar.
-
-        `predicted` has for each document the sum of the losses of its masked tokens, and their number.
-        """
+        """The loss of a batch, a scalar, from its vectors, documents × dimension, and its `sums_by_document`."""
         losses = [
             each.weight * part.share * self._compare(each, part, vectors, predicted)
             for each, parts in zip(self.comparisons, batch.parts, strict=True)
@@ -170,14 +148,14 @@ class Objective:
         return sum(losses[1:], start=losses[0]) if losses else 0 * vectors.sum()
 
     def one_of(self, number: int, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
-        """The loss of that number among those that are added up, without its weight."""
-        one = self.comparisons[number]
-        losses = [part.share * self._compare(one, part, vectors, predicted) for part in batch.parts[number]]
+        """One of the losses that are added up, without its weight."""
+        one, parts = self.comparisons[number], batch.parts[number]
+        losses = (part.share * self._compare(one, part, vectors, predicted) for part in parts)
         return sum(losses, start=vectors.new_zeros(()))
 
     @property
     def named(self) -> dict[str, int]:
-        """The numbers of losses that are added up, by their names, where one of them compares no examples."""
+        """The numbers of the losses by their names, if several of one set are added and one compares no examples."""
         of_one_set = len(self.comparisons) > 1 and all(each.objectives is None for each in self.comparisons)
         if not of_one_set or all(each.loss.input_kind == "examples" for each in self.comparisons):
             return {}
@@ -186,10 +164,8 @@ class Objective:
         return {name: number for number, name in enumerate(names)}
 
     def _compare(self, comparison: Comparison, part: PairIndices, vectors: Tensor, predicted: Tensor | None) -> Tensor:
-        """One of the losses, over the examples of an aspect, or over documents."""
         if comparison.loss.input_kind == "masks":
-            of_tokens: Tensor = comparison.loss(predicted, part)
-            return of_tokens
+            return comparison.loss(predicted, part)
         in_encoder = comparison.space == "encoder"
         seen = self.learner.apply_head(PROJECTION if in_encoder else part.aspect, vectors)
         total: Tensor = comparison.loss(seen, part)
@@ -198,7 +174,7 @@ class Objective:
         return total
 
     def _predict(self, masked: Sequence[Masked], shares: Sequence[int]) -> Tensor:
-        """The sum of the losses of the masked tokens, and their number, of each document of this process."""
+        """The losses of masked tokens, summed for each document of this process, and their numbers."""
         work = self.learner.losses_of_tokens
         losses = [self._passed(work, some.features, some.places, some.tokens) for some in masked]
         if not losses:  # each process has to have gradients of the head
@@ -206,9 +182,7 @@ class Objective:
         return sums_by_document(losses, masked, shares[processes.number()])
 
     def _passed(self, work: Callable[..., Tensor], *given: Any) -> Tensor:
-        """What goes through the encoder with a mini-batch; its activations are dropped where it is recomputed."""
-        passed: Tensor = recomputed(work, *given, use_reentrant=False) if self.recompute else work(*given)
-        return passed
+        return recomputed(work, *given, use_reentrant=False) if self.recompute else work(*given)
 
 
 def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:

@@ -1,7 +1,7 @@
 """The vectors of texts in memory: of papers, for Python, and of documents whose sentences are embedded by themselves.
 
 The vector of such a document is the sum of those of its sentences, normalised: a baseline of SPECTER's appendix (Cohan
-et al., 2020). A batch is some documents with all of their sentences, so that memory holds the sentences of one batch.
+et al., 2020).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.encoder.data import Documents, Numbers
+from cocite.encoder.data import Documents, Numbers, count_within
 from cocite.encoder.model import Encoder, embed, open_encoder
 from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import Text, Tokenizer, tokenise
@@ -20,7 +20,7 @@ from cocite.encoder.tokens import Text, Tokenizer, tokenise
 
 @dataclass(frozen=True, kw_only=True)
 class Sentences:
-    """The sentences of some documents, each of which has one at least."""
+    """The sentences of some documents, each of which has at least one."""
 
     tokens: Documents
     """The sentences, one document's after the other's."""
@@ -30,8 +30,7 @@ class Sentences:
     @property
     def lengths(self) -> Numbers:
         """Tokens of all sentences of each document."""
-        lengths: Numbers = np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
-        return lengths
+        return np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
 
 
 def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences:
@@ -45,12 +44,9 @@ def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences
 def embed_sums(encoder: Encoder, sentences: Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """The vectors of some documents, rows × dimension: sums over their sentences, of length 1."""
     counts = np.diff(sentences.starts)[rows]
-    ends = np.cumsum(counts)
-    within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
-    vectors = embed(encoder, sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + within))
-    sums = np.add.reduceat(vectors, ends - counts)
-    normed: NDArray[np.float32] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-    return normed
+    chosen = sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + count_within(counts))
+    sums = np.add.reduceat(embed(encoder, chosen), np.cumsum(counts) - counts)
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
 
 
 def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:
@@ -66,10 +62,9 @@ def embed_papers(
 ) -> NDArray[np.float32]:
     """The vectors of papers, by the encoder in a folder, papers × dimension.
 
-    Each paper is a title and an abstract or, for an encoder that reads other fields, these as texts in their order.
-    With a `space`, they are those in the space of an aspect, or in all of them (`concatenated`).
-    Raises `InputError` where the folder is not that of an encoder or has no such space, and where a paper has
-    another number of fields.
+    Each paper is a title and an abstract or, for an encoder that reads other fields, the texts of these in their order.
+    `space` is the space of an aspect, or `concatenated`. Raises `InputError` if the folder is not that of an encoder or
+    has no such space, and if a paper has another number of fields.
     """
     encoder = open_encoder(Path(folder))
     fields = encoder.tokenizer.reading.fields

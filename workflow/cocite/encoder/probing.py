@@ -1,17 +1,15 @@
 """Train linear maps of ready vectors in place of an encoder, to see what triplets and losses are worth.
 
 In: a set of examples (table training_examples) and the vectors of papers before fine-tuning (table paper_embeddings).
-Out: for each loss, each size of a batch and each seed a map W, dimension × dimension, that starts as the identity. It
-learns by the encoder's own losses, with W h in place of the vector of a document. Texts take no part in it, so that a
-map takes seconds where a fine-tuning takes minutes to days.
-
-Memory holds the vectors of the papers in the set, and those alone, however many papers there are.
+Out: for each loss, batch size and seed a map W, dimension × dimension, that starts as the identity and learns by the
+encoder's losses, with W h in place of the vector of a document. It takes seconds, without texts. Memory holds only the
+vectors of the papers in the set.
 """
 
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +36,7 @@ from cocite.encoder.data import Numbered, Numbers, numbered_examples
 from cocite.encoder.schedule import Mixture, Schedule
 
 TOGETHER = 8
-"""Triplets of a query that stay together in a batch of a loss that asks for none: vectors are ready, so that a map sees
-each query's positives against the same others."""
+"""Triplets of a query that stay together in a batch of a loss that asks for none."""
 LARGEST_NORM = 1.0
 """Gradients of a map are clipped to this norm."""
 
@@ -52,15 +49,15 @@ class Ready:
     vectors: Tensor
     """The vector of each document, documents × dimension, float32."""
     normalise: bool = False
-    """Whether losses see mapped vectors scaled to length 1, as those of the encoder are."""
+    """Whether mapped vectors are scaled to length 1, like those of the encoder."""
 
     def mapped(self, vectors: Tensor, weight: Tensor) -> Tensor:
-        """Vectors as a map makes them, documents × dimension."""
+        """Vectors behind a map, documents × dimension."""
         found = vectors @ weight.T
         return torch.nn.functional.normalize(found, dim=1) if self.normalise else found
 
     def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
-        """The vectors of the distinct documents of some examples, and what the examples compare by their places."""
+        """The vectors of the distinct documents of some examples, and what the examples compare."""
         query = self.examples.queries[numbers]
         near, far = self.examples.positives.of(numbers), self.examples.negatives.of(numbers)
         documents, places = np.unique(np.concatenate([query, near.documents, far.documents]), return_inverse=True)
@@ -81,23 +78,21 @@ def probe_examples(
 ) -> None:
     """Train linear maps of ready vectors on a set, with each loss of a probe, as one safetensors file.
 
-    Raises `InputError` where the vectors are not there, lack a paper, or have one that is not finite.
+    Raises `InputError` if the vectors are missing, lack a paper, or are not finite.
     """
     torch.set_num_threads(threads)
     ready = open_ready(examples, vectors, settings.examples, normalise=normalise, seed=seed)
     asked = list(product(settings.losses, settings.batch_sizes, settings.seeds))
     maps = {}
     for loss, batch_size, number in progress(asked, of="Trained", unit="map"):
-        trained = Trained(described_loss(loss), batch_size, number)
-        maps[name_of_map(trained)] = train_map(
-            ready, loss, batch_size, settings, seed=derive_seed(seed, "probe", number)
-        )
+        name, drawn = name_of_map(Trained(described_loss(loss), batch_size, number)), derive_seed(seed, "probe", number)
+        maps[name] = train_map(ready, loss, batch_size, settings, seed=drawn)
     with atomic_path(output) as temporary:
         save_file(maps, temporary)
 
 
 def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bool = False, seed: int) -> Ready:
-    """The examples of a set, at most so many, with the vectors of their papers; raises what `probe_examples` raises."""
+    """The examples of a set, at most `most`, with the vectors of their papers."""
     table = read_table(examples, "training_examples").combine_chunks()
     if most is not None and most < len(table):
         table = table.filter(pa.array(_of_first_queries(table["query"].to_numpy(), most, seed)))
@@ -107,17 +102,16 @@ def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bo
 
 
 def _of_first_queries(queries: Numbers, most: int, seed: int) -> NDArray[np.bool_]:
-    """Which examples are of the queries that come first by seeded priority, as many queries as fit."""
+    """Which examples are of the first queries by seeded priority, as many queries as fit."""
     distinct, which, counts = np.unique(queries, return_inverse=True, return_counts=True)
     order = np.argsort(priorities(seed, "probed queries", distinct), kind="stable")
     is_chosen = np.empty(len(distinct), dtype=bool)
     is_chosen[order] = np.cumsum(counts[order]) <= most
-    chosen: NDArray[np.bool_] = is_chosen[which]
-    return chosen
+    return is_chosen[which]
 
 
 def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, *, seed: int) -> Tensor:
-    """A map of the vectors, dimension × dimension, that was trained with a loss from the identity on."""
+    """Train a map of the vectors, dimension × dimension, from the identity on."""
     dimension = ready.vectors.shape[1]
     weight = Parameter(torch.eye(dimension))
     optimiser = torch.optim.AdamW([weight], lr=settings.lr, weight_decay=0.0)
@@ -136,34 +130,24 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
 
 
 def schedule_of(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
-    """The steps of a map's training: those of an encoder's with the same settings, without a warm-up."""
+    """The steps of a map's training: those of an encoder with the same settings, without a warm-up."""
     block = loss.together if loss.together > 1 else TOGETHER
     mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=block, seed=seed)
-    asked = TrainingSettings(
-        loss=loss,
-        batch_size=batch_size,
-        epochs=settings.epochs,
-        max_steps=settings.max_steps,
-        lr=settings.lr,
-        warmup=0.0,
+    length: dict[str, Any] = {"epochs": settings.epochs, "max_steps": settings.max_steps, "warmup": 0.0}
+    return Schedule(
+        mixture=mixture, settings=TrainingSettings(loss=loss, batch_size=batch_size, lr=settings.lr, **length)
     )
-    return Schedule(mixture=mixture, settings=asked)
 
 
 def _vectors_of(folder: Path, ids: Numbers) -> NDArray[np.float32]:
     """The vectors of papers, in the order of their ids."""
     if not folder.is_dir():
-        raise InputError(
-            f"{folder} does not exist: a probe maps the vectors of papers, which the target `probe` of the workflow "
-            "makes."
-        )
+        raise InputError(f"{folder} does not exist: the target `probe` of the workflow makes the vectors of papers.")
     rising, place = np.unique(ids, return_inverse=True)
     vectors, is_there = vectors_of_papers(folder, "paper_embeddings", rising)
-    if not is_there.all():
-        missing = rising[~is_there]
+    if len(missing := rising[~is_there]):
         others = len(missing) - 1
         raise InputError(f"{folder}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
-    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(broken):
-        raise InputError(f"{folder}: the vector of paper {rising[broken[0]]} holds values that are not finite.")
+    if len(broken := rising[~np.isfinite(vectors).all(axis=1)]):
+        raise InputError(f"{folder}: the vector of paper {broken[0]} holds values that are not finite.")
     return vectors[place]

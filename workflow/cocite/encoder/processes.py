@@ -1,8 +1,8 @@
 """A training in one process of a machine or in several: how it is started, agrees, and stops before its last step.
 
-Torch's elastic launcher starts several processes. The functions by which they agree also work for one process alone,
-and then cost nothing. A training stops by itself where the time of its job is up, or where a signal asks for it. It
-then saves where it stands and ends with an exit status of its own, so that whoever started it starts it again.
+Torch's elastic launcher starts several processes. The functions by which they agree cost nothing for a single process.
+A training stops by itself if the time of its job is up, or upon a signal. It then saves its state and ends with its own
+exit status, by which whoever started it knows to start it again.
 """
 
 import os
@@ -28,15 +28,14 @@ from cocite.core.options import Output, PrecisionOption, Seed, State, Threads, W
 from cocite.core.progress import report
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
-"""What asks a training to stop: SIGTERM, which Slurm sends before it ends a job, SIGUSR1, which it sends where --signal
-asks for it, and Ctrl-C."""
+"""Requests to stop: SIGTERM, which Slurm sends before it ends a job, SIGUSR1, which its --signal sends, and Ctrl-C."""
 UNFINISHED_STATUS = 75
-"""The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
+"""The exit status of a training to start again (EX_TEMPFAIL of sysexits.h)."""
 SECONDS_TO_STOP = 120
-"""Time that the processes have after a signal to end their step and to save; those that take longer are killed."""
+"""Time that the processes have after a signal to end their step and to save, before they are killed."""
 SECONDS_BETWEEN_LOOKS = 0.5
 LAUNCHER = "TORCHELASTIC_RUN_ID"
-"""The environment variable in which the launcher gives `run_id`, its process id, to the processes that it starts."""
+"""The environment variable with `run_id`, the process id of the launcher."""
 LARGEST_MARGIN = 300.0
 MARGIN = 0.1
 
@@ -110,10 +109,9 @@ def train(
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
-    """Run `cocite` with these arguments in so many processes, and wait for them; return their exit status.
+    """Run `cocite` with these arguments in several processes, and wait for them; return the status of one that failed.
 
-    A signal that asks to stop is passed on to all of them. Where one fails, the others are ended, and its status is
-    returned.
+    Signals are passed on to all of them. If one fails, the others are ended.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -122,11 +120,11 @@ def start(processes: int, arguments: Sequence[str]) -> int:
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
-        nproc_per_node=processes,
-        run_id=str(os.getpid()),
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         max_restarts=0,
+        nproc_per_node=processes,
+        run_id=str(os.getpid()),
         logs_specs=DefaultLogsSpecs(log_dir=os.devnull),
         signals_to_handle=",".join(number.name for number in SIGNALS),
         shutdown_timeout=SECONDS_TO_STOP,
@@ -142,10 +140,7 @@ def start(processes: int, arguments: Sequence[str]) -> int:
 
 
 def connect() -> None:
-    """Let the processes find each other, where there are several.
-
-    What they agree on between steps goes from CPU to CPU, so that none of them waits for a GPU.
-    """
+    """Let several processes find each other; what they agree on between steps does not wait for a GPU."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if count() > 1:
@@ -156,8 +151,7 @@ def connect() -> None:
 def _end_with(launcher: int) -> None:
     """End this process once its launcher has ended, even by SIGKILL.
 
-    Otherwise processes whose launcher was killed before they met would wait for half an hour, and processes that have
-    met would train on with nobody to end the others when one fails.
+    Otherwise processes would wait half an hour for each other, or train on with nobody to end them when one fails.
     """
     while os.getppid() == launcher:
         time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -165,22 +159,22 @@ def _end_with(launcher: int) -> None:
 
 
 def count() -> int:
-    """How many processes there are."""
+    """Number of processes."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def number() -> int:
-    """Which of them this is, from 0."""
+    """Number of this process, from 0."""
     return int(os.environ.get("RANK", "0"))
 
 
 def is_first() -> bool:
-    """Whether this is the first process, which writes what is written once."""
+    """Whether this is the process that writes files."""
     return number() == 0
 
 
 def wait() -> None:
-    """Wait until all processes have come here."""
+    """Wait for all processes."""
     if count() > 1:
         distributed.barrier()
 
@@ -209,15 +203,13 @@ def add_up(tensors: Sequence[Tensor]) -> None:
 
 
 def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
-    """The rows of all processes, one process after the other; `shares` says how many rows each has.
+    """The rows of all processes, one process after the other; `shares` has the number of rows of each.
 
-    Gradients reach the rows of this process. Where all processes compute the same loss, their gradients of a weight
-    add up to that of the whole.
+    Gradients reach the rows of this process: if all compute the same loss, their gradients add up to that of the whole.
     """
     if count() == 1:
         return mine
-    whole: Tensor = _Gathered.apply(mine, tuple(shares))
-    return whole
+    return _Gathered.apply(mine, tuple(shares))
 
 
 class _Gathered(torch.autograd.Function):
@@ -237,7 +229,7 @@ class _Gathered(torch.autograd.Function):
 
 
 def seconds_left(minutes: float | None) -> float | None:
-    """The seconds that a job has: those `minutes`, or those until Slurm ends it, whichever are fewer."""
+    """The seconds that a job has: `minutes`, or the time until Slurm ends it, if that is less."""
     limits = [] if minutes is None else [60 * minutes]
     if "SLURM_JOB_END_TIME" in os.environ:
         limits.append(float(os.environ["SLURM_JOB_END_TIME"]) - time.time())
@@ -245,14 +237,13 @@ def seconds_left(minutes: float | None) -> float | None:
 
 
 class Unfinished(Exception):  # noqa: N818 - not an error: the training is saved, and goes on when it is started again
-    """A training that has stopped before it was done; the message says where."""
+    """A training has stopped before it was done; the message says where."""
 
 
 class Stopping:
-    """When to stop: `seconds` after `started` (as `time.monotonic` has it) less a margin, or upon a signal.
+    """When to stop: `seconds` after `started` (of `time.monotonic`) less a margin, or upon a signal.
 
-    The margin is a tenth of the time, five minutes at most, and as long again as the longest pause between two steps
-    so far: a validation, or the saving of a checkpoint.
+    The margin is a tenth of the time, at most five minutes, plus the longest pause between two steps so far.
     """
 
     def __init__(self, seconds: float | None = None, started: float | None = None) -> None:
@@ -263,7 +254,7 @@ class Stopping:
         self.signal: signal.Signals | None = None
 
     def reason(self) -> str | None:
-        """Why to stop now; None to go on. It is called after each step, and all processes get the same answer."""
+        """Why to stop now, the same for all processes; None to go on. It is called after each step."""
         now = time.monotonic()
         self.longest_pause = max(self.longest_pause, now - self.asked_at)
         self.asked_at = now
@@ -271,14 +262,14 @@ class Stopping:
         return self.asked() or ("the time of its job is nearly up" if any_of(late) else None)
 
     def asked(self) -> str | None:
-        """Which signal has asked to stop; None if none has. All processes call it together, and get the same answer."""
+        """Which signal has asked to stop, the same for all processes, which call it together; None for none."""
         if not any_of(self.signal is not None):
             return None
         return "it was asked to" if self.signal is None else f"it was sent {self.signal.name}"
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals as requests to stop, as long as the block lasts; a second Ctrl-C interrupts at once."""
+        """Take signals as requests to stop in the block; a second Ctrl-C interrupts at once."""
         before = {number: signal.signal(number, self._asked) for number in SIGNALS}
         try:
             yield

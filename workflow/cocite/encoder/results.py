@@ -1,7 +1,7 @@
 """What a training shows while it runs, and leaves at its end.
 
-While it runs, there is a bar of its steps, and its curves in TensorBoard's format (`tensorboard --logdir` shows them).
-At its end, it leaves the encoder with its model card, the curves, and the settings as they were resolved.
+While it runs: a progress bar and its curves in TensorBoard's format (`tensorboard --logdir` shows them). At its end:
+the encoder with its model card, the curves, and the resolved settings.
 """
 
 import shutil
@@ -42,10 +42,9 @@ EVENTS_VERSION = "brain.Event:2"
 
 @contextmanager
 def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], None]]:
-    """Show how far a training is, and write its curves to `folder`; yield what is to be called after each step.
+    """Show the progress of a training, and write its curves to `folder`; yield a function to call after each step.
 
-    The first of several processes does so for all. When a training goes on, the curves are written again from what was
-    measured before, so that no step is in them twice.
+    Only the first process does so. A training that resumes writes its curves again, so that no step is there twice.
     """
     if not processes.is_first():
         yield lambda: None
@@ -88,18 +87,13 @@ def _event(entry: dict[str, Any]) -> bytes:
 
     values = [Summary.Value(tag=name, simple_value=value) for name, value in _curves_in(entry).items()]
     event = Event(wall_time=time.time(), step=entry["step"], summary=Summary(value=values))
-    content: bytes = event.SerializeToString()
-    return content
+    return event.SerializeToString()
 
 
 def _curves_in(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What an entry of a training's log has of each curve, those of single objectives among them."""
-    named = {name: name.partition(" of ") for name in entry}
-    return {
-        CURVES[metric] + of + objective: entry[name]
-        for name, (metric, of, objective) in named.items()
-        if metric in CURVES
-    }
+    """The values of the curves in an entry of a training's log, also those of single objectives."""
+    parts = ((*name.partition(" of "), value) for name, value in entry.items())
+    return {CURVES[metric] + of + objective: value for metric, of, objective, value in parts if metric in CURVES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +125,10 @@ def write_results(
     spaces: Mapping[str, nn.Linear],
     untaught: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write all that a training leaves, each whole or not at all.
+    """Write all results of a training, each whole or not at all.
 
-    `log` is what the training has measured, `source` the folder of the encoder that it started from, `events` the
-    folder of its curves in TensorBoard's format, `spaces` has the maps to the spaces of aspects, and `untaught` says
-    what each teacher had no vectors of.
+    `log` has its metrics, `source` is the folder of the encoder that it started from, `events` that of its curves for
+    TensorBoard, `spaces` has the maps to the spaces of aspects, and `untaught` tells what teachers lack.
     """
     write_table(outputs.curves, "training_curves", curves_of(log))
     with atomic_path(outputs.events) as folder:
@@ -164,7 +157,7 @@ def write_results(
 
 
 def _said_of_reading(reading: Reading) -> dict[str, str]:
-    """What the card says of the texts that the encoder reads; nothing of what is usual."""
+    """What the card says of the texts that the encoder reads, where they are not the usual."""
     said = {} if reading.fields == TITLE_AND_ABSTRACT else {FIELDS: ", ".join(reading.fields)}
     if reading.separator is not None:
         said[SEPARATOR] = repr(reading.separator)
@@ -177,7 +170,7 @@ def _said_of_reading(reading: Reading) -> dict[str, str]:
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:
-    """The table training_curves of what a training has measured."""
+    """The table training_curves from a training's log."""
     points = sorted((entry["step"], name, float(value)) for entry in log for name, value in _curves_in(entry).items())
     steps, metrics, values = zip(*points, strict=True)
     return pa.table({"step": steps, "metric": metrics, "value": values})

@@ -1,9 +1,9 @@
 """Which examples a training learns from at which step, and what follows the step.
 
-An epoch has as many examples as all sets have together, and holds the share of each objective to the example, or to the
-batch where batches alternate. A set is gone through in an order of its own, round after round: one that is used up
-within an epoch starts its next round, one that is not goes on in the next epoch. All of it follows from the settings,
-the seed and the number of the step: a training that goes on after a kill takes the steps that it would have taken.
+An epoch has as many examples as all sets together, and keeps the share of each objective to the example, or to the
+batch if batches alternate. Each set has its own order, round after round: a set that is used up within an epoch starts
+its next round, another one continues in the next epoch. All of it depends only on the settings, the seed and the number
+of the step.
 """
 
 import math
@@ -23,16 +23,14 @@ LOGS = 500
 
 
 class Chosen(NamedTuple):
-    """Examples that are learned from one after the other."""
+    """Examples by their numbers among those of all sets, and the round of its set that each belongs to, from 0."""
 
     numbers: Numbers
-    """The number of each among the examples of all sets."""
     rounds: Numbers
-    """The round of its set that each belongs to, from 0: the epoch, where there is one set."""
 
 
 def one_of_each(queries: Numbers, *, seed: int, number: int) -> Numbers:
-    """One example of each query: in as many rounds as a query has examples, each of them once."""
+    """One example of each query; a query with n examples has each of them once in n rounds."""
     order = np.lexsort((generator(seed, "one of each query").permutation(len(queries)), queries))
     _, starts, sizes = np.unique(queries[order], return_index=True, return_counts=True)
     return order[starts + number % sizes]
@@ -41,8 +39,7 @@ def one_of_each(queries: Numbers, *, seed: int, number: int) -> Numbers:
 def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numbers:
     """The order of the examples of a set in one round: blocks of up to `block` examples of one query, shuffled.
 
-    `queries` holds the query of each example. The examples of a query are shuffled among and within its blocks, and
-    then the blocks of all queries. A query's blocks differ by one in size at most, and none is longer than `block`.
+    `queries` has the query of each example. A query's blocks differ by at most one in size.
     """
     random = generator(seed, "epoch", number)
     shuffled = random.permutation(len(queries))
@@ -51,7 +48,6 @@ def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numb
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     position = np.arange(len(queries)) - starts
     blocks = -(-np.repeat(sizes, sizes) // block)
-    # Dealing a query's examples out to its blocks in turn makes their sizes differ by one at most.
     block_of = starts + position % blocks
     rank = random.permutation(len(queries))
     return grouped[np.argsort(rank[block_of], kind="stable")]
@@ -64,20 +60,19 @@ class Mixture:
     queries: Sequence[Numbers]
     """The query of each example, set by set."""
     shares: Sequence[float] = (1.0,)
-    """The share of the examples that comes from each set."""
+    """The share of each set in the examples."""
     mixing: Literal["in-batch", "alternating"] = "in-batch"
-    """Whether each example of a batch is of any set, or all are of one."""
+    """Whether a batch has examples of all sets, or of one."""
     batch_size: int
-    """Examples of a batch."""
     block: int
     """Examples of a query that stay together."""
     one_per_query: Sequence[bool] = ()
-    """Whether a round of each set has one example of each query; empty if none has."""
+    """Whether a round of each set has one example of each query; empty for no set."""
     seed: int
 
     @property
     def examples(self) -> int:
-        """Examples of an epoch; of alternating batches, all are whole."""
+        """Examples of an epoch; alternating batches are all whole."""
         return -(-sum(self._lengths) // self._unit) * self._unit
 
     def epoch(self, epoch: int) -> Chosen:
@@ -124,7 +119,7 @@ class Mixture:
         return sets[np.lexsort((sets, places))]
 
     def _taken(self, each: int, start: int, count: int) -> Chosen:
-        """So many examples of a set, from a place on in its rounds."""
+        """`count` examples of a set, from a place on in its rounds."""
         before = sum(map(len, self.queries[:each]))
         places = np.arange(start, start + count)
         rounds, within = np.divmod(places, self._lengths[each])
@@ -146,10 +141,9 @@ class Mixture:
 
 @dataclass(kw_only=True)
 class Schedule:
-    """The steps of a training: the batches of each, its learning rate, and whether it is logged and validated after.
+    """The steps of a training, from 1: their batches and learning rates, and whether a log or a validation follows.
 
-    The gradients of a step's batches are added up. A batch's end may cut a block in two; the last batch of an epoch,
-    and its last step, may be shorter than the others. The first step is 1.
+    The gradients of a step's batches are added up. The last batch and step of an epoch may be shorter.
     """
 
     mixture: Mixture
@@ -160,7 +154,7 @@ class Schedule:
 
     @property
     def steps_of_an_epoch(self) -> int:
-        """Steps that go once through the examples."""
+        """Steps of an epoch."""
         return -(-self.mixture.examples // self._examples_of_a_step)
 
     @property
@@ -180,7 +174,7 @@ class Schedule:
         return [Chosen(numbers[at : at + batch_size], rounds[at : at + batch_size]) for at in starts]
 
     def learning_rate(self, step: int) -> float:
-        """The learning rate of a step: it rises from 0 over the warm-up, then goes on as the settings say."""
+        """The learning rate of a step: it rises from 0 over the warm-up, then follows the schedule."""
         asked, done = self.settings.warmup, step - 1
         warmup = math.ceil(asked * self.steps if asked < 1 else asked)
         if done < warmup:

@@ -1,11 +1,10 @@
 """The spaces of aspects: linear maps of an encoder's vectors, in each of which papers linked by an aspect are near.
 
-A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each has a folder of
-its own, `aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens
-each of these as a model, whose last module is the map; the encoder in it is a link to the one of the whole folder.
+A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each is in
+`aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens each as
+a model that ends with the map; the encoder in it is a link.
 
-Vectors are mapped by NumPy, and torch is imported by what trains maps alone: its import takes longer than the vectors
-of a small benchmark.
+Vectors are mapped by NumPy; importing torch takes longer than mapping the vectors of a small benchmark.
 """
 
 from collections.abc import Mapping
@@ -32,16 +31,14 @@ ROWS_AT_ONCE = 4096
 
 
 class LinearMap(NamedTuple):
-    """A map to a space."""
+    """A map to a space: its weight, dimensions of the space × dimensions of the encoder, and its bias."""
 
     weight: NDArray[np.float32]
-    """Dimensions of the space × dimensions of the encoder."""
     bias: NDArray[np.float32]
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Vectors as they are in the space, documents × dimensions."""
-        mapped: NDArray[np.float32] = vectors @ self.weight.T + self.bias
-        return mapped
+        """Vectors in the space, documents × dimensions."""
+        return vectors @ self.weight.T + self.bias
 
 
 def spaces_in(folder: Path) -> list[str]:
@@ -50,9 +47,9 @@ def spaces_in(folder: Path) -> list[str]:
 
 
 def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
-    """The map of a space in the folder of an encoder, whose vectors have so many dimensions.
+    """The map of a space in the folder of an encoder whose vectors have `dimension` numbers.
 
-    Raises `InputError` where there is no such space, or its map takes vectors of another length.
+    Raises `InputError` if there is no such space, or its map takes vectors of another length.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -65,10 +62,8 @@ def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
         found = LinearMap(weights["linear.weight"], weights["linear.bias"])
     except (OSError, KeyError, SafetensorError) as error:
         raise InputError(f"{place}: cannot be opened as a map: {error}") from error
-    if found.weight.shape[1] != dimension:
-        raise InputError(
-            f"{place}: maps vectors of {found.weight.shape[1]} dimensions, and those of the encoder have {dimension}."
-        )
+    if (takes := found.weight.shape[1]) != dimension:
+        raise InputError(f"{place}: maps vectors of {takes} dimensions, and those of the encoder have {dimension}.")
     return found
 
 
@@ -94,7 +89,7 @@ def map_vectors(
 
 
 def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
-    """The map of a space as a layer that learns on; raises what `read_map` raises."""
+    """The map of a space (see `read_map`) as a layer."""
     import torch
 
     from cocite.encoder.layers import linear_of

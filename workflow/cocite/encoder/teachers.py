@@ -1,7 +1,6 @@
 """Graph embeddings as teachers: the vectors that they have of the documents of a training.
 
-The table graph_embeddings is read once from front to back, and only the vectors of these documents are kept, however
-many papers the embedding has.
+The table graph_embeddings is read once, and only the vectors of these documents are kept.
 """
 
 import json
@@ -19,7 +18,7 @@ from cocite.encoder.data import Examples, Numbers, Teacher
 
 
 def read_teachers(text: str) -> dict[str, Path]:
-    """The tables of teachers, by their names, from JSON. Raises `InputError` where it is not that."""
+    """The tables of teachers by their names, from JSON. Raises `InputError` for anything else."""
     try:
         return {str(name): Path(path) for name, path in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
@@ -27,30 +26,24 @@ def read_teachers(text: str) -> dict[str, Path]:
 
 
 def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
-    """A teacher for each of some sets of documents, by their ids; they share their vectors. The first set is learned
-    from.
+    """A teacher for each of some sets of documents, by their ids; they share their vectors.
 
-    Raises `InputError` where the embedding has no vector of it.
+    The first set is learned from; raises `InputError` if the embedding has no vector of it.
     """
     wanted = np.unique(np.concatenate(sets))
     vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
     row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, -1), vectors[is_there]
     teachers = [Teacher(rows=row_of[np.searchsorted(wanted, ids)], vectors=of_taught) for ids in sets]
     if teachers[0].untaught == len(sets[0]):
-        raise InputError(
-            f"{path}: has no vector of any of the {len(sets[0]):,} documents that are learned from; a teacher is an "
-            "embedding of a graph over these papers."
-        )
+        missing = f"has no vector of any of the {len(sets[0]):,} documents that are learned from"
+        raise InputError(f"{path}: {missing}; a teacher is an embedding of a graph over these papers.")
     return teachers
 
 
 def attach_teachers(
     sets: Sequence[Examples], teachers: Mapping[str, Path], settings: TrainingSettings
 ) -> list[Examples]:
-    """Some sets of examples, the one to learn from first, with what the teachers know of their documents.
-
-    Raises `InputError` where the table of a teacher is missing, or it knows nothing of what is learned from.
-    """
+    """Sets of examples, the one to learn from first, with their teachers. Raises `InputError` if one is missing."""
     sets = list(sets)
     for name in settings.teachers:
         if name not in teachers:
@@ -70,8 +63,7 @@ def describe_missing_teacher_vectors(training: Examples, validation: Iterable[Ex
     for name, teacher in training.teachers.items():
         others = [(examples.teachers[name].untaught, len(examples.ids)) for examples in validation]
         untaught, documents = map(sum, zip(*others, strict=True))
-        said[name] = (
-            f"no vector of {teacher.untaught:,} of {len(training.ids):,} training documents and of {untaught:,} of "
-            f"{documents:,} validation documents, which are left out of its pairs"
-        )
+        of_training = f"no vector of {teacher.untaught:,} of {len(training.ids):,} training documents"
+        of_validation = f"of {untaught:,} of {documents:,} validation documents"
+        said[name] = f"{of_training} and {of_validation}, which are left out of its pairs"
     return said

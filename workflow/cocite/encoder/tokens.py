@@ -1,10 +1,9 @@
 """The text of a document or of a short query, and its tokens.
 
-An encoder reads title and abstract, or the fields that it names, joined by a separator and behind a prompt; or sentence
-by sentence, each with the tokens that a text starts and ends with. What it reads lies in its folder and travels with
-it, prompts where sentence-transformers looks for them. Venue, authors and year are looked up by the document's id in a
-second table. Tokens are those that transformers gives, from the same file and by the same underlying library, which
-loads in a tenth of the time.
+An encoder reads title and abstract, or the fields that its folder names, joined by a separator and behind a prompt; or
+sentence by sentence, each with the tokens that a text starts and ends with. Venue, authors and year are looked up by
+the document's id in a second table. Tokens are those of transformers, from the same file and by the library below it,
+which loads in a tenth of the time.
 """
 
 from array import array
@@ -39,10 +38,7 @@ ROWS_READ = 1024
 ROWS_LOOKED_UP = 10_000
 """Rows of a table with further fields that are read together."""
 TEXTS_IN_CALL = 1000
-"""Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
-
-Values = dict[str, str | None]
-"""The text of each further field of a document; None where it has none."""
+"""Texts in one call of the tokenizer, which holds some 100 kB for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +50,13 @@ class Reading:
     sentence_wise: bool = False
     """Whether sentences are embedded by themselves."""
     separator: str | None = None
-    """What stands between the fields; None for the tokenizer's separator."""
+    """Between the fields; None for the tokenizer's separator."""
     query_prompt: str = ""
     """Before a short query."""
     document_prompt: str = ""
-    """Before a document, such as a title and an abstract."""
+    """Before a document."""
     query_max_length: int | None = None
-    """Tokens of a short query at most, those of its prompt and the special ones among them; None for as many as a
-    document has."""
+    """Maximum tokens of a short query, with its prompt and the special ones; None for the maximum of documents."""
 
     @property
     def further(self) -> list[str]:
@@ -70,7 +65,7 @@ class Reading:
 
 
 def write_reading(folder: Path, settings: EncoderSettings) -> None:
-    """Write what the settings say into the folder of an encoder; nothing where they say nothing."""
+    """Write how the settings read texts into the folder of an encoder; no file for what is usual."""
     prompts = settings.prompts
     if prompts is not None:
         of_each = {"query": prompts.query or "", "document": prompts.document or ""}
@@ -84,7 +79,7 @@ def write_reading(folder: Path, settings: EncoderSettings) -> None:
 
 
 def read_reading(folder: Path) -> Reading:
-    """What the folder of an encoder says; title and abstract as one text where it says nothing."""
+    """How the encoder in a folder reads texts; title and abstract as one text if there are no such files."""
     said, prompts, queries = (
         read_json(folder / name) if (folder / name).is_file() else {} for name in (FIELDS, PROMPTS, QUERIES)
     )
@@ -100,19 +95,19 @@ def read_reading(folder: Path) -> Reading:
 
 
 class Text(NamedTuple):
-    """What a row of a table of documents says."""
+    """A row of a table of documents."""
 
     id: Any
     text: str
-    """Its text with the prompt; empty where it has none."""
+    """With the prompt; empty if the document has no text."""
     is_query: bool
     """Whether it is a short query."""
     sentences: tuple[str, ...] = ()
-    """Its sentences, each with the prompt, where they are embedded by themselves."""
+    """Its sentences, each with the prompt, if they are embedded by themselves."""
 
 
 def filled(parts: Iterable[str | None]) -> list[str]:
-    """The parts that are not empty, without the space around them."""
+    """The parts that are not empty, stripped."""
     return [part.strip() for part in parts if part and part.strip()]
 
 
@@ -130,34 +125,31 @@ class Tokenizer:
     backend: Any
     """A `tokenizers.Tokenizer` that cuts texts to `max_length`."""
     separator: str
-    """What title and abstract are joined by: what the encoder's folder says, else the separator of the vocabulary, or a
-    space where it has none."""
+    """Between the fields of a document."""
     padding: int
     """Token id of the padding."""
     max_length: int
-    """Tokens of a text at most, the special ones among them."""
+    """Maximum tokens of a text, with the special ones."""
     sentence: int | None = None
-    """Token id that each sentence starts with; None where texts are not split into sentences."""
+    """Token id that each sentence starts with; None if texts are not split into sentences."""
     reading: Reading = Reading()
-    """What it reads of a document."""
     of_queries: Any = None
-    """A backend that cuts texts to the length of short queries; None where these are as long as documents."""
+    """A backend that cuts texts to the length of short queries; None if these are as long as documents."""
     mask: int | None = None
-    """Token id of the mask, which stands for a token that is to be predicted; None where there is none."""
+    """Token id of the mask; None if there is none."""
 
     @property
     def frame(self) -> tuple[int, int]:
-        """How many tokens every document starts with, those of its prompt among them, and how many it ends with."""
+        """Number of tokens that every document starts with, those of its prompt included, and ends with."""
         prompt = self.backend.encode(self.reading.document_prompt, add_special_tokens=False)
         encoded = self.backend.encode("a")
         of_text = np.flatnonzero(np.array(encoded.special_tokens_mask) == 0)
         return len(prompt.ids) + int(of_text[0]), len(encoded.ids) - 1 - int(of_text[-1])
 
     def parts_of(self, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> list[str]:
-        """What the text of a document is joined from: the fields that are read, and what a task adds to them.
+        """The parts of a document's text: the fields that are read, and what a task adds that is not among them.
 
-        Where texts are split, the abstract and what is added are sentences, and the separator ends a sentence and
-        starts the next one. What is among the further fields is not added again.
+        If texts are split, abstract and additions are sentences; the separator ends a sentence and starts the next one.
         """
         splits = self.sentence is not None or self.reading.sentence_wise
         parts = list[str | None]()
@@ -171,21 +163,21 @@ class Tokenizer:
         return filled(parts)
 
     def document(self, id: Any, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> Text:
-        """The text of a document that is no short query."""
+        """The text of a document."""
         parts, prompt = self.parts_of(fields, more), self.reading.document_prompt
         text = prompt + self.separator.join(parts) if parts else ""
         sentences = tuple(prompt + part for part in parts) if self.reading.sentence_wise else ()
         return Text(id, text, False, sentences)
 
     def short_query(self, id: Any, text: str | None, *others: str | None) -> Text:
-        """The text of a short query; where texts are split, what follows its first part is sentences."""
+        """The text of a short query; if texts are split, all parts but the first are sentences."""
         further = chain.from_iterable(map(sentences_of, others)) if self.sentence is not None else others
         parts = filled((text, *further))
         query = self.reading.query_prompt + self.separator.join(parts) if parts else ""
         return Text(id, query, True, (query,) if self.reading.sentence_wise and query else ())
 
     def __call__(self, texts: Sequence[str], are_queries: Sequence[bool] = ()) -> Iterator[NDArray[np.int32]]:
-        """Yield the token ids of each text, special ones too; without `are_queries`, no text is a short query."""
+        """Yield the token ids of each text, with special ones; without `are_queries`, no text is a short query."""
         for start in range(0, len(texts), TEXTS_IN_CALL):
             some = slice(start, start + TEXTS_IN_CALL)
             yield from self._encoded(list(texts[some]), are_queries[some])
@@ -224,7 +216,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _open_backend(folder: Path, length: int) -> Any:
-    """The tokenizer of a folder as the library has it, which cuts texts to so many tokens."""
+    """The tokenizer of a folder, which cuts texts to so many tokens."""
     from tokenizers import Tokenizer as Backend
 
     try:
@@ -252,10 +244,7 @@ def tokenise_table(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Tokenise the documents of a set of examples, for all trainings that start from an encoder.
-
-    `open_tokens` opens the folder. The tokenizer's threads are those of the environment, which the command line sets.
-    """
+    """Tokenise the documents of a set of examples, for all trainings that start from an encoder (see `open_tokens`)."""
     tokenizer = open_tokenizer(encoder)
     files = checked_files(documents, "training_documents")
     ids, lengths = array("q"), array("q")
@@ -276,7 +265,7 @@ def tokenise_table(
 def texts_of(
     files: Sequence[Path], tokenizer: Tokenizer, table: str, papers: Sequence[Path] = (), *, tells: bool = True
 ) -> Iterator[Text]:
-    """The text of each row of a table of documents, in its order; reports what lacks further fields if it `tells`."""
+    """The text of each row of a table of documents, in order; `tells` reports how many lack further fields."""
     [key] = TABLES[table].key
     names = [key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
     for file in files:
@@ -307,10 +296,9 @@ def as_text(value: Any) -> str | None:
 
 
 def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple[Path, str] | None:
-    """The file that has the further fields of a file of documents, and the name of its table; none for brought texts.
+    """The file with the further fields of a file of documents, and the name of its table; None for sampled texts.
 
-    Those of papers stand with them, those of examples in the bucket of `papers` with the same name, and those of a
-    benchmark beside its documents. Raises `InputError` where that bucket is not given.
+    Those of examples are in the bucket of `papers` with the same name. Raises `InputError` if it is not given.
     """
     match table:
         case "papers":
@@ -322,21 +310,16 @@ def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple
     for bucket in papers:
         if bucket.name == documents.name:
             return bucket, "papers"
-    raise InputError(
-        f"{documents}: the encoder reads fields that stand in the table papers, whose bucket {documents.name} is not "
-        "given."
-    )
+    bucket_name = f"table papers, whose bucket {documents.name} is not given"
+    raise InputError(f"{documents}: the encoder reads fields that stand in the {bucket_name}.")
 
 
 class FurtherFields:
     """Looks up the further fields of documents that come in the order of their ids, in a table that is read once."""
 
     def __init__(self, source: tuple[Path, str] | None, names: Sequence[str]) -> None:
-        """Open the table. Raises `InputError` where it lacks one of the fields."""
-        self.names = names
-        self.missing = dict.fromkeys(names, 0)
-        """How many of the documents that were looked up lack each field."""
-        self.looked_up = 0
+        """Open the table. Raises `InputError` if it lacks one of the fields."""
+        self.names, self.missing, self.looked_up = names, dict.fromkeys(names, 0), 0
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._held: pa.Table | None = None
         if source is None:
@@ -350,10 +333,10 @@ class FurtherFields:
         self._batches = file.iter_batches(ROWS_LOOKED_UP, columns=[self._key, *names])
         self._held = file.schema_arrow.empty_table().select([self._key, *names])
 
-    def of(self, ids: pa.Array) -> list[Values]:
-        """The fields of the documents with these ids, which rise from call to call; those that it lacks are None.
+    def of(self, ids: pa.Array) -> list[dict[str, str | None]]:
+        """The fields of the documents with these ids, which rise from call to call; None for those that are missing.
 
-        What is held is the rows that were read and have not been asked for.
+        Rows are held that were read and not yet asked for.
         """
         if self._held is None or len(ids) == 0:
             return [{} for _ in range(len(ids))]

@@ -1,9 +1,9 @@
 """Fine-tune an encoder on examples: the loop, from the tokens of a batch to the weights that are kept.
 
 The published recipe (CoCite, 2024): AdamW, linear warm-up, then linear decay; the state with the smallest validation
-loss is kept. What happens in a step follows from the settings, the seed and the number of the step alone: its batches,
-its learning rate, the random numbers of its dropout, whether it is followed by a validation. So a training that was
-killed, or has stopped by itself, goes on from its last checkpoint and ends with the same weights and curves.
+loss is kept. A step depends only on the settings, the seed and its number: its batches, its learning rate, its dropout,
+and whether a validation follows. So a training that was killed or stopped resumes from its last checkpoint, and ends
+with the same weights and curves.
 """
 
 import math
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,7 +69,7 @@ class Inputs:
     validation: Sequence[ExampleFiles]
     """The examples that each objective is validated on."""
     teachers: Mapping[str, Path] = field(default_factory=dict)
-    """The table graph_embeddings of each embedding that teaches, by its name."""
+    """The table graph_embeddings of each teacher, by its name."""
 
     @property
     def paths(self) -> list[Path]:
@@ -79,15 +80,10 @@ class Inputs:
 
 
 def inputs_of(encoder: Path, paths: Sequence[Path], teachers: Mapping[str, Path]) -> Inputs:
-    """The inputs by the paths of the objectives: for each four, one after the other.
-
-    Raises `InputError` where paths are left over.
-    """
+    """The inputs from four paths for each objective. Raises `InputError` if paths are left over."""
     if len(paths) % 4:
-        raise InputError(
-            f"{len(paths)} paths are given; each objective has four: its training examples, their tokens, its "
-            "validation examples and their tokens."
-        )
+        four = "its training examples, their tokens, its validation examples and their tokens"
+        raise InputError(f"{len(paths)} paths are given; each objective has four: {four}.")
     files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(paths[::2], paths[1::2], strict=True)]
     return Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=teachers)
 
@@ -104,10 +100,10 @@ def train_encoder(
     precision: Precision = "float32",
     stopping: Stopping | None = None,
 ) -> None:
-    """Train, or go on with a training that was killed or stopped; then write the results and remove `state`.
+    """Train, or resume a training that was killed or stopped; then write the results and remove `state`.
 
-    Raises `Unfinished` where `stopping` said to stop before the end, and `InputError` if the tables cannot be used,
-    the loss is no longer a number, or memory runs out.
+    Raises `Unfinished` if `stopping` stops it, and `InputError` if the tables cannot be used, the loss is not finite,
+    or memory runs out.
     """
     torch.set_num_threads(threads)
     # Outside of a step's gradients, operations without a deterministic kernel warn instead of ending the training.
@@ -137,12 +133,9 @@ def train_encoder(
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
     present = set() if training.aspects is None else set(training.aspects.tolist())
-    known = spaces_in(inputs.encoder)
-    maps = {
-        name: read_space(inputs.encoder, name, encoder.dimension) if name in known else None
-        for name in ASPECTS
-        if name in present
-    }
+    maps: dict[str, torch.nn.Linear | None] = {name: None for name in ASPECTS if name in present}
+    for name in maps.keys() & spaces_in(inputs.encoder):
+        maps[name] = read_space(inputs.encoder, name, encoder.dimension)
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
     trainer.fit(stopping or Stopping())
@@ -169,12 +162,10 @@ def _open_sets(
 ) -> tuple[Examples, dict[ExampleFiles, Examples]]:
     """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
     if not len(inputs.training) == len(inputs.validation) == len(settings.shares):
-        raise InputError(
-            f"The settings are for {len(settings.shares)} sets of examples; {len(inputs.training)} to learn from and "
-            f"{len(inputs.validation)} to validate on are given."
-        )
+        given = f"{len(inputs.training)} to learn from and {len(inputs.validation)} to validate on are given"
+        raise InputError(f"The settings are for {len(settings.shares)} sets of examples; {given}.")
     training = joined_examples([open_examples(files, frame) for files in inputs.training])
-    if all(each.negatives for each in settings.comparisons):  # what no loss sees is not embedded
+    if all(each.negatives for each in settings.comparisons):  # other negatives are not embedded
         training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
     opened = {files: open_examples(files, frame) for files in inputs.validation}
     training, *others = attach_teachers([training, *opened.values()], inputs.teachers, settings)
@@ -232,10 +223,10 @@ class Trainer:
         self.history = History()
         self.deferred: list[DeferredLoss] = []
         self.strict = True
-        """Whether gradients come from deterministic kernels only; false from the first operation on that has none."""
+        """Whether gradients come only from deterministic kernels; false after an operation that has none."""
 
     def fit(self, stopping: Stopping) -> None:
-        """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
+        """Take all steps, from the first one or a checkpoint on. Raises `Unfinished` if it is stopped."""
         self.history = load_checkpoint(self.state, self.learner, self.optimiser)
         last = self.schedule.steps
         try:
@@ -245,13 +236,10 @@ class Trainer:
                 with shown(self.history, last, self.state / EVENTS) as advance:
                     self._train_loop(stopping, advance)
         except Unfinished as stopped:
-            raise Unfinished(
-                f"Stopped after step {self.history.step} of {last}: {stopped}. All is saved; started again, the "
-                "training goes on from here."
-            ) from None
+            where = f"Stopped after step {self.history.step} of {last}: {stopped}."
+            raise Unfinished(f"{where} All is saved; started again, the training goes on from here.") from None
 
     def _train_loop(self, stopping: Stopping, advance: Callable[[], None]) -> None:
-        """Take the steps that are left. Raises `Unfinished` with the reason where it is stopped."""
         saved_at = time.monotonic()
         for step, batches in self.steps():
             self.step(step, batches)
@@ -272,17 +260,14 @@ class Trainer:
                 raise Unfinished(reason)
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the steps that are left, with their batches.
-
-        A GPU works on a step while the CPU makes the batches of the next one, since nothing in a step waits for it.
-        """
+        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step."""
         for step in range(self.history.step + 1, self.schedule.steps + 1):
             if self.history.is_out_of(self.settings.patience):
                 return
             yield step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)]
 
     def step(self, step: int, batches: list[Batch]) -> None:
-        """Take a step: the gradients of its batches, added up, move the weights."""
+        """Move the weights by the gradients of some batches, added up."""
         try:
             self.deferred += self._add_gradients(step, batches)
         except RuntimeError as error:
@@ -294,7 +279,7 @@ class Trainer:
             self.deferred += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         for weight in self.learner.heads.parameters():
-            if weight.grad is not None:  # of a head, each process has computed the whole gradient
+            if weight.grad is not None:  # each process has computed the whole gradient of a head
                 weight.grad /= processes.count()
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         for group in self.optimiser.param_groups:
@@ -304,10 +289,9 @@ class Trainer:
         self.history.step = step
 
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
-        """Compute the gradients of the batches of a step, added up; return the losses."""
         device = self.learner.encoder.device
         seed_dropout(derive_seed(self.seed, "dropout", step, processes.number()), device)
-        if not self.learner.encoder.transformer.training:  # as it is opened, and as a validation leaves it
+        if not self.learner.encoder.transformer.training:
             self.learner.train()
         losses = []
         with deterministic_mode(self.strict):
@@ -325,7 +309,7 @@ class Trainer:
     def _validate(self, stopping: Stopping) -> None:
         """Measure the validation set, and keep the weights if they are the best so far.
 
-        A signal ends it between two batches: the step is saved, and measured when the training goes on.
+        A signal ends it between two batches: the step is saved, and measured when the training resumes.
         """
 
         def check() -> None:
@@ -347,20 +331,13 @@ class Trainer:
         self._log(metrics)
 
     def _measured(self, check: Callable[[], None]) -> dict[str, float]:
-        """The metrics of the validation, of several objectives their means, and those of each beside."""
-        measured = []
+        """The metrics of the validation; of several objectives, their means and those of each."""
+        measured, size = [], self.settings.batch_size
         for number, examples in enumerate(self.validation):
             if len(self.validation) > 1:
                 examples = replace(examples, objectives=np.full(len(examples), number))
-            metrics = measure(
-                self.objective,
-                examples,
-                batch_size=self.settings.batch_size,
-                masking=self.collate.masking,
-                seed=self.run_seed,
-                check=check,
-            )
-            measured.append(metrics)
+            how: dict[str, Any] = {"masking": self.collate.masking, "check": check}
+            measured.append(measure(self.objective, examples, batch_size=size, seed=self.run_seed, **how))
         if len(measured) == 1:
             return measured[0]
         means = {name: math.fsum(each[name] for each in measured) / len(measured) for name in measured[0]}
@@ -374,24 +351,19 @@ class Trainer:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.learner, self.optimiser, self.history)
-        processes.wait()  # a process that ends before all is saved would have the others ended
+        processes.wait()  # when a process ends, the launcher ends the others
 
 
 def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
     """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
-    groups = [
-        {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": settings.weight_decay},
-        {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
-    ]
-    held = [group for group in groups if group["params"]]
-    return torch.optim.AdamW(held, lr=settings.lr, eps=settings.epsilon, fused=True)
+    matrices, vectors = ([weight for weight in weights if (weight.ndim > 1) == of] for of in (True, False))
+    decays = ((matrices, settings.weight_decay), (vectors, 0.0))
+    groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
+    return torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
 
 
 def seed_dropout(seed: int, device: torch.device) -> None:
-    """Seed torch's generators for a CPU and for the device.
-
-    `torch.manual_seed` goes through all kinds of devices, and takes 0.7 ms where there are none.
-    """
+    """Seed torch's generators for a CPU and for the device; `torch.manual_seed` takes 0.7 ms to look for devices."""
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -399,9 +371,9 @@ def seed_dropout(seed: int, device: torch.device) -> None:
 
 @contextmanager
 def deterministic_mode(strict: bool) -> Iterator[None]:
-    """Let torch raise in the block, instead of warn, where an operation has no deterministic kernel.
+    """Let torch raise in the block, instead of warn, if an operation has no deterministic kernel.
 
-    Attention on a GPU has both kinds of kernels, and torch takes the deterministic backward pass only where it raises.
+    Attention on a GPU has both kinds, and torch takes the deterministic backward pass only where it raises.
     """
     before = torch.get_deterministic_debug_mode()
     torch.set_deterministic_debug_mode("error" if strict and before else before)

@@ -1,15 +1,10 @@
 """The loss `cosent`."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
-from cocite.encoder.losses import cosines_of, ranking
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor, cosines_of, ranking
 
 
 class CoSent(Loss):
@@ -20,7 +15,7 @@ class CoSent(Loss):
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """`ranking` of the cosines."""
         near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
         return ranking(near, far, temperature=self.temperature)

@@ -1,15 +1,10 @@
 """The loss `distillation`."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from cocite.config.entries import Refers
 from cocite.config.loss import Loss
-from cocite.encoder.losses import mean_over
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor, mean_over
 
 
 class Distillation(Loss):
@@ -29,7 +24,7 @@ class Distillation(Loss):
         """The graph embedding that it asks for vectors."""
         return self.embedding
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """Mean of (cos(t_i, t_j) − cos(g_i, g_j))² over all pairs of different documents i and j of the batch.
 
         t are the vectors of the texts, and g those of the teacher.
@@ -41,7 +36,7 @@ class Distillation(Loss):
         taught = normalize(batch.taught.to(seen.dtype), dim=1)
         numbers = torch.arange(len(seen), device=seen.device)
 
-        def of(rows: "Tensor") -> "Tensor":
+        def of(rows: Tensor) -> Tensor:
             differences = seen[rows] @ seen.T - taught[rows] @ taught.T
             of_others = differences.masked_fill(rows[:, None] == numbers, 0)
             return of_others.square().sum(dim=1) / (len(seen) - 1)

@@ -1,15 +1,10 @@
 """The loss `infonce`."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
-from cocite.encoder.losses import cosines_of, mean_over
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor, cosines_of, mean_over
 
 
 class InfoNce(Loss):
@@ -20,11 +15,8 @@ class InfoNce(Loss):
     temperature: Positive = 0.1
     """τ, by which similarities are divided."""
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
-        """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
-
-        The documents of other queries are no negatives.
-        """
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
+        """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of its query."""
         import torch
         from torch.nn.functional import cross_entropy, normalize
 
@@ -32,7 +24,7 @@ class InfoNce(Loss):
         directions = normalize(vectors, dim=1)
         of_negatives = directions[negatives]
 
-        def of(pairs: "Tensor") -> "Tensor":
+        def of(pairs: Tensor) -> Tensor:
             query = pairs[:, 0]
             others = query[:, None] != negative_of
             against = (directions[query] @ of_negatives.T).masked_fill(others, -torch.inf)

@@ -1,15 +1,11 @@
 """The loss `mlm`."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from cocite.config.loss import Loss
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor
 
 
 class MaskedLanguageModelling(Loss):
@@ -28,7 +24,7 @@ class MaskedLanguageModelling(Loss):
         """The share of the tokens that it asks to be predicted."""
         return self.share
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """Mean cross entropy over the tokens that are predicted; 0 where there are none.
 
         `vectors` has for each document the sum of the cross entropies of its tokens, and their number.

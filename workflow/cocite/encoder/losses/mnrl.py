@@ -1,15 +1,10 @@
 """The loss `mnrl`."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
-from cocite.encoder.losses import cosines_of, mean_over
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor, cosines_of, mean_over
 
 
 class MultipleNegativesRanking(Loss):
@@ -23,13 +18,11 @@ class MultipleNegativesRanking(Loss):
     sampled_negatives: bool = True
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """Mean cross entropy, over cosines × temperature, of the own positive against the documents of the batch.
 
         Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all
-        examples. A document counts as often as it is drawn. Known to be no negatives are the query itself and its
-        positives in the batch, wherever they stand: they are left out. A batch without them gives the loss as
-        published.
+        examples, each as often as it is drawn. The query itself and its other positives in the batch are left out.
         """
         import torch
         from torch.nn.functional import cross_entropy, normalize
@@ -39,7 +32,7 @@ class MultipleNegativesRanking(Loss):
         directions = normalize(vectors, dim=1)
         of_candidates = directions[candidates]
 
-        def of(pairs: "Tensor") -> "Tensor":
+        def of(pairs: Tensor) -> Tensor:
             query = pairs[:, 0]
             known = _related(query, batch.positives, len(vectors))[:, candidates]
             against = (directions[query] @ of_candidates.T).masked_fill(known, -torch.inf)
@@ -49,7 +42,7 @@ class MultipleNegativesRanking(Loss):
         return mean_over(batch.positives, len(candidates), of)
 
 
-def _related(queries: "Tensor", positives: "Tensor", documents: int) -> "Tensor":
+def _related(queries: Tensor, positives: Tensor, documents: int) -> Tensor:
     """Whether a document is the query or one of its positives, queries × documents; a query may occur several times."""
     import torch
 

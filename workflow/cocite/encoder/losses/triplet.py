@@ -1,14 +1,10 @@
 """The loss `triplet`."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cocite.config.entries import NonNegative
 from cocite.config.loss import Loss
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batch import PairIndices
+from cocite.encoder.losses import PairIndices, Tensor
 
 EPSILON = 1e-6
 """Added to differences inside the Euclidean norm, as torch's pairwise_distance does."""
@@ -21,7 +17,7 @@ class TripletMargin(Loss):
     margin: NonNegative = 1.0
     """How much farther than the positive the negative is to be."""
 
-    def __call__(self, vectors: "Tensor", batch: "PairIndices") -> "Tensor":
+    def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example."""
         from torch.nn.functional import pairwise_distance, relu
 

@@ -5,14 +5,12 @@ some documents (documents × tokens × dimension) and where there is a token (do
 padding); it gives documents × dimension. `SAVED_AS` is the flag by which sentence-transformers knows the same pooling;
 without one, that library refuses to open the encoder.
 
-A module may have `pool_packed(hidden, starts)` as well, for documents that lie one after the other without padding:
-`hidden` is tokens × dimension, and `starts` says where each document starts and, at the end, where the last one ends.
-Without it, packed documents are padded first. torch is imported inside the functions only, so that a pooling can be
-looked up without it.
+A module may have `pool_packed(hidden, starts)` as well, for documents one after the other: `hidden` is tokens ×
+dimension, and `starts` has the start of each document and the end of the last. Without it, packed documents are padded
+first. torch is imported only inside the functions.
 
-A module with `BY_SENTENCE = True` pools the vectors of sentences: documents are tokenised so that each sentence has a
-first token of its own, the mask says where these are, and `pool` takes the names of the aspects as well, as vectors
-(aspects × dimension; see `cocite.encoder.sentences`).
+A module with `BY_SENTENCE = True` pools the vectors of sentences: each sentence has its own first token, the mask says
+where these are, and `pool` also takes the names of the aspects (aspects × dimension; see `layers.AspectNames`).
 """
 
 from collections.abc import Mapping
@@ -25,10 +23,12 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor as Tensor
+else:
+    Tensor = Any
 
 FOLDER = "1_Pooling"
-"""Where the folder of an encoder says what its pooling is."""
+"""The folder of the pooling's settings in that of an encoder."""
 FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
 """Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
 
@@ -39,12 +39,12 @@ def poolings() -> dict[str, str]:
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """What says in the layout of sentence-transformers that this is the pooling."""
+    """The settings of the pooling in the layout of sentence-transformers."""
     return {flag: flag == _flag(name) for flag in (*FLAGS, _flag(name))}
 
 
 def pooling_of(config: Mapping[str, Any]) -> str | None:
-    """The pooling that such a configuration names, by its flag or by its name; None unless it is one of ours."""
+    """The pooling that such settings name, by its flag or by its name; None unless it is one of ours."""
     named = [name for name in poolings() if config.get(_flag(name)) or config.get("pooling_mode") == name]
     return named[0] if len(named) == 1 else None
 
@@ -62,12 +62,12 @@ def is_by_sentence(name: str) -> bool:
     return getattr(_module(name), "BY_SENTENCE", False)
 
 
-def pool(name: str, hidden: "Tensor", mask: "Tensor", *names: "Tensor") -> "Tensor":
+def pool(name: str, hidden: Tensor, mask: Tensor, *names: Tensor) -> Tensor:
     """The vector of each document, documents × dimension, from padded tokens."""
     return _module(name).pool(hidden, mask, *names)
 
 
-def pool_packed(name: str, hidden: "Tensor", starts: "Tensor") -> "Tensor":
+def pool_packed(name: str, hidden: Tensor, starts: Tensor) -> Tensor:
     """The vector of each document, documents × dimension, from packed tokens."""
     if hasattr(_module(name), "pool_packed"):
         return _module(name).pool_packed(hidden, starts)
@@ -75,8 +75,8 @@ def pool_packed(name: str, hidden: "Tensor", starts: "Tensor") -> "Tensor":
     return pool(name, padded(hidden, starts), padded(hidden.new_ones(len(hidden)), starts))
 
 
-def padded(packed: "Tensor", starts: "Tensor") -> "Tensor":
-    """What lies one document after the other, tokens × …, as documents × tokens of the longest × …, filled with 0."""
+def padded(packed: Tensor, starts: Tensor) -> Tensor:
+    """Packed documents, tokens × …, as documents × tokens of the longest × …, filled with 0."""
     from torch.nn.utils.rnn import pad_sequence
 
     return pad_sequence(packed.split(starts.diff().tolist()), batch_first=True)

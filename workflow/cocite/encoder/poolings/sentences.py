@@ -1,14 +1,11 @@
 """The vectors of its sentences, weighted by their attention to the names of the aspects."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from cocite.encoder.poolings import Tensor
 
 BY_SENTENCE = True
 
 
-def pool(hidden: "Tensor", mask: "Tensor", names: "Tensor") -> "Tensor":
+def pool(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
     """The mean over the aspects of Σ softmax(q · s / √d) s over the sentences s of a document, q the aspect's name.
 
     Scaled as attention is (Vaswani et al., 2017). A document without a sentence has no vector: NaN.

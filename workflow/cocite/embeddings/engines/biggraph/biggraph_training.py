@@ -1,13 +1,11 @@
-"""Train a graph embedding with PyTorch-BigGraph, reproducibly, and go on exactly where a killed training stood.
+"""Train a graph embedding with PyTorch-BigGraph, reproducibly, and resume a killed training exactly.
 
-PyTorch-BigGraph commits a checkpoint (vectors and the state of the optimiser) after each iteration, that is each
-chunk of each epoch, and goes on from it. What it does not keep is randomness: it shuffles edges and the order of
-partitions in the main process and draws negatives in its workers, which it seeds with their process id. Here all are
-seeded again for each iteration from the run's seed and the iteration's number. An iteration then depends on nothing but
-its checkpoint and its number, and with one worker a training that was killed ends with the same bits as one that was
-not.
+PyTorch-BigGraph commits a checkpoint (vectors and the state of the optimiser) after each iteration, that is each chunk
+of each epoch, and resumes from it, but does not keep its randomness. Here the shuffling of edges and partitions, and
+the negatives of the workers, are seeded for each iteration from the run's seed and the iteration's number. So with one
+worker a training that was killed ends with the same bits.
 
-The state holds, beside the scores of each epoch, `checkpoint/`: PyTorch-BigGraph's files, one version an iteration.
+The state holds the scores of each epoch, and in `checkpoint/` PyTorch-BigGraph's files, one version an iteration.
 """
 
 import multiprocessing
@@ -59,10 +57,7 @@ SCHEME = "whole"
 
 @CHECKPOINT_STORAGES.register_as(SCHEME)
 class WholeCheckpointStorage(FileCheckpointStorage):
-    """PyTorch-BigGraph's storage, but files have checksums, and the file that commits a version is replaced.
-
-    The original truncates `checkpoint_version.txt` first; killed at that moment, it would start from nothing.
-    """
+    """PyTorch-BigGraph's storage, with checksums; the file that commits a version is replaced, not truncated first."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url.removeprefix(f"{SCHEME}://"))
@@ -93,22 +88,18 @@ class TrainingState:
         self.url = f"{SCHEME}://{(folder / 'checkpoint').resolve()}"
 
     def open(self, fingerprint: dict[str, Any], *, partitions: int, chunks: int) -> int:
-        """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed.
-
-        An epoch is so many chunks.
-        """
-        # PyTorch-BigGraph's log of iterations, which it replays on start, has no checksum, and so is removed here: a
-        # kill can leave a line of it torn or an iteration in it twice.
+        """Number of iterations that are done; 0 after the state of another training is removed."""
+        # PyTorch-BigGraph's log of iterations is removed: it has no checksum, and a kill can leave a torn line.
         implied = partial(self._implied, partitions, chunks)
         open_state(self.folder, fingerprint, work="training", scratch=["checkpoint/*"], implied=implied)
         version = self.version()
         for path in (self.folder / "checkpoint").glob("*.h5"):
-            if not path.name.endswith(f".v{version}.h5"):  # it will be written again, and not in one piece
+            if not path.name.endswith(f".v{version}.h5"):
                 remove_checked(path)
         return version
 
     def version(self) -> int:
-        """Number of iterations that the committed checkpoint holds."""
+        """Number of iterations of the committed checkpoint."""
         return int(FileCheckpointStorage(str(self.folder / "checkpoint")).load_version())
 
     def vectors(self, part: int, version: int) -> NDArray[np.float32]:
@@ -116,7 +107,7 @@ class TrainingState:
         return map_vectors(self._vectors(part, version))
 
     def _implied(self, partitions: int, chunks: int) -> Iterator[Path]:
-        """The files that there must be beside the committed version."""
+        """The files that the committed version needs."""
         version = self.version()
         if version > 0:
             yield self.folder / "checkpoint" / f"model.v{version}.h5"
@@ -128,17 +119,17 @@ class TrainingState:
 
 
 def map_vectors(checkpoint: Path) -> NDArray[np.float32]:
-    """The vectors of a partition without loading them: PyTorch-BigGraph stores them contiguously."""
+    """The vectors of a partition, mapped from disk: PyTorch-BigGraph stores them contiguously."""
     with h5py.File(checkpoint) as file:
         vectors = file["embeddings"]
         return np.memmap(checkpoint, np.float32, "r", offset=vectors.id.get_offset(), shape=vectors.shape)
 
 
 class SeededTrainer(Trainer):
-    """PyTorch-BigGraph's trainer, whose negatives depend on the seed, the iteration and the edges it is given."""
+    """PyTorch-BigGraph's trainer, with negatives by the seed, the iteration and the edges."""
 
     def __init__(self, config: ConfigSchema, seed: int) -> None:
-        # Only the vectors are trained, and they have optimisers of their own: there is no operator, no common vector.
+        # Only the vectors are trained, by their own optimisers: there is no operator, no common vector.
         super().__init__(DummyOptimizer(), config.loss_fn, config.margin, config.relations)
         self.seed = seed
         self.iteration = 0
@@ -158,7 +149,7 @@ class SeededTrainer(Trainer):
         return super().process_one_batch(model, batch_edges)
 
     def vectors_in_memory(self) -> dict[int, NDArray[np.float32]]:
-        """The vectors of the partitions that are being trained, by the number of the partition."""
+        """The vectors of the partitions that are being trained."""
         return {
             int(part): optimizer.param_groups[0]["params"][0].detach().numpy()
             for (_, part), optimizer in self.entity_optimizers.items()
@@ -166,7 +157,7 @@ class SeededTrainer(Trainer):
 
 
 class SeededBucketScheduler(SingleMachineBucketScheduler):
-    """PyTorch-BigGraph's order of pairs of partitions, drawn for each iteration from the seed that it began with."""
+    """PyTorch-BigGraph's order of pairs of partitions, drawn from the seed of the iteration."""
 
     def new_pass(self, is_first: bool) -> None:
         """Begin an iteration."""
@@ -175,24 +166,22 @@ class SeededBucketScheduler(SingleMachineBucketScheduler):
         self.stats: list[BucketStats] = []
 
 
-# The original draws from the system's entropy, and there is no other way to hand it another scheduler.
+# The original draws from the system's entropy, and takes no other scheduler.
 torchbiggraph.train.SingleMachineBucketScheduler = SeededBucketScheduler
 
 
 def stop_with_parent() -> None:
-    """Let a worker end when its parent does, even by SIGKILL, instead of training on for nobody."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
+    """Let a worker end when its parent does, even by SIGKILL."""
 
+    def exit_after(parent: Any) -> None:
+        parent.join()
+        os._exit(1)
 
-def _exit_after(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
+    threading.Thread(target=exit_after, args=(multiprocessing.parent_process(),), daemon=True).start()
 
 
 def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, state: Path) -> Trained:
-    """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed and edges."""
+    """Train to the end, from a checkpoint in `state` of the same settings, seed and edges."""
     check_chunks(imported, settings.chunks)
     kept = TrainingState(state)
     parts = range(len(ImportedFolder(imported).starts()) - 1)
@@ -205,9 +194,7 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
         with torch.random.fork_rng(devices=[]):
             _train(imported, settings, seed=seed, kept=kept, done=done)
     if kept.version() != iterations:
-        raise InputError(
-            f"{state}: holds {kept.version()} iterations of {iterations}; remove the folder and run again."
-        )
+        raise InputError(f"{state}: holds {kept.version()} iterations of {iterations}; remove it and run again.")
     vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept_scores(state, settings.epochs))
 
@@ -218,15 +205,10 @@ def check_chunks(imported: Path, chunks: int) -> None:
     fewest, most = int(edges.min()), int(edges.max())
     if chunks > fewest:
         of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
-        raise InputError(
-            f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one at least."
-        )
-    least_chunks = -(-most // MOST_EDGES_IN_CHUNK)
-    if chunks < least_chunks:
-        raise InputError(
-            f"--settings: chunks is {chunks}, but {most:,} edges take {least_chunks} at least: a chunk can hold "
-            f"{MOST_EDGES_IN_CHUNK:,}."
-        )
+        raise InputError(f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one.")
+    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"a chunk can hold {MOST_EDGES_IN_CHUNK:,}"
+    if chunks < least:
+        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges take {least} at least: {hold}.")
 
 
 def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState, done: int) -> None:
@@ -239,8 +221,7 @@ def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState
     trainer.begin(done)
     first = int(edges.sum()) * done // settings.chunks
     with progress_bar(of="train", unit="edges", total=int(edges.sum()) * settings.epochs, initial=first) as bar:
-        # Each item comes when a pair of partitions is trained, and the last of an iteration before its checkpoint is
-        # committed: what is measured here is measured again if the commit does not come to pass.
+        # Each item is a pair of partitions; the last of an iteration comes before its checkpoint is committed.
         for step, _, stats, _ in train_and_report_stats(config, model, trainer, subprocess_init=stop_with_parent):
             bar.update(stats.count)
             trained += stats.count, stats.count * stats.metrics["loss"]
@@ -252,19 +233,13 @@ def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState
             rate = trained[0] / (time.monotonic() - started)
             report(f"{line}: training loss {trained[1] / trained[0]:.3f}, {rate:,.0f} edges/s")
             if chunk == 0:
-                parts = _trained_parts(trainer, kept, len(edges), iteration)
-                score = partial(score_batch, parts, settings)
+                # Some partitions are in memory, the others are written already.
+                memory = trainer.vectors_in_memory()
+                of_parts = [memory[p] if p in memory else kept.vectors(p, iteration) for p in range(len(edges))]
+                score = partial(score_batch, Vectors(of_parts), settings)
                 keep_scores(kept.folder, epoch, measure(held_out, score, loss_function(settings)))
             started, trained = time.monotonic(), np.zeros(2)
             trainer.begin(iteration)
-
-
-def _trained_parts(trainer: SeededTrainer, kept: TrainingState, partitions: int, iteration: int) -> Vectors:
-    """The vectors at the end of an iteration: of some partitions in memory, of the others written already."""
-    in_memory = trainer.vectors_in_memory()
-    return Vectors(
-        [in_memory[part] if part in in_memory else kept.vectors(part, iteration) for part in range(partitions)]
-    )
 
 
 def loss_function(settings: BigGraph) -> Callable[[Tensor, Tensor], Tensor]:
@@ -280,7 +255,7 @@ def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tens
     def prepared(rows: Rows) -> Tensor:
         chosen = torch.from_numpy(vectors.of(rows))
         if settings.max_norm is not None:
-            # As the training does whenever it looks a vector up.
+            # As in training, whenever a vector is looked up.
             functional.embedding(torch.arange(len(rows)), chosen, max_norm=settings.max_norm)
         return compare.prepare(chosen).unsqueeze(0)
 
@@ -289,10 +264,9 @@ def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tens
 
 
 def biggraph_configuration(settings: BigGraph, imported: Path, checkpoint: str) -> ConfigSchema:
-    """PyTorch-BigGraph's own configuration, checked by it.
+    """PyTorch-BigGraph's own configuration: one entity type, and one relation without operator, as in SciNCL.
 
-    One entity type and one relation without operator; nothing is held out here, because the import has done it.
-    There is no embedding common to all papers, as in SciNCL. `checkpoint` is a URL.
+    The import has held edges out. `checkpoint` is a URL.
     """
     return ConfigSchema.from_dict(
         {
@@ -327,6 +301,5 @@ def _unpack_optional(hint: Any) -> Any:
     return arguments[0]
 
 
-# The original compares hints by identity, which holds only while a small cache of Python's typing module remembers
-# them: once much else is imported, PyTorch-BigGraph no longer knows the types of its own configuration.
+# The original compares hints by identity, which holds only while a small cache of Python's typing module keeps them.
 torchbiggraph.schema.unpack_optional = _unpack_optional

@@ -1,8 +1,7 @@
 """The published way into PyTorch-BigGraph: two files of tab-separated lines, and its own importer.
 
-The lines are sorted over all buckets: training goes through the edges in their order, and the number of buckets must
-not change what it learns. The importer holds everything in Python's memory and takes about 50 µs an edge; it is here to
-compare with (see `imported.py` for the way that is taken otherwise).
+The lines are sorted over all buckets, as training takes the edges in their order. The importer holds everything in
+Python's memory and takes about 50 µs an edge; it is here for comparison (see `imported.py` for the usual way).
 """
 
 import random
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,19 +34,12 @@ LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 
 
 def import_as_published(
-    edges: Sequence[Path],
-    settings: EdgeSettings,
-    *,
-    directed: bool,
-    seed: int,
-    memory_mb: int,
-    threads: int,
-    output: Path,
+    edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path, **cost: Any
 ) -> None:
-    """Make the folder `output` by way of two files of lines beside it, which are removed in the end."""
-    lines = {side: output.with_name(f"{side}.tsv") for side in (TRAINING, HOLDOUT)}
+    """Make the folder `output` by way of two files of lines next to it; `cost` is memory_mb and threads."""
+    lines: dict[str, Any] = {side: output.with_name(f"{side}.tsv") for side in (TRAINING, HOLDOUT)}
     try:
-        split_edges(edges, settings, directed=directed, seed=seed, memory_mb=memory_mb, threads=threads, **lines)
+        split_edges(edges, settings, directed=directed, seed=seed, **cost, **lines)
         import_tsv(**lines, partitions=settings.partitions, seed=seed, output=output)
     finally:
         for path in lines.values():
@@ -54,16 +47,9 @@ def import_as_published(
 
 
 def split_edges(
-    edges: Sequence[Path],
-    settings: EdgeSettings,
-    *,
-    directed: bool,
-    seed: int,
-    memory_mb: int,
-    threads: int,
-    training: Path,
-    holdout: Path,
-) -> tuple[int, int]:
+    edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, memory_mb: int, threads: int,
+    training: Path, holdout: Path,
+) -> tuple[int, int]:  # fmt: skip
     """Write the two files; return their numbers of lines. Raises `InputError` if either would be empty."""
     unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
     lines = np.zeros(2, dtype=np.int64)
@@ -92,7 +78,7 @@ def import_tsv(*, training: Path, holdout: Path, partitions: int, seed: int, out
             rhs_col=1,
         )
         for side, lhs, rhs in product((TRAINING, HOLDOUT), range(partitions), range(partitions)):
-            # The importer makes no file where there is no edge, and the training would not find it.
+            # The importer makes no file without edges, and the training would miss it.
             if not edge_file(folder, side, lhs, rhs).exists():
                 EDGE_STORAGES.make_instance(str(folder / side)).save_edges(lhs, rhs, EdgeList.empty())
 
@@ -113,7 +99,7 @@ def _sorted(edges: Sequence[Path], db: DuckDBPyConnection) -> Iterator[EdgeBlock
 
 @contextmanager
 def _seeded_shuffle(seed: int) -> Iterator[None]:
-    """The importer shuffles the papers with Python's global generator: seed that one, and put it back after."""
+    """Seed Python's global generator, with which the importer shuffles the papers, and restore it."""
     before = random.getstate()
     random.seed(seed)
     try:

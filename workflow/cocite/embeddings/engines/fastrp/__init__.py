@@ -19,13 +19,7 @@ class FastRP(Engine):
 
     engine: Literal["fastrp"]
     """What trains the graph embedding."""
-    hop_weights: Annotated[tuple[NonNegative, ...], Strict(False), Field(min_length=1, max_length=10)] = (
-        1.0,
-        1.0,
-        1.0,
-        1.0,
-        1.0,
-    )
+    hop_weights: Annotated[tuple[NonNegative, ...], Strict(False), Field(min_length=1, max_length=10)] = 5 * (1.0,)
     """Weights of walks of 1, 2, … steps. Even and odd steps together bring a paper near to those it has edges with."""
     beta: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Power of the degree that the end of a walk counts with; below 0, papers with many edges count less."""
@@ -48,8 +42,7 @@ class FastRP(Engine):
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """A block before and after a step, with a part under way, and the walk's matrix with what it is made from.
 
-        1 million papers with 10 million edges (164 MB) took 1,163 MB with 64 columns, and 582 MB to make the
-        matrix.
+        1 million papers with 10 million edges (164 MB) took 1,163 MB with 64 columns.
         """
         columns = min(self.block, self.dimension)
         return 800 + 3 * papers * columns * BYTES_OF_NUMBER / 1e6 + 3 * edges_mb

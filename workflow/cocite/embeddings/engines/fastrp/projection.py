@@ -5,13 +5,12 @@ With the walk's matrix P = D⁻¹S of the undirected graph and L = (D / 2m)^β, 
 R is random, papers × dimension. A vector is the weighted sum of its hops, each of length 1, scaled to length 1 itself,
 so that cosine, inner product and L2 find the same neighbours.
 
-Two things differ from the paper. R holds −1 and 1 and no zeros: with 1 number in √papers, papers whose walks reach few
-others get vectors of zeros or nearly, and in dense blocks zeros save nothing. And hops have length 1 before they are
-summed; else the first outweighs all others, because the length falls as walks spread.
+Two things differ from the paper. R holds −1 and 1 and no zeros, with which papers whose walks reach few others would
+get vectors of zeros. And hops have length 1 before they are summed; else the first outweighs all others.
 
-Blocks of columns are independent of each other but for the lengths, so each hop of a block is a file of the state. The
-files are merged row by row. Each column of R is drawn by its number, and each row of a product is summed by one thread
-in the order of its entries: neither blocks nor threads change a bit.
+Each hop of a block of columns is a file of the state; the files are merged row by row. Each column of R is drawn by its
+number, and each row of a product is summed by one thread in the order of its entries: neither blocks nor threads change
+a bit.
 """
 
 import os
@@ -43,7 +42,7 @@ Floats = NDArray[np.float32]
 
 
 def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -> Trained:
-    """Make the vectors, from the blocks in `state` if they belong to the same settings, seed and edges, and measure."""
+    """Make the vectors, from blocks in `state` with the same settings, seed and edges, and measure."""
     follows_from = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
     open_state(state, follows_from, work="projection", independent=True)
     graph = ImportedFolder(imported)
@@ -58,11 +57,8 @@ def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -
 
 def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
     """Write the hops of all blocks that the state does not hold."""
-    missing = [
-        start
-        for start in _starts(settings)
-        if not all(_hop_file(state, start, hop).exists() for hop in _hops(settings))
-    ]
+    hops = _hops(settings)
+    missing = [start for start in _starts(settings) if not all(_hop_file(state, start, hop).exists() for hop in hops)]
     if not missing:
         return
     adjacency = undirected(graph)
@@ -74,18 +70,15 @@ def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Pa
     for start in progress(missing, of="project", unit="blocks"):
         columns = range(start, min(start + settings.block, settings.dimension))
         projected = ends[:, None] * random_signs(len(ends), columns, seed)
-        for hop in range(1, _hops(settings)[-1] + 1):
+        for hop in range(1, hops[-1] + 1):
             projected = walk.step(projected)
-            if hop in _hops(settings):
+            if hop in hops:
                 with open_whole(_hop_file(state, start, hop)) as file:
                     projected.tofile(file)
 
 
 def undirected(graph: ImportedFolder) -> sparse.csr_array:
-    """The weights of the edges to train on, papers × papers, edges of either direction added up.
-
-    Where both directions are imported every weight is twice what it was, which changes no walk.
-    """
+    """The weights of the edges to train on, papers × papers, both directions added up."""
     papers, edges = int(graph.starts()[-1]), int(graph.count_edges(TRAINING).sum())
     ends, weights = np.empty((2, edges), dtype=np.int32), np.ones(edges, dtype=np.float32)
     filled = 0
@@ -103,7 +96,7 @@ class Walk:
     """One step of a random walk from each paper, with an edge's weight for its chance."""
 
     def __init__(self, adjacency: sparse.csr_array, degrees: NDArray[np.float64], *, threads: int) -> None:
-        """Take over the matrix, and cut its rows into parts with about as many entries each."""
+        """Cut the matrix, which is changed, into parts of rows with about as many entries each."""
         chances = np.divide(1.0, degrees, where=degrees > 0, out=np.zeros_like(degrees)).astype(np.float32)
         adjacency.data *= np.repeat(chances, np.diff(adjacency.indptr))
         cuts = np.searchsorted(adjacency.indptr, np.linspace(0, adjacency.nnz, threads + 1)[1:-1])
@@ -134,14 +127,14 @@ def random_signs(papers: int, columns: range, seed: int) -> Floats:
 
 
 def _rows(matrix: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows of a matrix, which shares its entries."""
+    """Rows of a matrix, with the same memory."""
     first, last = matrix.indptr[[start, stop]]
     entries = (matrix.data[first:last], matrix.indices[first:last], matrix.indptr[start : stop + 1] - first)
     return sparse.csr_array(entries, shape=(stop - start, matrix.shape[1]))
 
 
 def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
-    """Join the blocks of each hop, weigh and sum the hops into one file of vectors; the blocks are removed."""
+    """Join the blocks of each hop, sum the weighted hops into one file of vectors, and remove the blocks."""
     size = max(1, VALUES_IN_MEMORY // settings.dimension)
     with ExitStack() as opened:
         blocks = {

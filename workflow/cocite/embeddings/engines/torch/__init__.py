@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from cocite.embeddings.trained import Trained
 
 FIXED_MB = 700
-"""torch, Numba, a stretch of edges, and the edges that link prediction is measured on (measured)."""
+"""torch, Numba, a stretch of edges, and the edges of link prediction (measured)."""
 BYTES_OF_PAPER = 45
-"""A paper's id while the table is written, its place among the measured ones, and whether an edge trained it."""
+"""A paper's id while the table is written, and what link prediction keeps of it."""
 BYTES_OF_SQUARES = 4
 BYTES_OF_BATCH_VALUE = 8
 """A number of a vector of a batch and of its gradient, in float32."""

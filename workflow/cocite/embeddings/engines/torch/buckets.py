@@ -1,11 +1,10 @@
-"""The edges to train on, in a file for each pair of partitions, and in which order an epoch trains these buckets.
+"""The edges to train on, in a file (bucket) for each pair of partitions, and the order of buckets in an epoch.
 
-Two partitions are on each device at a time. With one device, the next two share one with the last two, so that one is
-swapped at a time. With several, all devices train at once on partitions of their own, a round of a tournament in which
-everybody meets everybody.
+Two partitions are on each device at a time. One device swaps one partition at a time. Several devices train at once on
+different partitions, in rounds of a tournament in which each two partitions meet.
 
-The import has put the edges into a random order, and a bucket keeps it. So a bucket is read a stretch at a time, one
-piece of its file, and each epoch puts the edges of a stretch into another order.
+A bucket keeps the random order of the import. It is read a stretch at a time, one piece of its file, and each epoch
+shuffles the edges of a stretch.
 """
 
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ class Buckets:
         return sum(map(sum, self.counts))
 
     def read(self, bucket: Bucket, first: int, most: int) -> tuple[Tensor, Tensor]:
-        """So many edges at most from one on: rows, 2 × edges, and weights. Raises `InputError` if some are missing."""
+        """At most `most` edges from one on: rows, 2 × edges, and weights. Raises `InputError` if some are missing."""
         path = bucket_file(self.folder, bucket)
         wanted = min(most, self.counts[bucket[0]][bucket[1]] - first)
         found = np.fromfile(path, dtype=self.kind, count=wanted, offset=first * self.kind.itemsize)
@@ -60,7 +59,7 @@ class Buckets:
 
 
 def bucket_file(folder: Path, bucket: Bucket) -> Path:
-    """Where the edges from one partition to another lie."""
+    """The file of the edges from one partition to another."""
     return folder / "{}-{}.edges".format(*bucket)
 
 
@@ -75,7 +74,11 @@ def deal_into_buckets(graph: ImportedFolder, starts: Rows, output: Path) -> Buck
             bucket_file(folder, (lhs, rhs)).touch()
         for sources, targets, weights in graph.weighted_edges(TRAINING):
             weighted = weights is not None
-            for bucket, edges in _dealt(_records(sources, targets, weights), starts):
+            records = np.empty(len(sources), dtype=ENDS + WEIGHT if weighted else ENDS)
+            records["source"], records["target"] = sources, targets
+            if weights is not None:
+                records["weight"] = weights
+            for bucket, edges in _dealt(records, starts):
                 counts[bucket] += len(edges)
                 with bucket_file(folder, bucket).open("ab") as file:
                     edges.tofile(file)
@@ -85,16 +88,8 @@ def deal_into_buckets(graph: ImportedFolder, starts: Rows, output: Path) -> Buck
     return Buckets(output)
 
 
-def _records(sources: Rows, targets: Rows, weights: NDArray[np.float32] | None) -> NDArray[np.void]:
-    records = np.empty(len(sources), dtype=ENDS if weights is None else ENDS + WEIGHT)
-    records["source"], records["target"] = sources, targets
-    if weights is not None:
-        records["weight"] = weights
-    return records
-
-
 def _dealt(edges: NDArray[np.void], starts: Rows) -> Iterator[tuple[Bucket, NDArray[np.void]]]:
-    """The edges of each bucket that has any, in their order, with rows counted within the partitions."""
+    """The edges of each bucket, in their order, with rows counted within the partitions."""
     partitions = len(starts) - 1
     number = np.zeros(len(edges), dtype=np.int64)
     for end in ("source", "target"):
@@ -117,7 +112,7 @@ def rounds_of_epoch(partitions: int, devices: int, *, seed: int, epoch: int) -> 
 
 
 def buckets_of_round(rounds: list[list[Pair]], number: int) -> list[list[Bucket]]:
-    """The buckets of each pair of a round: one partition to the other and back, and once an epoch each to itself."""
+    """The buckets of each pair of a round: between the two partitions, and once an epoch each to itself."""
     met = {part for pairs in rounds[:number] for pair in pairs for part in pair}
     return [
         [(first, second) for first in pair for second in pair if first != second or first not in met]
@@ -135,7 +130,7 @@ def _walk(partitions: int) -> list[Pair]:
 
 
 def _tournament(partitions: int, devices: int) -> list[list[Pair]]:
-    """The circle method: one stays, the others move on by one seat a round; with an odd number one rests."""
+    """The circle method: one stays, the others move on by a seat each round; with an odd number one rests."""
     seats = list(range(partitions + partitions % 2))
     rounds = []
     for _ in seats[1:]:

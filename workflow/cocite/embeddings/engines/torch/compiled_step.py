@@ -1,10 +1,8 @@
 """A step of training on a CPU: products of matrices by torch, and what moves rows between them compiled.
 
-The definition is `training_step.Step`; written in operations of torch, the rows of a batch would go through memory some
-ten times for each of them. Here each row is read once and written once.
-
-Numbers are float32, or bfloat16 as the 16 bits that it is made of, because Numba does not know it. What is summed is
-summed in float32, in the order of the positions in a batch, whatever the number of threads.
+The definition is `training_step.Step`, in which the rows of a batch go through memory some ten times; here each row is
+read once and written once. Numbers are float32, or bfloat16 as its 16 bits, because Numba does not know it. Sums are in
+float32, in the order of the positions in a batch, whatever the number of threads.
 """
 
 from typing import Any
@@ -23,11 +21,11 @@ from cocite.embeddings.engines.torch.training_step import Batch, Step
 Numbers = NDArray[Any]
 """float32, or uint16 for bfloat16."""
 
-# Sums may be reordered, so that they are vectorised. "nnan" and "ninf" are out: what is not finite must stay visible.
+# Sums are vectorised. "nnan" and "ninf" are out: what is not finite must stay visible.
 REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 GOLDEN = np.uint32(0x9E3779B9)
 SHORTEST = np.float32(1e-10)
-"""Length that shorter vectors count with, so that one of zeros can be scaled."""
+"""Lower bound of lengths, so that a vector of zeros can be scaled."""
 
 
 class CpuStep(Step):
@@ -52,14 +50,8 @@ class CpuStep(Step):
         if not isinstance(loss, RankingLoss):
             return super()._gradient_by_scores(scores, batch)
         found = torch.empty_like(scores)
-        summed = ranking_gradients(
-            _numbers(scores),
-            batch.edges,
-            self.settings.batch_negatives > 0,
-            np.float32(loss.margin),
-            batch.weights.numpy(),
-            _numbers(found),
-        )
+        in_batch, margin, weights = self.settings.batch_negatives > 0, np.float32(loss.margin), batch.weights.numpy()
+        summed = ranking_gradients(_numbers(scores), batch.edges, in_batch, margin, weights, _numbers(found))
         return found, torch.tensor(summed)
 
     def _update(self, rows: Tensor, gradients: Tensor) -> Tensor:
@@ -79,11 +71,9 @@ class CpuStep(Step):
         return torch.tensor(wrong == 0)
 
 
-def _numbers(tensor: Tensor) -> NDArray[np.float32] | NDArray[np.uint16]:
+def _numbers(tensor: Tensor) -> Numbers:
     """The numbers of a tensor in the same memory; bfloat16 as 16 bits each."""
-    numbers: NDArray[np.float32] | NDArray[np.uint16]
-    numbers = (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-    return numbers
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def widened(number: Any) -> Any:
@@ -95,7 +85,7 @@ def narrowed(number: Any, like: Any) -> Any:
 
 
 def drawn(number: Any, like: Any, key: Any) -> Any:
-    """A float32 rounded up or down by chance, so that it is right on average; `key` stands for the draw."""
+    """A float32 rounded up or down by chance, right on average; `key` decides."""
 
 
 @overload(widened, inline="always")
@@ -159,8 +149,8 @@ def ranking_gradients(
 ) -> float:
     """The ranking loss of a batch, summed over both sides, and in `found` its gradient by the scores.
 
-    `scores` and `found` are chunks × rows × rows: sources by targets, of which the first `edges` belong to each other.
-    `weights`, chunks × edges, counts each edge. Negatives from the batch count if `in_batch`.
+    `scores` and `found` are chunks × sources × targets, of which the first `edges` belong to each other. `weights` are
+    chunks × edges. Negatives from the batch count if `in_batch`.
     """
     chunks, rows, _ = scores.shape
     losses = np.zeros(chunks, dtype=np.float32)
@@ -198,22 +188,13 @@ def ranking_gradients(
 
 @njit(parallel=True, fastmath=REORDERED, error_model="numpy", cache=True)
 def update(
-    vectors: Numbers,
-    squares: NDArray[np.float32],
-    gradients: Numbers,
-    keys: NDArray[np.int64],
-    places: int,
-    lr: np.float32,
-    max_norm: np.float32,
-    unit: bool,
-    draw: np.uint32,
-    threads: int,
-) -> int:
-    """One step of row-wise Adagrad on the rows of a batch; return how many rows were left as their step is not finite.
+    vectors: Numbers, squares: NDArray[np.float32], gradients: Numbers, keys: NDArray[np.int64], places: int,
+    lr: np.float32, max_norm: np.float32, unit: bool, draw: np.uint32, threads: int,
+) -> int:  # fmt: skip
+    """One step of row-wise Adagrad on the rows of a batch; return the number of rows whose step is not finite.
 
-    `keys` are row · `places` + place in the batch, rising; `gradients` are by place, places × dimension, and summed by
-    row. With `unit` the gradients are those by the vectors scaled to length 1. Longer vectors than `max_norm` are
-    scaled back.
+    `keys` are row · `places` + place in the batch, rising; `gradients`, places × dimension, are summed by row, and with
+    `unit` those by the vectors scaled to length 1. Vectors longer than `max_norm` are scaled back.
     """
     dimension, count = vectors.shape[1], len(keys)
     wrong = np.zeros(threads, dtype=np.int64)
@@ -262,7 +243,7 @@ def update(
 
 @njit(inline="always")
 def _next_row(keys: NDArray[np.int64], places: int, at: int) -> int:
-    """The first place from `at` on at which a row begins."""
+    """The next place, from `at` on, where a row begins."""
     while 0 < at < len(keys) and keys[at] // places == keys[at - 1] // places:
         at += 1
     return at

@@ -1,4 +1,4 @@
-"""The partitions of a graph embedding: in files, in the memory of the device that trains them, and as they begin.
+"""The partitions of a graph embedding: in files, in the memory of a device, and their first vectors.
 
 The state of a training holds
 
@@ -7,9 +7,8 @@ The state of a training holds
     scores/<epoch>.json       link prediction after each epoch
     edges/                    the buckets (see `buckets.py`)
 
-A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory and
-then replaces `progress.json`: only then do the versions go that it named before, so that a training that is killed at
-any moment goes on from its last commit.
+A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory,
+replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +33,13 @@ from cocite.embeddings.edges import Papers, Rows
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.buckets import COUNTS, Pair, bucket_file
 from cocite.embeddings.engines.torch.training_step import Side
+from cocite.embeddings.imported import partition_starts
 from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
 
 PROGRESS, EDGES = "progress.json", "edges"
 KINDS = ("vectors", "squares")
 DEVIATION = 1e-3
-"""Of each number of a first vector that is drawn, as in PyTorch-BigGraph."""
+"""Standard deviation of first vectors, as in PyTorch-BigGraph."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +56,11 @@ class Progress:
     """How far a training has come."""
 
     partitions: int
-    """Number of partitions."""
     position: Position = Position()
-    """What comes next."""
     versions: list[int] = field(default_factory=list)
-    """The version of each partition; 0 stands for the vectors that it begins with, of which there is no file."""
+    """The version of each partition; 0 for its first vectors, which have no file."""
     held: list[int | None] = field(default_factory=list)
-    """The partitions that the one device held, in their places, by which the rounding of bfloat16 is drawn."""
+    """The partitions on the one device, in their places, on which the rounding of bfloat16 depends."""
 
 
 class TrainingState:
@@ -72,7 +70,7 @@ class TrainingState:
         self.folder = folder
 
     def open(self, fingerprint: dict[str, Any]) -> Progress | None:
-        """How far the training has come; None after what belongs to another is removed."""
+        """How far the training has come; None after the state of another training is removed."""
         can_resume = open_state(self.folder, fingerprint, work="training", implied=self._implied)
         return self._progress() if can_resume else None
 
@@ -93,7 +91,7 @@ class TrainingState:
             remove_checked(self._file(kind, part, version))
 
     def commit(self, progress: Progress) -> None:
-        """Make the versions in `progress` those that a killed training goes on from, and remove all others."""
+        """Make a killed training resume from `progress`, and remove all versions that are not in it."""
         write_checked_json(self.folder / PROGRESS, asdict(progress))
         kept = {self._file(kind, part, version) for kind in KINDS for part, version in enumerate(progress.versions)}
         for kind in KINDS:
@@ -108,7 +106,7 @@ class TrainingState:
         return Progress(**{**written, "position": Position(**written["position"])})
 
     def _implied(self) -> Iterator[Path]:
-        """The files that there must be at this progress; the first commit comes before the buckets."""
+        """The files that the progress needs; the first commit comes before the buckets."""
         edges, progress = self.folder / EDGES, self._progress()
         if edges.exists():
             yield self.folder / PROGRESS
@@ -128,48 +126,11 @@ class TrainingState:
         return self.folder / kind / f"{part}.{version}.npy"
 
 
-class FirstVectors:
-    """Fills partitions."""
-
-    def __init__(self, papers: Papers, settings: Torch, *, seed: int) -> None:
-        """`papers` are corpus ids by row."""
-        self.papers, self.seed, self.max_norm = papers, seed, settings.max_norm
-        self.start = next(iter(settings.files), None)
-
-    def fill(self, vectors: Tensor, first: int) -> None:
-        """Fill the vectors of a partition, papers × dimension, whose first row this is."""
-        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
-        vectors.normal_(std=DEVIATION, generator=drawn)
-        if self.start is not None:
-            self._take_over(self.start, vectors, self.papers[first : first + len(vectors)], first)
-
-    def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
-        order = np.argsort(papers)
-        rising, kept = papers[order], 0
-        with open_table(start, "graph_embeddings") as table:
-            for batch in table.iter_batches(
-                max(1, VALUES_IN_MEMORY // vectors.shape[1]), columns=["corpusid", "vector"]
-            ):
-                older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
-                if older.shape[1] != vectors.shape[1]:
-                    raise InputError(
-                        f"--settings: start is {start}, whose vectors have {older.shape[1]} dimensions; dimension is "
-                        f"{vectors.shape[1]}."
-                    )
-                at, is_there = look_up(rising, batch.column("corpusid").to_numpy())
-                at, taken = at[is_there], torch.from_numpy(older[is_there])
-                if self.max_norm is not None:
-                    taken = torch.renorm(taken, 2, 0, self.max_norm)
-                vectors[torch.from_numpy(order[at]).to(vectors.device)] = taken.to(vectors.device, vectors.dtype)
-                kept += len(at)
-        report(f"rows from {first:,} on: {kept:,} of {len(papers):,} papers begin with their vectors in {start}")
-
-
 class FloatRows:
-    """The rows of a tensor, whatever its kind and device, as float32 arrays.
+    """The rows of a tensor of any kind and device as float32 arrays.
 
-    One that is mapped from a file is opened anew for each window of so many rows, as pages around those that were read
-    stay in memory for as long as it is open.
+    A tensor that is mapped from a file is opened for each window of rows, as the pages around those that were read stay
+    in memory while it is open.
     """
 
     def __init__(self, opened: Callable[[], Tensor], window: int | None = None) -> None:
@@ -191,13 +152,12 @@ class FloatRows:
 
 
 class Partitions:
-    """All partitions, as they were last written, or as they begin."""
+    """All partitions, as last written, or with first vectors; `ids` are the corpus ids of all papers by row."""
 
-    def __init__(
-        self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors, dimension: int
-    ) -> None:
-        self.state, self.progress, self.starts, self.first = state, progress, starts, first
-        self.rows_at_once = max(1, VALUES_IN_MEMORY // dimension)
+    def __init__(self, state: TrainingState, progress: Progress, ids: Papers, settings: Torch, *, seed: int) -> None:
+        self.state, self.progress, self.ids, self.settings, self.seed = state, progress, ids, settings, seed
+        self.starts = partition_starts(len(ids), progress.partitions)
+        self.rows_at_once = max(1, VALUES_IN_MEMORY // settings.dimension)
         self.versions = list(progress.versions)
 
     def papers(self, part: int) -> int:
@@ -207,7 +167,7 @@ class Partitions:
     def fetch(self, part: int, vectors: Tensor, squares: Tensor) -> None:
         """Fill vectors and squares with those of a partition."""
         if self.versions[part] == 0:
-            self.first.fill(vectors, int(self.starts[part]))
+            self._fill_first(vectors, int(self.starts[part]))
             squares.zero_()
         else:
             for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
@@ -216,7 +176,7 @@ class Partitions:
                     numbers[part_of_file] = self.state.load(kind, part, self.versions[part])[part_of_file]
 
     def keep(self, part: int, vectors: Tensor, squares: Tensor) -> None:
-        """Write a new version of a partition; the one before goes, unless a killed training would go on from it."""
+        """Write a new version of a partition; the one before is removed, unless it is in the last commit."""
         before = self.versions[part]
         self.state.save(part, before + 1, vectors, squares)
         self.versions[part] += 1
@@ -224,15 +184,37 @@ class Partitions:
             self.state.remove(part, before)
 
     def vectors(self) -> list[FloatRows]:
-        """The vectors of all partitions, read from disk as they are asked for."""
-        load = partial(self.state.load, "vectors")
-        return [
-            FloatRows(partial(load, part, version), self.rows_at_once) for part, version in enumerate(self.versions)
-        ]
+        """The vectors of all partitions, read from disk when they are asked for."""
+        loads = [partial(self.state.load, "vectors", part, version) for part, version in enumerate(self.versions)]
+        return [FloatRows(load, self.rows_at_once) for load in loads]
+
+    def _fill_first(self, vectors: Tensor, first: int) -> None:
+        """Fill the first vectors of a partition, papers × dimension, that begins at row `first`."""
+        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
+        vectors.normal_(std=DEVIATION, generator=drawn)
+        for start in self.settings.files:
+            self._take_over(start, vectors, self.ids[first : first + len(vectors)], first)
+
+    def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
+        order, dimension = np.argsort(papers), vectors.shape[1]
+        rising, kept = papers[order], 0
+        with open_table(start, "graph_embeddings") as table:
+            for batch in table.iter_batches(max(1, VALUES_IN_MEMORY // dimension), columns=["corpusid", "vector"]):
+                older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
+                if older.shape[1] != dimension:
+                    found = f"whose vectors have {older.shape[1]} dimensions; dimension is {dimension}"
+                    raise InputError(f"--settings: start is {start}, {found}.")
+                at, is_there = look_up(rising, batch.column("corpusid").to_numpy())
+                at, taken = at[is_there], torch.from_numpy(older[is_there])
+                if self.settings.max_norm is not None:
+                    taken = torch.renorm(taken, 2, 0, self.settings.max_norm)
+                vectors[torch.from_numpy(order[at]).to(vectors.device)] = taken.to(vectors.device, vectors.dtype)
+                kept += len(at)
+        report(f"rows from {first:,} on: {kept:,} of {len(papers):,} papers begin with their vectors in {start}")
 
 
 class Block:
-    """Two partitions, or the only one, in the memory of a device, one behind the other."""
+    """Two partitions, or the only one, in the memory of a device."""
 
     def __init__(self, partitions: Partitions, device: torch.device, dimension: int, storage: torch.dtype) -> None:
         self.partitions, self.device = partitions, device
@@ -245,7 +227,7 @@ class Block:
         self.squares = torch.zeros(rows, device=device)
 
     def hold(self, pair: Pair) -> None:
-        """Bring partitions in to be trained; those that make room are written."""
+        """Load partitions to be trained; those that make room are written."""
         for part in pair:
             if part not in self.held:
                 slot = next(slot for slot, other in enumerate(self.held) if other not in pair)
@@ -254,14 +236,14 @@ class Block:
                 self.partitions.fetch(part, *self._of(slot, part))
 
     def hold_again(self, held: list[int | None]) -> None:
-        """Bring in what was held, each partition in its place."""
+        """Load the partitions that were held, each in its place."""
         self.held = list(held)
         for slot, part in enumerate(held):
             if part is not None:
                 self.partitions.fetch(part, *self._of(slot, part))
 
     def side(self, part: int) -> Side:
-        """Where a partition that is held lies."""
+        """The rows of a partition that is held."""
         return Side(first=self.held.index(part) * self.size, papers=self.partitions.papers(part))
 
     def write(self) -> None:
@@ -288,7 +270,5 @@ class Block:
 
 def _storable(numbers: Tensor) -> np.ndarray[Any, Any]:
     """The numbers in the same memory; NumPy knows bfloat16 only as 16 bits."""
-    storable: np.ndarray[Any, Any] = (
-        numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
-    ).numpy()
-    return storable
+    storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
+    return storable.numpy()

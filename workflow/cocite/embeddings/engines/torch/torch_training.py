@@ -1,9 +1,8 @@
-"""Train a graph embedding in torch, and go on exactly where a killed training stood.
+"""Train a graph embedding in torch, and resume a killed training exactly.
 
-The edges are dealt once into buckets by the partitions of their ends; with one partition there is one bucket. An epoch
-goes through the buckets, a bucket a stretch of edges at a time, a stretch batch by batch. What is
-random in a stretch comes from a seed of its own, and a checkpoint lies between two stretches, so that a training that
-was killed ends with the same bits as one that was not. With several devices it lies between two rounds.
+The edges are dealt once into buckets by the partitions of their ends. An epoch goes through the buckets, a bucket a
+stretch of edges at a time, a stretch batch by batch. Each stretch has its own seed, and checkpoints are between two
+stretches, or with several devices between two rounds, so that a training that was killed ends with the same bits.
 """
 
 import sys
@@ -36,7 +35,6 @@ from cocite.embeddings.engines.torch.buckets import (
 from cocite.embeddings.engines.torch.partitions import (
     EDGES,
     Block,
-    FirstVectors,
     FloatRows,
     Partitions,
     Position,
@@ -44,29 +42,29 @@ from cocite.embeddings.engines.torch.partitions import (
     TrainingState,
 )
 from cocite.embeddings.engines.torch.training_step import Step, make_batches
-from cocite.embeddings.imported import ImportedFolder, partition_starts
+from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
 from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores
 
 BYTES_ON_GPU = 40
-"""Of a number of a vector of a batch, with all that a step makes of it."""
+"""Memory of a step for each number of the vectors of a batch."""
 SHARE_OF_GPU = 0.9
-"""Of what is free on a GPU, for the vectors."""
+"""Share of a GPU's free memory for the vectors."""
 MOST_PARTITIONS = 64
 """More would be swapped more often than trained."""
 STRETCH = 1 << 18
-"""Edges of a stretch, about: some seconds of a CPU, and what is put into another order in each epoch."""
+"""About the edges of a stretch: some seconds of a CPU."""
 
 Stretch = tuple[Bucket, int]
-"""A bucket, and its edge that the stretch begins with."""
+"""A bucket, and its first edge of the stretch."""
 
 
 def train_graph_embedding(
     imported: Path, settings: Torch, *, seed: int, state: Path, devices: Sequence[torch.device]
 ) -> Trained:
-    """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed, edges and start.
+    """Train to the end, from a checkpoint in `state` of the same settings, seed, edges and start.
 
-    Raises `InputError` for what cannot be held in memory, and for gradients that are not finite.
+    Raises `InputError` for a lack of memory, and for gradients that are not finite.
     """
     graph, kept = ImportedFolder(imported), TrainingState(state)
     depends_on = {
@@ -89,21 +87,12 @@ class Training:
     """The parts of a training, and its loop."""
 
     def __init__(
-        self,
-        graph: ImportedFolder,
-        settings: Torch,
-        *,
-        seed: int,
-        kept: TrainingState,
-        progress: Progress,
+        self, graph: ImportedFolder, settings: Torch, *, seed: int, kept: TrainingState, progress: Progress,
         devices: Sequence[torch.device],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.graph, self.settings, self.seed, self.kept, self.progress = graph, settings, seed, kept, progress
-        papers = graph.papers()
-        starts = partition_starts(len(papers), progress.partitions)
-        first = FirstVectors(papers, settings, seed=seed)
-        self.partitions = Partitions(kept, progress, starts, first, settings.dimension)
-        edges = kept.folder / EDGES
+        self.partitions = Partitions(kept, progress, graph.papers(), settings, seed=seed)
+        edges, starts = kept.folder / EDGES, self.partitions.starts
         self.buckets = Buckets(edges) if edges.exists() else deal_into_buckets(graph, starts, edges)
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
@@ -140,7 +129,7 @@ class Training:
             else:
                 done = self._train_together(epoch, number, rounds[number], of_devices)
             summed, edges = summed + done[0], edges + done[1]
-        if edges == 0:  # a training that was killed had come to the end of the epoch, and had not measured it yet
+        if edges == 0:  # a training that was killed had not measured the end of the epoch
             return
         rate = edges / (time.monotonic() - started)
         report(f"epoch {epoch + 1} of {self.settings.epochs}: training loss {summed / edges:.3f}, {rate:,.0f} edges/s")
@@ -153,7 +142,7 @@ class Training:
     def _train_alone(
         self, epoch: int, number: int, pair: tuple[int, ...], stretches: list[Stretch], skipped: int
     ) -> tuple[float, int]:
-        """Train the rest of a round on the one device; the sum of losses, and the number of edges."""
+        """Train the rest of a round on one device; the sum of losses, and the number of edges."""
         self.blocks[0].hold(pair)
         summed, edges = 0.0, 0
         for at, stretch in enumerate(stretches[skipped:], start=skipped):
@@ -166,7 +155,7 @@ class Training:
     def _train_together(
         self, epoch: int, number: int, pairs: Sequence[tuple[int, ...]], of_devices: Sequence[list[Stretch]]
     ) -> tuple[float, int]:
-        """Train a round, each pair of partitions on a device of its own; the next round begins from the files."""
+        """Train a round, each pair of partitions on its own device; the next round begins from the files."""
 
         def train_pair(device: int) -> list[tuple[float, int]]:
             self.blocks[device].hold(pairs[device])
@@ -197,10 +186,8 @@ class Training:
         of_batches = torch.stack(losses).double().cpu()
         wrong = torch.nonzero(~of_batches.isfinite())
         if len(wrong):
-            raise InputError(
-                f"epoch {epoch + 1}, batch {int(wrong[0]) + 1} after edge {first:,} of bucket {bucket}: a gradient is "
-                f"not finite; lower lr, which is {self.settings.lr:g}."
-            )
+            where = f"epoch {epoch + 1}, batch {int(wrong[0]) + 1} after edge {first:,} of bucket {bucket}"
+            raise InputError(f"{where}: a gradient is not finite; lower lr, which is {self.settings.lr:g}.")
         self.bar.update(len(weights))
         return float(of_batches.sum()), len(weights)
 
@@ -211,8 +198,7 @@ class Training:
         else:
             self._write()
             parts = self.partitions.vectors()
-        vectors = Vectors(parts)
-        loss = edge_loss(self.settings.loss)
+        loss, vectors = edge_loss(self.settings.loss), Vectors(parts)
         score = partial(score_batch, vectors, comparator=self.settings.comparator, max_norm=self.settings.max_norm)
         return measure(held_out, score, lambda edges, negatives: loss(edges, negatives).sum())
 
@@ -229,7 +215,7 @@ class Training:
 
 
 def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
-    """The step for a device: compiled for a CPU that trains alone, as Numba's threads may not be started by several."""
+    """The step for a device: compiled for a single CPU, as several threads may not start those of Numba."""
     precision = computes_in(settings.precision, block.device)
     if block.device.type == "cpu" and alone:
         from cocite.embeddings.engines.torch.compiled_step import CpuStep
@@ -239,7 +225,7 @@ def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
 
 
 def available_devices(settings: Torch) -> list[torch.device]:
-    """The GPUs that the settings ask for, as far as there are any, or the CPU."""
+    """The GPUs that the settings ask for, as far as there are, or the CPU."""
     take_gpus(settings.gpus)
     gpus = min(settings.gpus, torch.cuda.device_count())
     return [torch.device("cuda", number) for number in range(gpus)] or [torch.device("cpu")]
@@ -261,10 +247,10 @@ def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device
 def partitions_within(
     bound_mb: float | None, vectors: float, *, overhead: float = 0, papers: int, devices: int = 1
 ) -> int:
-    """The fewest partitions of which each device holds two within the bound, or of all the only one.
+    """The fewest partitions of which each device holds two within the bound, or the only one.
 
-    `vectors` and the `overhead` beside them are sizes in MB. Raises `InputError` where even the smallest partitions are
-    too large, or the papers too few for the devices.
+    `vectors` and `overhead` are sizes in MB. Raises `InputError` if even the smallest partitions are too large, or the
+    papers too few for the devices.
     """
     room = inf if bound_mb is None else bound_mb - overhead
     if devices == 1 and vectors <= room:
@@ -272,20 +258,18 @@ def partitions_within(
     most = min(MOST_PARTITIONS, papers)
     fewest = max(2 * devices, 3)
     if fewest > most:
-        raise InputError(
-            f"--settings: {devices} GPUs take {fewest} partitions, but there are {papers} papers; lower gpus."
-        )
+        few = f"{devices} GPUs take {fewest} partitions, but there are {papers} papers"
+        raise InputError(f"--settings: {few}; lower gpus.")
     if room * most < 2 * vectors:
-        raise InputError(
-            f"--settings: {papers:,} papers take {ceil(overhead + 2 * vectors / most):,} MB at least, in {most} "
-            f"partitions, and {bound_mb:,.0f} MB are allowed or free; raise memory_mb or lower dimension."
-        )
+        needed = f"{ceil(overhead + 2 * vectors / most):,} MB at least, in {most} partitions"
+        allowed = f"{bound_mb:,.0f} MB are allowed or free; raise memory_mb or lower dimension"
+        raise InputError(f"--settings: {papers:,} papers take {needed}, and {allowed}.")
     return max(fewest, ceil(2 * vectors / room))
 
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Have torch and compiled code use so many cores, as far as there are as many."""
+    """Let torch and compiled code use so many cores, as far as there are."""
     before = torch.get_num_threads(), numba.get_num_threads()
     torch.set_num_threads(threads)
     numba.set_num_threads(min(threads, numba.get_num_threads()))
@@ -298,11 +282,9 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def explain_full_memory() -> Iterator[None]:
-    """Raise `InputError` where a device has no memory left, with the settings that help."""
+    """Raise `InputError`, with the settings that help, if a device has no memory left."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        raise InputError(
-            f"the device is out of memory ({str(error).splitlines()[0]}); lower memory_mb, so that the papers are "
-            "trained in more partitions, or batch_size."
-        ) from None
+        remedy = "lower memory_mb, so that the papers are trained in more partitions, or batch_size"
+        raise InputError(f"the device is out of memory ({str(error).splitlines()[0]}); {remedy}.") from None

@@ -1,14 +1,12 @@
 """One step of training, written in operations of torch that run on any device; `compiled_step.py` has a faster one.
 
 As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges. In a chunk the ends of all edges are
-negatives for each other, and `uniform_negatives` papers a side are drawn for the chunk.
+negatives for each other, and `uniform_negatives` papers a side are drawn. The scores of a chunk are one product of
+matrices, sources × targets, and so are the gradients of either side. The vectors of all distinct papers of a batch move
+once, by row-wise Adagrad, and none becomes longer than `max_norm`.
 
-The scores of a chunk are one product of matrices, sources × targets, and so are the gradients of either side. What
-lies between is the gradient of the loss by the scores. The vectors of all distinct papers of a batch move once, by
-row-wise Adagrad, and none becomes longer than `max_norm`.
-
-On a GPU nothing here waits for it: all shapes follow from the settings, so rows that come more than once are summed
-into as many places as there are rows, and the places that are left over write to a padding row.
+Nothing waits for a GPU: all shapes follow from the settings, so repeated rows are summed into as many places as there
+are rows, and places that are left over write to a padding row.
 """
 
 from collections.abc import Iterator
@@ -31,27 +29,25 @@ class Batch:
     """Chunks of edges."""
 
     rows: Tensor
-    """Rows of the sources' side and of the targets', 2 × chunks × (edges + drawn negatives), int32."""
+    """Rows of sources and of targets, 2 × chunks × (edges + drawn negatives), int32."""
     edges: int
     """Edges in a chunk, the first of its rows."""
     weights: Tensor
-    """What each edge counts, chunks × edges, float32."""
+    """Weight of each edge, chunks × edges, float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Where the papers of one end of the edges lie."""
+    """The rows of the papers of one end of the edges: the first, and their number."""
 
     first: int
-    """The row of the first."""
     papers: int
-    """Their number."""
 
 
 def make_batches(
     edges: Tensor, weights: Tensor, sides: tuple[Side, Side], settings: Torch, drawn: torch.Generator
 ) -> Iterator[Batch]:
-    """The edges, 2 × number and counted within their sides, in batches; what fills no chunk is a last, smaller one."""
+    """The edges, 2 × number and counted within their sides, in batches; the last chunk may be smaller."""
     size, chunks = settings.edges_in_chunk, settings.chunks_in_batch
     whole = edges.shape[1] // size * size
     for part, in_chunk, step in ((slice(0, whole), size, chunks), (slice(whole, None), edges.shape[1] - whole, 1)):
@@ -66,13 +62,8 @@ def make_batches(
 
 def _with_negatives(ends: Tensor, side: Side, settings: Torch, drawn: torch.Generator) -> Tensor:
     """Rows of the ends of chunks, chunks × edges, followed by those of papers drawn from the side."""
-    negatives = torch.randint(
-        side.papers,
-        (len(ends), settings.uniform_negatives),
-        generator=drawn,
-        dtype=torch.int32,
-        device=ends.device,
-    )
+    shape = len(ends), settings.uniform_negatives
+    negatives = torch.randint(side.papers, shape, generator=drawn, dtype=torch.int32, device=ends.device)
     return torch.cat([ends, negatives], 1) + side.first
 
 
@@ -105,7 +96,7 @@ class Step:
         return torch.where(finite, loss, torch.nan)
 
     def _buffers(self, shape: torch.Size) -> Tensor:
-        """Where the vectors of rows and their gradients go: the same memory for all batches."""
+        """Memory for the vectors of rows and their gradients, the same for all batches."""
         size = torch.Size((2, *shape, self.vectors.shape[1]))
         if len(self.buffer) < size.numel():
             self.buffer = self.buffer.new_empty(size.numel())
@@ -131,7 +122,7 @@ class Step:
         return gradient.to(scores.dtype), loss.detach()
 
     def _negatives(self, scores: Tensor) -> Tensor:
-        """The scores of negatives: all but that of the edge itself, or those of drawn papers where only they count."""
+        """The scores of negatives: all but that of the edge itself, or only those of drawn papers."""
         edges, rows = scores.shape[1:]
         if not self.settings.batch_negatives:
             return scores[:, :, edges:]
@@ -144,7 +135,7 @@ class Step:
         place = functional.pad(ordered[1:] != ordered[:-1], (1, 0)).cumsum(0)
         owners = torch.full_like(place, len(self.vectors) - 1).scatter_(0, place, ordered.long())
         sums = torch.zeros(len(ordered), gradients.shape[-1], device=rows.device)
-        # Repeated indices are summed in a fixed order; atomic additions (index_add_) would round differently each time.
+        # Repeated indices are summed in a fixed order, unlike by atomic additions (index_add_).
         sums.index_put_((place,), gradients.reshape(len(ordered), -1)[order].float(), accumulate=True)
         vectors = self.vectors[owners].float()
         if self.settings.comparator == "cos":
@@ -161,13 +152,11 @@ class Step:
         return finite.all()
 
     def _stored(self, moved: Tensor) -> Tensor:
-        """Vectors as they are stored; in bfloat16 rounded up or down by chance, so that they are right on average."""
+        """Vectors as they are stored; in bfloat16 rounded up or down by chance, right on average."""
         if self.vectors.dtype == torch.float32:
             return moved
         bits = moved.view(torch.int32)
-        chance = torch.randint(
-            2**STORED_BITS, bits.shape, generator=self.rounding, dtype=torch.int32, device=bits.device
-        )
+        chance = torch.empty_like(bits).random_(2**STORED_BITS, generator=self.rounding)
         return (((bits + chance) >> STORED_BITS) << STORED_BITS).view(torch.float32).to(self.vectors.dtype)
 
 
