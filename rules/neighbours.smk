@@ -1,6 +1,5 @@
-from cocite.config.embeddings import IndexSettings, SearchSettings
+from cocite.config.embeddings import IndexSettings, Links, SearchSettings, WalkSettings
 from cocite.config.mining import SearchedDocuments
-from cocite.config.embeddings import Links, WalkSettings
 
 
 rule build_index:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,8 @@ SHARED_RUNS = {"slurm": "cluster", "workflow": "finished"}
 def group_of(file: str) -> str:
     """What the tests of a file are kept in one process with: those of the file, or all that share a run with them."""
     run = SHARED_RUNS.get(Path(file).parent.name)
-    return run if run and run in (ROOT / file).read_text(encoding="utf-8") else file
+    is_asked_for = run and re.search(rf"^def \w+\([^)]*\b{run}\b", (ROOT / file).read_text(encoding="utf-8"), re.M)
+    return run if run and is_asked_for else file
 
 
 class GroupScheduling(LoadFileScheduling):

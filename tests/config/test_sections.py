@@ -177,10 +177,10 @@ def test_an_import_and_a_training_are_given_the_keys_of_their_own_that_go_with_t
     of_training = settings_of(entry, AnyEngine)
     assert edge_settings(entry) == of_import
     assert parse_settings(EdgeSettings, json.dumps(of_import)).weighted is False
-    assert set(of_training) == {
-        *("batch_negatives", "batch_size", "chunks", "comparator", "dimension", "engine", "epochs", "loss", "lr"),
-        *("max_norm", "uniform_negatives", "workers"),
-    }
+    loss = {"kind": "ranking", "margin": 0.15}
+    usual = {"engine": "biggraph", "dimension": 768, "epochs": 20, "lr": 0.1, "batch_size": 1000, "loss": loss}
+    negatives = {"batch_negatives": 50, "uniform_negatives": 50}
+    assert of_training == usual | negatives | {"comparator": "dot", "max_norm": 1.0, "chunks": 1, "workers": 1}
     other = entry.model_copy(update={"holdout": 0.2, "partitions": 4, "weights": True})
     assert settings_of(other, AnyEngine) == of_training
     assert edge_settings(other) == {**of_import, "holdout": 0.2, "partitions": 4, "weights": True}

@@ -278,3 +278,20 @@ def test_what_is_no_marker_stays(text):
 
 def test_white_space_and_what_cannot_be_seen_become_single_blanks():
     assert clean(" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0") == "one two three four five"
+
+
+def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path, write_shard, shared):
+    import gzip
+
+    sample = shared / "data/s2ag-samples/citations/citations-sample.jsonl.gz"
+    raw = [line for line in gzip.decompress(sample.read_bytes()).split(b"\n") if line]
+    # Many of its citations have no cited id, and so no row.
+    filled = [json.dumps(json.loads(line) | {"citedcorpusid": str(number)}).encode() for number, line in enumerate(raw)]
+    release = Release(tmp_path, write_shard)
+    release.ingest(filled)
+    given = {number: json.loads(line)["contexts"] for number, line in enumerate(raw)}
+    found = {cited: json.loads(text) for _, _, cited, text in release.ingested()}
+    assert found == {number: texts for number, texts in given.items() if texts}
+    rows = release.merge()
+    assert len(rows) > 30
+    assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))

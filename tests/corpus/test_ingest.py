@@ -238,3 +238,38 @@ def test_a_job_without_shards_writes_the_same_columns_as_the_others(read, shard,
     merge("papers", ingested=ingested, bucket=0, **merged)
     [row] = files.read_table(tmp_path / "merged", "papers").to_pylist()
     assert row["authors"] == ["Ada Abel", "Mira  Okoye"]
+
+
+def test_long_lines_are_read_a_few_at_a_time_within_the_memory(read, tmp_path):
+    path = tmp_path / "0.jsonl"
+    with path.open("w") as file:
+        for number in range(6):
+            file.write(json.dumps({"corpusid": number, "title": "t", "x": "y" * 30_000_000}) + "\n")
+    assert len(read("papers", path, memory_mb=1500, threads=2).rows) == 6
+
+
+def test_the_official_sample_of_2023_is_read_as_python_reads_it(shared, read):
+    path = shared / "data" / "s2ag-samples" / "citations" / "citations-sample.jsonl.gz"
+    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    known = [record for record in records if record["citedcorpusid"] is not None]
+    ingested = read("citations", path)
+    assert (ingested.lines("cited id"), ingested.lines("kept"), ingested.lines("")) == (23, 77, 100)
+    assert ingested.rows == [
+        row(
+            int(record["citingcorpusid"]),
+            int(record["citedcorpusid"]),
+            *set(record["intents"] or []),
+            *["influential"] * record["isinfluential"],
+        )
+        for record in known
+    ]
+
+
+@pytest.mark.parametrize("dataset", ["papers", "abstracts"])
+def test_the_official_samples_of_papers_and_abstracts_are_read_whole(shared, read, dataset):
+    path = shared / "data" / "s2ag-samples" / dataset / f"{dataset}-sample.jsonl.gz"
+    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    key = {"papers": "title", "abstracts": "abstract"}[dataset]
+    assert {row["corpusid"]: row[key] for row in read(dataset, path).rows} == {
+        record["corpusid"]: record[key] for record in records
+    }

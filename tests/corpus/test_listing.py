@@ -174,7 +174,7 @@ SIGNED = "http://127.0.0.1:9/part-{}/data.gz?Signature=x"
 
 ODD_ANSWERS = [
     *((answer, "release_id: Field required") for answer in ({}, {"message": "Try later"})),
-    ([], "Input should be an object"),
+    ([], "Input should be a valid dictionary"),
     ({"release_id": RELEASE, "datasets": ["papers"]}, r"datasets\.0: "),
     *(({"README": "", "files": files}, "files") for files in ([5], None, "shard", [SIGNED.format(0), 5])),
 ]

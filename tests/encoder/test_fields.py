@@ -238,8 +238,8 @@ def test_fields_are_joined_by_the_separator_that_the_encoder_names(reading):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pooling": "sentences", "separator": " "}, "separator has no effect where the sentences of a document are"),
-        ({"sentence_wise": True, "separator": " "}, "separator has no effect where the sentences of a document are"),
+        ({"pooling": "sentences", "separator": " "}, "separator has no effect if the sentences of a document are"),
+        ({"sentence_wise": True, "separator": " "}, "separator has no effect if the sentences of a document are"),
         ({"pooling": "sentences", "sentence_wise": True}, "sentence_wise does not go with pooling: sentences"),
         ({"text": ["abstract"]}, r"text is \['abstract'\], which must start with title"),
         ({"text": ["title", "title"]}, "which has non-unique elements"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.stats import kendalltau
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
@@ -69,6 +70,39 @@ def test_no_weights_that_scikit_learn_finds_are_better_by_more_than_the_gap(name
         other = np.ravel(liblinear(name, c).fit(inputs, targets).coef_)
         reached, least = (objective(name, weights, inputs, targets, c) for weights in (found[:, 0], other))
         assert reached * (1 - loss.gap) <= least + 1e-12
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_least_objective_is_that_of_a_dual_solution_found_by_other_means(name):
+    """Whatever lies between the bounds of the dual variables is worth less than the least objective."""
+    inputs, targets = drawn_for(name, (60, 4, 11))
+    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
+    loss = LOSSES[name](targets[:, None])
+    for c, found in zip((0.01, 0.1, 1.0), path(inputs, loss, (0.01, 0.1, 1.0)), strict=True):
+        own = loss.width[0] / c if loss.is_round else 0.0
+
+        def cost(duals, own=own):
+            weights = inputs.T @ duals
+            return weights @ weights / 2 + own * (duals @ duals) / 2 - targets @ duals, (
+                inputs @ weights + own * duals - targets
+            )
+
+        bounds = np.column_stack([c * loss.low[:, 0], c * loss.high[:, 0]])
+        options = {"maxiter": 100_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
+        best = minimize(cost, np.zeros(60), jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+        assert (
+            -best.fun * (1 - 1e-6) <= objective(name, found[:, 0], inputs, targets, c) <= -best.fun / (1 - 2 * loss.gap)
+        )
+
+
+@pytest.mark.parametrize(("documents", "dimension"), [(400, 30), (30, 400)])
+def test_classes_that_are_taken_together_have_the_models_of_scikit_learn(documents, dimension):
+    inputs = np.random.default_rng(0).normal(size=(documents, dimension)) + 0.5
+    classes = np.digitize(inputs[:, 0] + inputs[:, 1] ** 2, [0.5, 1.5])
+    targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
+    for c, weights in zip(GRID, path(inputs, squared_hinge(targets), GRID), strict=True):
+        model = liblinear("squared hinge", c).fit(inputs, classes)
+        np.testing.assert_allclose(inputs @ weights, inputs @ model.coef_.T, atol=0.05)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -274,6 +274,22 @@ def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path, monkeypatch, drawn,
     assert scores == pytest.approx({pair: match(*pair) for pair in pairs}, rel=1e-5)
 
 
+def test_words_have_the_scores_of_bm25s(tmp_path):
+    import bm25s
+
+    texts = {paper: (TITLES[paper % 5], " ".join(TITLES[at % 5] for at in range(paper))) for paper in range(1, 12)}
+    write_papers(tmp_path, texts)
+    examples = write_examples(tmp_path / "set", [(3, None, [4], [5])])
+    found, _ = mined(tmp_path, examples, [], by={"kind": "bm25"}, last=20)
+    index = bm25s.BM25()
+    tokens = bm25s.tokenize([" ".join(text) for text in texts.values()], stopwords="en", return_ids=False)
+    index.index(tokens, show_progress=False)
+    expected = dict(zip(texts, index.get_scores(tokens[2]), strict=True))
+    assert {one: given_score for one, given_score, _ in found[3]} == pytest.approx(
+        {one: value for one, value in expected.items() if one not in (3, 4)}, rel=1e-5
+    )
+
+
 @pytest.mark.parametrize(
     ("collection", "documents_found"), [("papers", [2, 3]), ("texts", [-20, -10]), ("all", [-20, -10, 2, 3])]
 )
@@ -315,5 +331,5 @@ def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
     wide = write_texts(tmp_path, {-1: ("title", None, False)}, {-1: [1.0, 2.0, 3.0]})
     assert "vectors of 3 dimensions" in refused(tmp_path, examples, [*files, *wide])
     broken = write_paper_vectors(tmp_path, vectors | {4: [np.nan, 1.0]})
-    assert "the vector of 4 is not finite" in refused(tmp_path, examples, broken)
+    assert "the vector of the paper or text 4 is not finite" in refused(tmp_path, examples, broken)
     assert "is none of the tables" in refused(tmp_path, examples, [examples])

@@ -77,7 +77,7 @@ def test_the_largest_k_leaves_a_paper_that_is_no_neighbour(tmp_path):
 
 
 LEAK = "holds 1 papers that are kept out, 2 among them"
-WRONG = r"graph_embeddings\.parquet: the vector of 6 is not finite or is too"
+WRONG = r"graph_embeddings\.parquet: the vector of the paper or text 6 is not finite or is too"
 
 
 @pytest.mark.parametrize(

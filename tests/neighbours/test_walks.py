@@ -168,7 +168,7 @@ def test_papers_that_are_kept_out_are_not_queries(tmp_path):
     [
         ({2: "holdout"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
         ({2: "excluded"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
-        ({}, 6, r"walks\.<name>\.k is 6, but .*links holds 7 papers to be ranked; k must be sm"),
+        ({}, 6, r"walks\.<name>\.k is 6, but .*links holds 7 papers; k must be sm"),
     ],
 )
 def test_leaks_and_a_k_that_leaves_no_choice_are_refused(tmp_path, splits, k, message):

@@ -1,81 +1,166 @@
-"""Ids of papers that take 63 bits are neither rounded nor cut off anywhere, from a release to its report.
+"""A corpus gives the same results whatever the ids of its papers are, from its release to its report.
 
-That the choices among large ids are those among small ones, and what is made of them, the tests of each stage hold
-against plain definitions.
+Random choices are hashes of ids. So all runs make those of the small ids (`relabelled/sitecustomize.py`), and then
+every table must be the same, up to the ids in it. That the choices of large ids are as random as they should be, and
+what is made of them, the tests of each stage hold against plain definitions.
 """
 
 import gzip
 import json
+import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 import pytest
-from tests.workflow.conftest import SMALL, Run, edited
+from tests.workflow.conftest import Run
+from tests.workflow.relabelled import relabelling
+from tests.workflow.relabelled.relabelling import FILE, around_2_to_the_40, back, spread_over_63_bits, text_back
 
-from cocite.core.tables import TABLES
+from cocite.core.tables import TABLES, Table
 from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 from cocite.demo.release import generate_release
 
-INDEX = {"kind": "ivf", "nlist": 8, "nprobe": 4}
-COUPLED = {"graph": "coupling", "dimension": 16, "epochs": 2}
-LISTED = {"sampler": "neighbours", "embedding": "lists", "k_positive": 9, "k_negative": 50, "per_query": 3, "easy": 1}
-SETS = {
-    "listed": LISTED | {"easy_negatives": "sorted-random"},
-    "cocited": {"sampler": "cocited", "graph": "cocitation", "per_query": 3},
-    "random": {"sampler": "random", "per_query": 3},
-    "all": {"sampler": "union", "of": ["cocite", "specter"], "group": "all"},
-    "part": {"sampler": "subset", "of": "all", "share": 0.5, "group": "part"},
+pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600)]
+
+SET = {"per_query": 3, "easy": 1}
+CONFIG = {
+    "seed": 1,
+    "release": "2026-01-06",
+    "corpus": {"source": "directory", "path": "release", "buckets": 2},
+    "queries": {"count": 120, "min_references": 5, "holdout": 40},
+    "exclude": ["excluded.txt"],
+    "graphs": {
+        "cocitation": {"signal": "cocitation", "strength": "cosine"},
+        "coupling": {"signal": "coupling", "pairs": "all", "strength": "fractional"},
+        "citation": {"signal": "citation"},
+    },
+    "embeddings": {
+        "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "shards": 2}},
+        "lists": {
+            "graph": "coupling",
+            "dimension": 16,
+            "epochs": 2,
+            "neighbours": {"k": 60, "index": {"kind": "ivf", "nlist": 8, "nprobe": 4}, "among": "texts"},
+        },
+    },
+    "triplets": {
+        "near": {"sampler": "neighbours", "embedding": "flat", "k_positive": 10, "k_negative": [20, 80], **SET},
+        "listed": {
+            **{"sampler": "neighbours", "embedding": "lists", "k_positive": 9, "k_negative": 50, **SET},
+            **{"easy_negatives": "sorted-random"},
+        },
+        "cited": {"sampler": "citations", "graph": "citation", **SET},
+        "cocited": {"sampler": "cocited", "graph": "cocitation", "per_query": 3},
+        "random": {"sampler": "random", "per_query": 3},
+        "all": {"sampler": "union", "of": ["near", "cited"], "group": "all"},
+        "part": {"sampler": "subset", "of": "all", "share": 0.5, "group": "part"},
+    },
+    "encoders": {"tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
+    "models": {"near": {"triplets": "near", "encoder": "tiny", "loss": "triplet", "lr": 1.0e-3}},
+    "benchmarks": {
+        "holdout": {"kind": "holdout"},
+        "scirepeval": {
+            "kind": "scirepeval",
+            "folder": "demo",
+            "tasks": ["relish", "paper_reviewer_matching_hard", "search"],
+        },
+    },
 }
-CONFIG = edited(
-    corpus={"source": "directory", "path": "release", "buckets": 2},
-    exclude=["excluded.txt"],
-    graphs__cocitation__strength="cosine",
-    graphs__coupling={"signal": "coupling", "pairs": "all", "strength": "fractional"},
-    embeddings__lists=COUPLED | {"neighbours": {"k": 60, "index": INDEX, "among": "texts"}},
-    triplets=SMALL["triplets"] | SETS,
-    models={"cocite": SMALL["models"]["cocite"]},
-    benchmarks__scirepeval__tasks=["relish", "paper_reviewer_matching_hard", "search"],
-)
 IDS = ("corpusid", "citingcorpusid", "citedcorpusid")
+MEASURED = {"seconds", "exact_seconds", "longest_seconds", "cpu_seconds", "peak_mb", "read_mb", "written_mb"}
+"""What differs from one run to the next in any case."""
+
+Records = dict[str, list[dict[str, Any]]]
 
 
-def write_release(run: Run) -> set[int]:
-    """Write a release with a random id over 10¹⁸ in place of each id; return the new ids."""
-    generate_release(run.folder / "small", release=SMALL["release"], papers=600, topics=8, shards=1, seed=1)
-    large: dict[int | None, int | None] = {None: None}
-    draw = np.random.default_rng(1)
-    for dataset in ("papers", "abstracts", "citations"):
-        (run.folder / "release" / dataset).mkdir(parents=True)
-        for shard in (run.folder / "small" / dataset).glob("*.gz"):
-            rows = [json.loads(line) for line in gzip.decompress(shard.read_bytes()).splitlines()]
-            for row in rows:
-                for key in IDS:
-                    if key in row:
-                        row[key] = large.setdefault(row[key], int(draw.integers(10**18, 2**63)))
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
-            (run.folder / "release" / dataset / shard.name).write_bytes(gzip.compress(lines.encode()))
-    ids = [paper for paper in large.values() if paper is not None]
-    (run.folder / "excluded.txt").write_text("".join(f"{paper}\n" for paper in ids[::50]))
-    return set(ids)
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """The records of a release, by dataset."""
+    folder = tmp_path_factory.mktemp("small") / "release"
+    generate_release(folder, release="2026-01-06", papers=600, topics=8, shards=1, seed=1)
+    return {
+        dataset: [
+            json.loads(line)
+            for shard in sorted((folder / dataset).glob("*.gz"))
+            for line in gzip.decompress(shard.read_bytes()).splitlines()
+        ]
+        for dataset in ("papers", "abstracts", "citations")
+    }
 
 
-@pytest.mark.long
-@pytest.mark.end_to_end
-def test_every_id_in_a_table_is_one_of_the_release(run):
-    ids = pa.array(sorted(write_release(run)), pa.int64())
-    run.make("all", config=run.configure(CONFIG))
-    checked = set()
+@pytest.fixture(scope="module")
+def small(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of all ids, rising."""
+    ids = {row.get(key) for rows in records.values() for row in rows for key in IDS} - {None}
+    path = tmp_path_factory.mktemp("ids") / "small.npy"
+    np.save(path, np.array(sorted(ids), dtype=np.int64))
+    return path
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for compiled kernels; other runs must not find those that make the choices of small ids."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def run_with(records: Records, small: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory):
+    def run_with(relabel) -> Path:
+        ids = np.load(small)
+        large = dict(zip(ids.tolist(), relabel(ids).tolist(), strict=True)) | {None: None}
+        run = Run(folder=tmp_path_factory.mktemp("run"))
+        run.configure(CONFIG)
+        (run.folder / "excluded.txt").write_text("".join(f"{large[paper]}\n" for paper in ids[::50].tolist()))
+        for dataset, rows in records.items():
+            relabelled = [row | {key: large[row[key]] for key in IDS if key in row} for row in rows]
+            (run.folder / "release" / dataset).mkdir(parents=True)
+            lines = "".join(json.dumps(row) + "\n" for row in relabelled)
+            (run.folder / "release" / dataset / "0.gz").write_bytes(gzip.compress(lines.encode()))
+        path = os.pathsep.join([str(Path(relabelling.__file__).parent), os.environ.get("PYTHONPATH", "")])
+        with pytest.MonkeyPatch.context() as patched:
+            for name, value in {"PYTHONPATH": path, FILE: str(small), "NUMBA_CACHE_DIR": str(cache)}.items():
+                patched.setenv(name, value)
+            result = run.snakemake("--show-failed-logs", "all")
+        assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+        return run.folder / "results"
+
+    return run_with
+
+
+@pytest.fixture(scope="module")
+def expected(run_with) -> Path:
+    """The results with small ids."""
+    return run_with(lambda ids: ids)
+
+
+def rows_of(table: Table, files: list[Path], small: np.ndarray) -> pl.DataFrame:
+    """The rows of all buckets of a table in the order of its key, with small ids; times and memory are left out."""
+    rows = pl.DataFrame(read_table(files, table.name))
+    for name, column in table.columns.items():
+        number_back = pl.element().map_elements(lambda number: back(number, small), pl.Int64)
+        if name in rows.columns and column.of_papers and rows.schema[name] == pl.Int64:
+            rows = rows.with_columns(pl.col(name).map_elements(lambda number: back(number, small), pl.Int64))
+        elif name in rows.columns and column.of_papers:
+            rows = rows.with_columns(pl.col(name).list.eval(number_back))
+        elif name in rows.columns and rows.schema[name] == pl.String:
+            rows = rows.with_columns(pl.col(name).map_elements(lambda text: text_back(text, small), pl.String))
+    return rows.drop(MEASURED, strict=False).sort(*table.key)
+
+
+@pytest.mark.parametrize("relabel", [around_2_to_the_40, spread_over_63_bits])
+def test_every_table_is_the_same_up_to_the_ids(run_with, expected: Path, small: Path, relabel) -> None:
+    ids, found = np.load(small), run_with(relabel)
+    compared = set()
     for table in TABLES.values():
-        for place, files in files_by_place(run.folder / "results", table).items():
-            rows = read_table(files, table.name)
-            for name in rows.column_names:
-                values = rows[name].combine_chunks()
-                values = values.flatten() if pa.types.is_list(values.type) else values
-                if table.columns[name].of_papers and values.type == pa.int64() and len(values):
-                    assert pc.all(pc.is_in(values.drop_null(), ids)).as_py(), (table.name, place, name)
-                    checked.add(table.name)
-    assert checked >= {"cocitations", "couplings", "edges", "graph_embeddings", "neighbours", "triplets"}
-    documents = read_table(run.folder / "results/evaluation/holdout/documents.parquet", "documents")
-    assert set(map(int, documents["document"].to_pylist())) <= set(ids.to_pylist())
+        places = files_by_place(expected, table)
+        assert files_by_place(found, table).keys() == places.keys(), table.name
+        for place, files in places.items():
+            rows = rows_of(table, files_by_place(found, table)[place], ids)
+            assert rows.equals(rows_of(table, files, ids)), (table.name, place)
+            compared.add(table.name)
+    assert compared >= {"cocitations", "couplings", "edges", "graph_embeddings", "neighbours", "triplets", "scores"}
+    with_ids = pl.DataFrame(read_table(found / "corpus/papers", "papers"))["corpusid"]
+    assert with_ids.min() >= min(2**40, relabel(ids).min())

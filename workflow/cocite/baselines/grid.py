@@ -11,7 +11,7 @@ points, the first is chosen.
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ from cocite.core.options import Citations, Output, Papers, Queries, Seed
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import checked_files, open_table, read_table, scan_table, vectors_of, write_table
+from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
 from cocite.core.tables.splits import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
@@ -76,11 +76,8 @@ def draw_validation(
     columns = dict(zip(("query", "candidate", "relevance"), map(list, zip(*rows, strict=True)), strict=True))
     write_table(judgements, "judgements", _made("judgements", len(rows), {"task": [TASK] * len(rows), **columns}))
     needed = pa.array(np.unique([*judged, *map(int, columns["candidate"])]))
-    batches = []
-    for path in checked_files(papers, "papers"):  # a scan of the folder would hold many texts at once
-        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "title", "abstract"]):
-            batches.append(batch.filter(pc.is_in(batch["corpusid"], needed)))
-    texts = pa.Table.from_batches(batches)
+    batches = _batches(papers, "papers", "corpusid", "title", "abstract")
+    texts = pa.Table.from_batches(batch.filter(pc.is_in(batch["corpusid"], needed)) for batch in batches)
     texts = texts.set_column(0, "document", texts["corpusid"].cast(pa.string())).sort_by("document")
     write_table(
         documents, "documents", _made("documents", len(texts), {**texts.to_pydict(), "more": [[]] * len(texts)})
@@ -93,20 +90,31 @@ def _made(table: str, rows: int, columns: dict[str, list[Any]]) -> pa.Table:
     return pa.table({name: columns.get(name, [None] * rows) for name in schema.names}, schema=schema)
 
 
+def _batches(folder: Path, table: str, *columns: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a table in several files, some thousand at a time: a scan of them would hold many more at once."""
+    for path in checked_files(folder, table):
+        with open_table(path, table) as file:
+            yield from file.iter_batches(columns=columns)
+
+
 def _cited(citations: Path, queries: Ids) -> dict[int, Ids]:
     """The papers that each query cites, rising."""
-    of_queries = pc.field("citing").isin(pa.array(queries))
-    found = scan_table(citations, "citations").to_table(["citing", "cited"], filter=of_queries)
-    citing, cited = (found[name].to_numpy() for name in ("citing", "cited"))
-    return {query: np.unique(cited[citing == query]) for query in queries.tolist()}
+    wanted, ends = pa.array(queries), ("citing", "cited")
+    batches = [batch.filter(pc.is_in(batch["citing"], wanted)) for batch in _batches(citations, "citations", *ends)]
+    citing, cited = (np.concatenate([queries[:0], *(batch[end].to_numpy() for batch in batches)]) for end in ends)
+    order = np.argsort(citing, kind="stable")
+    bounds = (np.searchsorted(citing[order], queries, side) for side in ("left", "right"))
+    return {
+        query: np.unique(cited[order[first:last]]) for query, first, last in zip(queries.tolist(), *bounds, strict=True)
+    }
 
 
 def _pool(papers: Path, kept_out: pa.Array, wanted: Ids, seed: int) -> tuple[Ids, set[int]]:
     """Random papers with a text, and which of the wanted papers have one; none is kept out."""
     pool, order, with_text = np.empty(0, np.int64), np.empty(0, np.uint64), set[int]()
-    is_seen = pc.field("has_text") & ~pc.field("corpusid").isin(kept_out)
-    for batch in scan_table(papers, "papers").to_batches(columns=["corpusid"], filter=is_seen):
-        ids = batch["corpusid"].to_numpy()
+    for batch in _batches(papers, "papers", "corpusid", "has_text"):
+        is_seen = pc.and_(batch["has_text"], pc.invert(pc.is_in(batch["corpusid"], kept_out)))
+        ids = batch["corpusid"].filter(is_seen).to_numpy()
         with_text.update(ids[np.isin(ids, wanted)].tolist())
         pool, order = np.append(pool, ids), np.append(order, priorities(seed, "grid papers", ids))
         first = np.argsort(order, kind="stable")[:POOL]
@@ -172,9 +180,12 @@ def reciprocal_rank(vectors: Path, judged: Judged) -> float:
     matrix, rows = vectors_of(table), {name: row for row, name in enumerate(table["document"].to_pylist())}
     found: list[float] = []
     for query, (cited, others) in judged.items():
+        if query not in rows:
+            found += [0.0] * len(cited)
+            continue
         there = np.array([rows.get(paper, -1) for paper in (query, *cited, *others)])
         distances = np.linalg.norm(matrix[there].astype(np.float64) - matrix[there[0]], axis=1)
-        distances[(there < 0) | (there[0] < 0)] = np.inf
+        distances[there < 0] = np.inf
         to_others = distances[1 + len(cited) :]
         for distance in distances[1 : 1 + len(cited)]:
             nearer, as_near = np.count_nonzero(to_others < distance), np.count_nonzero(to_others == distance)

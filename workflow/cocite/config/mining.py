@@ -177,8 +177,8 @@ class Mining(SearchedDocuments, Sampler):
             yield f"{key}.by.seed is {self.by.seed}, but models.{self.by.name}.seeds has {', '.join(map(str, seeds))}."
         name, model = key.removeprefix("triplets."), self.by.name
         if name in sets_behind_model(model, config, with_groups=False):
-            why = "which it learns from or which was mined before"
-            yield f"{key}.by: the model {model} depends on this set, {why}; name a model that is trained before."
+            why = f"the model {model} depends on this set (it learns from it, or from one that is mined from it)"
+            yield f"{key}.by: {why}, so it cannot mine it; name a model that is trained before."
         elif name in sets_behind_model(model, config, with_groups=True):
             why = f"has a set that the model {model} learns from, and a model depends on all sets of a group"
             yield f"{key}.group ({self.group}) {why}; give the mined set a group of its own."

@@ -129,7 +129,8 @@ class Probe(MapTraining):
         if benchmark.made_by is not HoldoutSettings:
             yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
         elif benchmark.choosing is None:
-            yield f"{key}.benchmark names {self.benchmark!r}, in which no papers choose; give it choosing, their share."
+            lacks = f"names {self.benchmark!r}, in which no papers choose"
+            yield f"{key}.benchmark {lacks}; give it choosing, the share of held-out papers that choose."
         for name in filter(config.triplets.__contains__, self.sets):
             entry = config.triplets[name]
             for loss in self.losses:

@@ -92,7 +92,8 @@ class PublishedQueries(QueryRule):
         yield from unpinned(key, "dataset", self.dataset, self.revision)
         if config.corpus.whose_ids != "s2" and config.corpus.matched_with is None:
             whose = f"whose ids are Semantic Scholar's, and those of the corpus are {OWNERS[config.corpus.whose_ids]}"
-            yield f"{key}.from is triplets, {whose}; name its papers in corpus.match, or draw queries by the rule."
+            name = "name Semantic Scholar's papers in corpus.match"
+            yield f"{key}.from is triplets, {whose}; {name}, or draw queries by the rule."
 
 
 class QuerySettings(QueryRule):

@@ -239,7 +239,9 @@ class Source(Entry):
             return
         if self.whose_ids != "s2" and self.matched_with is None:
             why = "hashes lead to Semantic Scholar's corpus ids, and the corpus has others"
-            yield f"{key} has no effect: {why}; name its papers in corpus.match as well, or leave it out."
+            yield (
+                f"{key} has no effect: {why}; name Semantic Scholar's papers in corpus.match as well, or leave it out."
+            )
             return
         yield from _faults_of_shards(key, self.paper_ids, "paper-ids")
 

@@ -14,6 +14,8 @@ from typing import Any
 from cocite.core.atomic import read_json, write_text
 from cocite.core.errors import InputError
 
+DEFAULT_CONFIGURATION = "config.yaml"
+
 FILE = Path(".state/run.json")
 
 
@@ -144,9 +146,6 @@ def _start_of(process: int) -> str | None:
     except OSError:
         return None
     return None if stated[0] in "ZX" else stated[19]
-
-
-DEFAULT_CONFIGURATION = "config.yaml"
 
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:

@@ -36,6 +36,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         with explain_full_disk(path.parent):
             yield temporary
+            if path.is_symlink() and path.is_dir():
+                raise InputError(f"{path} is a link to a folder, which a step would replace by a folder; remove it.")
             if path.is_dir():
                 remove(path)
             temporary.replace(path)

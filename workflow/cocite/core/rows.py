@@ -184,7 +184,7 @@ def read_line_batches(path: Path, schema_of: Callable[[dict[str, Any]], Any]) ->
                 table = pj.read_json(pa.BufferReader(block), pj.ReadOptions(block_size=len(block) + 1), form)
             except Exception:
                 table = None
-            if table is None or len(table) != len(lines):
+            if table is None or len(table) != len(lines) or any(line.isspace() for line in lines):
                 yield None
                 return
             yield table.combine_chunks().to_batches()[0]

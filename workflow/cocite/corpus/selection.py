@@ -216,7 +216,8 @@ def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, wi
         raise InputError(
             f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
             f"is a paper of the corpus ({without:,} have no corpus id). If they have hashes for ids, name Semantic "
-            "Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list of ids, or leave it out."
+            "Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list of ids, "
+            "or leave the benchmark out of exclude."
         )
 
 

@@ -220,13 +220,13 @@ class Links:
 
     def places_of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
         """The example, by its place in `examples`, and the place of each document of some examples."""
-        sizes = np.diff(self.starts)[examples]
+        sizes = self.starts[examples + 1] - self.starts[examples]
         owner = np.repeat(np.arange(len(examples)), sizes)
         return owner, self.starts[examples][owner] + count_within(sizes)
 
     def of(self, examples: Numbers) -> "Links":
         """Those of some examples."""
-        starts = np.append(0, np.cumsum(np.diff(self.starts)[examples]))
+        starts = np.append(0, np.cumsum(self.starts[examples + 1] - self.starts[examples]))
         return Links(documents=self.documents[self.places_of(examples)[1]], starts=starts)
 
     def only(self, is_kept: NDArray[np.bool_]) -> "Links":

@@ -51,7 +51,9 @@ def checked_sizes(file: Path) -> dict[str, int]:
                     continue
                 if weight.dtype not in FLOATS:
                     kind = str(weight.dtype).removeprefix("torch.")
-                    raise InputError(f"{file}: {name} is {kind}; weights must be float64, 32, 16 or bfloat16.")
+                    raise InputError(
+                        f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16."
+                    )
                 if not weight.float().isfinite().all():
                     raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
     except SafetensorError as error:

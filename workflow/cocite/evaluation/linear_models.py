@@ -163,7 +163,8 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
         folds = StratifiedKFold(FOLDS).split(points, column)
         return _fit_best(alone, hinge, CLASSIFICATION_GRID, points, targets, folds, accuracy)
 
-    models = _in_threads(protocol.threads, fit, labels.T)
+    # liblinear draws from one state of the whole process.
+    models = _in_threads(1 if protocol.mode == "sklearn" else protocol.threads, fit, labels.T)
     constants = np.concatenate([np.atleast_1d(model.constant) for model in models])
     weights = np.hstack([model.weights for model in models])
     constants = np.where(is_constant, 2.0 * labels[0] - 1, constants)

@@ -4,7 +4,8 @@ Of F1, B³, Kendall's τ and any mean, there is a `Statistic`: the metric as a f
 document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
 
 Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by name, and ids
-say something about their paper: a cited paper is older than a random one, and its number smaller.
+say something about their paper (a cited one is older than a random one, and its number smaller), so ties under real ids
+would favour or punish the relevant candidates as a whole.
 """
 
 import hashlib

@@ -228,8 +228,8 @@ class IVFSearch(Search):
     def _numbers_of(self, ids: Ids) -> Numbers:
         numbers = self.table.documents.numbers_of(ids)
         if len(lost := ids[numbers < 0]):
-            again = "`cocite neighbours index` builds the index again"
-            raise InputError(f"{self.folder}: holds the paper {lost[0]}, which has no vector in the table; {again}.")
+            again = "`cocite neighbours index` builds the index again, with the same papers"
+            raise InputError(f"{self.folder}: holds the paper {lost[0]}, which is not among those searched; {again}.")
         return numbers
 
     def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:

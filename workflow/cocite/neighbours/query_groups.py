@@ -96,7 +96,7 @@ def check_papers(
         found = f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them"
         raise InputError(f"{found}; a graph must be built without the papers that {queries} keeps out.")
     if k >= papers - 1:
-        found = f"{source} holds {papers} papers to be ranked"
+        found = f"{source} holds {papers} papers"
         raise InputError(f"{key} is {k}, but {found}; k must be smaller than {max(papers - 1, 0)}.")
 
 

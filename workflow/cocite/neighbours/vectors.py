@@ -12,6 +12,8 @@ and a killed search resumes after the last whole one.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids, IdSet, are_in, check_ids, id_set, members_at, places_of, size
@@ -101,7 +104,7 @@ class VectorFiles:
 
     def hold(self, workers: Workers) -> None:
         """Read all vectors into memory."""
-        self.held = list(workers.map(lambda group: list(self._read(group, BLOCK)), self.row_groups))
+        self.held = list(workers.map(lambda group: list(self._read([group], BLOCK)), self.row_groups))
 
     @cached_property
     def footers(self) -> dict[Path, pq.FileMetaData]:
@@ -136,12 +139,14 @@ class VectorFiles:
     def blocks(self, row_groups: Sequence[int] | None = None, *, at_once: int = 0) -> Iterator[Block]:
         """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`). Raises
         `InputError` where a vector is not finite."""
-        for group in self.row_groups if row_groups is None else row_groups:
-            for page in self.held[group] if self.held else self._read(group, at_once or BLOCK):
-                is_searched = page.block.numbers != NOWHERE
-                block = page.block if is_searched.all() else page.block.choose(is_searched)
-                if len(block.numbers):
-                    yield block
+        groups = self.row_groups if row_groups is None else row_groups
+        held = chain.from_iterable(self.held[group] for group in groups) if self.held else None
+        for page in held or self._read(groups, at_once or BLOCK):
+            is_searched = page.block.numbers != NOWHERE
+            block = page.block if is_searched.all() else page.block.choose(is_searched)
+            if len(block.numbers):
+                self._check(page.ids[is_searched], block.norms)
+                yield block
 
     def choose(self, wanted: Ids, workers: Workers) -> Block:
         """Those of some documents that are searched, by rising ids, with their vectors."""
@@ -160,8 +165,9 @@ class VectorFiles:
         vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 
         def find_in(group: int) -> None:
-            for page in self.held[group] if self.held else self._read(group, BLOCK):
+            for page in self.held[group] if self.held else self._read([group], BLOCK):
                 places, is_wanted = look_up(wanted, page.ids)
+                self._check(page.ids[is_wanted], page.block.norms[is_wanted])
                 vectors[places[is_wanted]] = page.block.vectors[is_wanted]
                 found[places[is_wanted]] = True
 
@@ -171,19 +177,25 @@ class VectorFiles:
             raise InputError(f"{self.files[0].parent}: {lacks}; all of them must be embedded.")
         return vectors
 
-    def _read(self, group: int, at_once: int) -> Iterator[Page]:
-        """The pages of a row group, one after the other."""
-        path, number = self.groups[group]
-        footer = self.footers[path]
-        key = footer.schema.names[0]
-        with open_parquet(path, footer=footer, buffer_size=BUFFER) as file:
-            for batch in file.iter_batches(at_once, [number], [key, "vector"], use_threads=False):
-                ids = batch.column(key).to_numpy()
-                block = block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))
-                if len(wrong := ids[~(block.norms < LARGEST_NORM)]):
-                    is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
-                    raise InputError(f"{path}: the vector of {wrong[0]} {is_wrong}; train it again, with a smaller lr.")
-                yield Page(ids, block)
+    def _read(self, groups: Sequence[int], at_once: int) -> Iterator[Page]:
+        """The pages of some row groups, one after the other; a page may hold the end of one and the start of the next:
+        where the row groups of a file end does not decide what an index is built from at a time."""
+        for path, of_file in groupby((self.groups[group] for group in groups), key=itemgetter(0)):
+            footer = self.footers[path]
+            key, numbers = footer.schema.names[0], [number for _, number in of_file]
+            with open_parquet(path, footer=footer, buffer_size=BUFFER) as file:
+                for batch in file.iter_batches(at_once, numbers, [key, "vector"], use_threads=False):
+                    ids = batch.column(key).to_numpy()
+                    yield Page(ids, block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch))))
+
+    def _check(self, ids: Ids, norms: NDArray[np.float64]) -> None:
+        """Raise `InputError` where the norm of a vector is too large, or not finite."""
+        if len(wrong := ids[~(norms < LARGEST_NORM)]):
+            is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
+            raise InputError(
+                f"{self.files[0]}: the vector of the paper or text {wrong[0]} {is_wrong}; the graph embedding or the "
+                "model that it is of has diverged: train it again, with a smaller lr."
+            )
 
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:

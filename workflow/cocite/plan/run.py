@@ -23,6 +23,11 @@ from cocite.plan.plan import Plan
 from cocite.plan.recorded import check_folder, record
 from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
 
+LONGEST_WAIT = 60.0
+"""Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""
+MARK = ".snakemake_timestamp"
+"""The file in a folder that a rule made, whose time Snakemake takes for that of the folder."""
+
 
 def check_files(workflow: Any) -> None:
     """Raise `WorkflowError` for what Snakemake's own reader of configuration files accepts in silence."""
@@ -89,12 +94,6 @@ def outputs_of(workflow: Any) -> list[str]:
 def has_page(workflow: Any) -> bool:
     """Whether the run was to make the report."""
     return any(job.rule.name == "write_page" for job in workflow.dag.jobs)
-
-
-LONGEST_WAIT = 60.0
-"""Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""
-MARK = ".snakemake_timestamp"
-"""The file in a folder that a rule made, whose time Snakemake takes for that of the folder."""
 
 
 def remove_unneeded(workflow: Any) -> None:

@@ -40,7 +40,7 @@ def status(results: Results = Path("results"), configfile: ConfigFile = None) ->
             "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
         )
     if start is None:
-        raise InputError(f"No run has been started in {folder}; start one, or name its results with --results.")
+        raise InputError(f"No run has been started in {folder}; start one, or name the results of one with --results.")
     for line in described(read_progress(start), folder):
         typer.echo(printable(line))
 

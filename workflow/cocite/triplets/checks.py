@@ -108,10 +108,12 @@ def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
 
 def _by_aspect(triplets: pa.Table, asked: int) -> Rows:
     """Collisions within each aspect, those of examples without one together, and the queries that an aspect serves."""
-    has_aspects = "aspect" in triplets.column_names
-    aspects = triplets["aspect"].fill_null("") if has_aspects else pa.chunked_array([[""] * len(triplets)])
+    if "aspect" not in triplets.column_names:
+        yield (COLLISION, "pairs", *count_collisions(triplets))
+        return
+    aspects = triplets["aspect"].fill_null("")
     for aspect in pc.unique(aspects).to_pylist():
-        rows = triplets.filter(pc.equal(aspects, aspect)) if has_aspects else triplets
+        rows = triplets.filter(pc.equal(aspects, aspect))
         yield (COLLISION, f"pairs in {aspect}" if aspect else "pairs", *count_collisions(rows))
         if aspect:
             yield SERVED, aspect, len(pc.unique(rows["query"])), asked

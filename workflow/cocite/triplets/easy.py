@@ -49,9 +49,8 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     choose: Callable[[Keys, Vectors, int], Ids]
     if isinstance(way, ClusterNegatives):
         if len(ids) < way.clusters:
-            raise InputError(
-                f"Setting clusters is {way.clusters}, but only {len(ids)} papers have a text and a vector."
-            )
+            said = f"but only {len(ids)} of the papers that are sampled have a text and a vector"
+            raise InputError(f"Setting clusters is {way.clusters}, {said}.")
         choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed), way.ranks)
     else:
         choose = partial(_draw_farthest, ids, vectors, min(way.drawn, len(ids)))

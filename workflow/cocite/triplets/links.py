@@ -53,7 +53,7 @@ class QueryAspectRows(NamedTuple):
     keys: Ids
     """What stands for query and aspect in what is drawn for each aspect by itself."""
     aspects: int
-    """QueryAspectRows of a query."""
+    """The rows of a query."""
 
 
 def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -> Links:

@@ -175,8 +175,8 @@ class Scores:
 def score_files(folder: Path) -> list[Path]:
     """The files of scores in a folder, or that file alone. Raises `InputError` where there are none but pickles."""
     files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
-    tabular = (".parquet", ".tsv", ".txt", ".tsv.gz", ".txt.gz")
-    scored = [path for path in files if is_json_lines(path) or path.name.endswith(tabular)]
+    tabular = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
+    scored = [path for path in files if path.suffix == ".parquet" or is_json_lines(path) or path.name.endswith(tabular)]
     if not scored:
         pickled = next((path.name for path in files if path.name.endswith(PICKLED)), None)
         why = f"{pickled} is a pickle, which is not loaded" if pickled else "it holds no table"

@@ -11,10 +11,11 @@ the query's tokens and, where it was ranked again, a score.
 
 import math
 import re
-from collections import Counter, defaultdict
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,7 +185,7 @@ def _qrels_in(folder: Path, name: str) -> Path | None:
 
 def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Iterator[Example]:
     for split, path in files.items():
-        judged = defaultdict[int, tuple[list[int], list[int]]](lambda: ([], []))
+        queries, documents, is_near = array("q"), array("q"), array("b")
         for number, (query, document, grade) in read_fields(path, 3):
             try:
                 relevance = float(grade)
@@ -194,9 +195,16 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
                 relevance = math.nan
             if not math.isfinite(relevance):
                 raise InputError(f"{path}, line {number}: the relevance must be a number, not {shown(grade)}.")
-            judged[key_of(query, QUERIES)][relevance <= 0].append(key_of(document, DOCUMENTS))
-        for key in sorted(judged):
-            yield Example(key, *judged[key], split)
+            queries.append(key_of(query, QUERIES))
+            documents.append(key_of(document, DOCUMENTS))
+            is_near.append(relevance > 0)
+        columns = (np.array(queries), np.array(documents), np.array(is_near, dtype=bool))
+        order = np.argsort(columns[0], kind="stable")
+        of_queries, of_documents, are_near = (column[order] for column in columns)
+        starts = np.append(np.flatnonzero(np.diff(of_queries, prepend=-1)), len(order))
+        for first, last in pairwise(starts.tolist()):
+            found, near = of_documents[first:last], are_near[first:last]
+            yield Example(int(of_queries[first]), found[near].tolist(), found[~near].tolist(), split)
 
 
 def read_specter(folder: Path, patterns: Sequence[str]) -> UserPairs:

@@ -70,7 +70,8 @@ class GatheredContexts:
         copy_texts(starts + np.uint64(text.ctypes.data), lengths, chosen, copied, offsets)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(copied)]
         lists = pa.Array.from_buffers(pa.binary(), len(chosen), buffers)
-        self.add(rows[1][chosen], rows[2][chosen], lists)
+        if len(chosen):
+            self.add(rows[1][chosen], rows[2][chosen], lists)
         return len(chosen)
 
     def add(self, citing: Any, cited: Any, lists: Any) -> None:

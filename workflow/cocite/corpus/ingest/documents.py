@@ -15,8 +15,7 @@ import pyarrow as pa
 from cocite.core.database import connect
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
 from cocite.corpus.ingest.release_records import Records
-from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
-from cocite.corpus.ingest.unpacking import gather as gather
+from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block, gather
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
 """Text that one query reads: DuckDB's threads share it. A block with a long line can be as much by itself."""
@@ -34,6 +33,7 @@ def read_documents(
         tables = (_read_lines(connection, records, tally, some) for some in texts)
         for gathered in gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6):
             yield from cut_by_bucket(key, buckets, gathered)
+            gathered.clear()
 
 
 def lines_of(block: Block) -> pa.StringArray:

@@ -132,7 +132,9 @@ def find_shard(folder: Path, shard: Shard) -> Path:
         raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
     size = path.stat().st_size
     if size != shard.bytes and not shard.estimated:
-        raise InputError(f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete that and run again.")
+        raise InputError(
+            f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
+        )
     if size == 0:
         raise InputError(f"{path} is empty; a shard holds at least one record.")
     return path

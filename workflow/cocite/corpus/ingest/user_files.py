@@ -6,6 +6,7 @@ few or too many cells are handed over with what is wrong with them.
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -95,7 +96,7 @@ def open_text(
     ragged: list[pc.InvalidRow] = []
 
     def leave_out(row: pc.InvalidRow) -> str:
-        ragged.append(row)
+        ragged.append(row._replace(text=None))  # the text of every line may be the whole file
         return "skip"
 
     try:
@@ -220,13 +221,14 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
     if all(isinstance(table.format_of(str(path)), JsonLinesFormat) for path in paths):
         found = {paths[0]: list(dict.fromkeys(chain.from_iterable(found.values())))}
     for path, names in found.items():
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"{path} has two columns {shown(name)}; name all in {key}.format.header.")
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{path} has two columns {shown(twice)}; rename one, or name all in {key}.format.header.")
         for column, name in named_columns(table):
             if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
                 has = (
-                    ", ".join(map(shown, names[:MOST_NAMES])) or "none: no line of it, or item of a list, is an object"
+                    ", ".join(map(shown, names[:MOST_NAMES]))
+                    or "none: no line of it, or item of a list, is an object with keys"
                 )
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 said = f"no column {shown(name)}, which {key}.columns.{column} names"

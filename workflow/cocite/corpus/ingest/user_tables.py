@@ -251,6 +251,7 @@ def _read_file(
         tables = (pa.Table.from_batches([batch]) for batch in batches)
         for gathered in gather(tables, SHARE_IN_MEMORY * settings.memory_mb * 1e6 / 2):
             yield from cut_by_bucket(BUCKET_KEYS[settings.dataset], settings.buckets, gathered)
+            gathered.clear()
     check_filled(path, tally)
 
 

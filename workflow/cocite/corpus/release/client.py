@@ -130,7 +130,7 @@ class DatasetsApi:
         if not _is_json(response):
             raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
         try:
-            return TypeAdapter(kind).validate_json(response.content)
+            return TypeAdapter(kind).validate_python(response.json())
         except ValidationError as error:
             raise InputError(
                 f"{host_of(url)} answers {path} with other JSON than expected ({first_fault(error)}); is it the host "

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import requests
+import urllib3
 
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import Storage, first_of, total_of
-from cocite.corpus.release.download import FRUITLESS_ATTEMPTS
+from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS
 from cocite.corpus.release.manifest import CopiedShard
 from cocite.corpus.release.remote import other_length
 
@@ -55,22 +56,25 @@ class RemoteCopy:
         self.origin = self._url.replace(self._url.split("://")[1].split("/")[0], retry.host_of(self._url))
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """As `FolderCopy.read`; asks again where a connection breaks."""
-        start, last = (span.start, span.stop - 1) if span else (0, None)
-        for attempt in range(1, FRUITLESS_ATTEMPTS + 1):
-            try:
-                with self.open(path, first=start, last=last) as response:
-                    content = response.content
-            except retry.BROKEN as error:
-                report(f"{path}: the connection broke ({type(error).__name__}); trying again.")
-            else:
-                if span and response.status_code == 200:  # This storage takes no ranges.
-                    content = content[span.start : span.stop]
-                length = len(span) if span else total_of(response)
-                if length in (None, len(content)):
-                    return content
-            retry.wait(attempt)
-        raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
+        """As `FolderCopy.read`; what came before a broken connection is not asked for again."""
+        content, end, fruitless = bytearray(), span.stop if span else None, 0
+        start = span.start if span else 0
+        while end is None or start + len(content) < end:
+            present = len(content)
+            with self.open(path, first=start + present, last=span.stop - 1 if span else None) as response:
+                end = end or total_of(response)
+                if response.status_code == 200:
+                    # This storage takes no ranges.
+                    content = bytearray()
+                content += _received(response, path)
+                if response.status_code == 200 and span:
+                    return bytes(content[span.start : span.stop])
+            fruitless = 0 if len(content) > present else fruitless + 1
+            if end is None or fruitless == FRUITLESS_ATTEMPTS:
+                raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
+            if fruitless:
+                retry.wait(fruitless)
+        return bytes(content)
 
     def open(self, path: str, *, first: int, last: int | None = None) -> requests.Response:
         """Ask for bytes of a file (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
@@ -103,3 +107,14 @@ def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> No
             if file.stat().st_size != shard.bytes:
                 raise other_length(shard.path, file.stat().st_size)
             (links / shard.name).symlink_to(file)
+
+
+def _received(response: requests.Response, path: str) -> bytes:
+    """The body of an answer, or what came of it before the connection broke."""
+    content = bytearray()
+    try:
+        while block := response.raw.read1(BLOCK, decode_content=False):
+            content += block
+    except urllib3.exceptions.HTTPError as error:
+        report(f"{path}: the connection broke ({type(error).__name__}); resuming.")
+    return bytes(content)

@@ -132,9 +132,12 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                 while block := response.raw.read1(BLOCK, decode_content=False):
                     if file.tell() + len(block) > missing.stop:
                         file.truncate(missing.start)
+                        remedy = (
+                            "delete the manifest and run again" if missing.stop == shard.bytes else "run again later"
+                        )
                         raise InputError(
                             f"Shard {shard.name}: the storage sends more than the bytes from {missing.start} to "
-                            f"{missing.stop - 1} of {shard.bytes} in the manifest; delete the manifest and run again."
+                            f"{missing.stop - 1} of {shard.bytes} in the manifest; {remedy}."
                         )
                     file.write(block)
                     bar.update(len(block))

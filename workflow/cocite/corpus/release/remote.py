@@ -28,10 +28,10 @@ def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Ma
     if since is not None and pinned <= since:
         raise InputError(f"Release {pinned} is not later than {since}, so no diffs lead to it from there.")
     readmes = {dataset.name: dataset.README for dataset in description.datasets}
+    if lacking := next((name for name in DATASETS if name not in readmes), None):
+        raise lacks_dataset(pinned, lacking)
     datasets = {}
     for name in DATASETS:
-        if name not in readmes:
-            raise lacks_dataset(pinned, name)
         shards = sorted(remote_dataset(api, pinned, since, name).shards())
         datasets[name] = Dataset(shards=tuple(shards), readme=readmes[name])
     return Manifest(release=pinned, datasets=datasets, since=since)

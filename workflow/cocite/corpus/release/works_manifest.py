@@ -5,11 +5,12 @@ is taken to be of the newest day on which a work changed. Files are partitioned 
 moves to another file: a file of the same path, length and number of works in two copies is the same in both.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
 
@@ -43,7 +44,7 @@ class _File(BaseModel):
 
 
 class _Entity(BaseModel):
-    entity: str
+    entity: Any
     files: list[_File]
 
 
@@ -113,14 +114,16 @@ def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
     for place in PLACES[format]:
         try:
             content = copy.read(place)
-            return place, TypeAdapter(_Older if format == LEGACY else _Newer).validate_json(content)
+            return place, TypeAdapter(_Older if format == LEGACY else _Newer).validate_python(json.loads(content))
         except MissingError:
             continue
-        except ValidationError as error:
+        except ValidationError as error:  # which is a ValueError
             raise InputError(
                 f"{place} of the copy at {copy.origin} is no manifest of a copy of OpenAlex in the format {format} "
                 f"({first_fault(error)})."
             ) from None
+        except ValueError:
+            raise InputError(f"{place} of the copy at {copy.origin} is not JSON; fetch it again.") from None
     raise InputError(
         f"The copy at {copy.origin} has no {' and no '.join(PLACES[format])}; check corpus.url or corpus.path, and "
         f"corpus.format, which is {format}."
@@ -130,7 +133,7 @@ def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
 def _files_of_works(content: _Newer, where: str) -> Sequence[_File]:
     entities = {entity.entity: entity.files for entity in content.entities}
     if WORKS not in entities:
-        listed = ", ".join(entities) or "nothing"
+        listed = ", ".join(map(str, entities)) or "nothing"
         raise InputError(f"{where} lists {listed} and no works, of which a corpus is made; name a copy that has them.")
     return entities[WORKS]
 

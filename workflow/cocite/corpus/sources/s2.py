@@ -98,7 +98,7 @@ class SemanticScholar(FetchedSource):
         yield from super().check_environment(key, config)
         if self.base is not None:
             for name in (name for name in ("authors", "contexts") if getattr(self, name)):
-                yield f"{key}.{name} does not go together with base: diffs do not update {name}; ingest it whole."
+                yield f"{key}.{name} does not go together with base: diffs update no {name}; ingest the release whole."
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
 
 

@@ -130,7 +130,11 @@ def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Colum
     batches = (rows_of(batch, is_taken(batch, settings.filters, tally)) for batch in works)
     for gathered in gather(batches, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
         rows = pa.Table.from_batches(gathered)
-        yield dict(zip(rows.schema.names, rows.columns, strict=True))
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        gathered.clear()  # who takes the columns frees them one by one
+        del rows
+        yield columns
+        del columns
     check_filled(path, tally)
 
 

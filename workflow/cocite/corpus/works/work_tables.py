@@ -116,8 +116,11 @@ def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
     places = pa.array(order)
     counts = pc.list_value_length(rows.pop("references"))
     rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
-    columns = {name: rows.pop(name).combine_chunks().take(places) for name in _OF_PAPERS if name in rows}
-    return {name: _TIDY[name](column) if name in _TIDY else column for name, column in columns.items()}, None
+    return {
+        name: _TIDY.get(name, lambda column: column)(rows.pop(name).combine_chunks().take(places))
+        for name in _OF_PAPERS
+        if name in rows
+    }, None
 
 
 def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def find_model(results: Path, name: str | None, option: str = "--model") -> Mode
         raise InputError(
             f"There is no model {name!r}; {option} can be {choices}."
             if choices
-            else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
+            else f"{results}/encoder holds no trained model; finish a run, or name other results with --results."
         )
     return min(named, key=lambda model: not model.vectors)
 

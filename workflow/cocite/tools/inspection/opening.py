@@ -35,7 +35,7 @@ def results_of(results: Path, configfile: Path | None) -> Path:
     try:
         within = list(folder.iterdir())
     except FileNotFoundError:
-        raise InputError(f"{folder} does not exist; start a run, or name its results with --results.") from None
+        raise InputError(f"{folder} does not exist; start a run, or name other results with --results.") from None
     except OSError as error:
         raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
     for path in within:

@@ -35,7 +35,8 @@ class CocitedPapers(Pairing):
         if self.hard > self.per_query:
             raise inconsistent(f".hard ({self.hard}) must not exceed per_query ({self.per_query}).")
         if self.hard and self.min_count < 2:
-            raise inconsistent(".hard needs min_count of at least 2: hard negatives are co-cited less often.")
+            less = "hard negatives are co-cited less often than positives, and at least once"
+            raise inconsistent(f".hard needs min_count of at least 2: {less}.")
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:

@@ -197,7 +197,8 @@ def _of_queries(block: "Block", path: Path) -> "pa.Table":
     from cocite.core.tables.files import open_table
     from cocite.core.written_ids import look_up
 
-    schema = open_table(path, TABLE).schema_arrow
+    with open_table(path, TABLE) as file:
+        schema = file.schema_arrow
     schema = pa.schema([schema.field(name) for name in ("citing", "context", "cited")])
     ours = (batch.filter(pa.array(look_up(block.queries, batch["citing"].to_numpy())[1])) for batch in _read(path))
     return pa.Table.from_batches((batch.cast(schema) for batch in ours), schema)

@@ -59,7 +59,8 @@ class RankedNeighbours(Mixing):
                 raise inconsistent(f".k_negative ({far}) must be at least {least}, or the bands overlap.")
             nearest, farthest = self.distance_positive, self.distance_negative
             if nearest is not None and farthest is not None and nearest >= farthest:
-                raise inconsistent(f".distance_negative ({farthest}) must exceed distance_positive ({nearest}).")
+                exceeds = f"({farthest}) must exceed distance_positive ({nearest})"
+                raise inconsistent(f".distance_negative {exceeds}, or hard negatives are as near as positives.")
         elif self.k_negative is not None or self.distance_negative is not None:
             raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
         if isinstance(self.easy_negatives, FarthestNegatives) and self.easy_negatives.drawn < self.easy:
