@@ -48,10 +48,10 @@ class OpenAlex(FetchedSource, MatchedSource):
     work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
     knows_latest: ClassVar = True
     holds: ClassVar = {WORKS: DATASETS}
-    # Generated works took 0.03, 0.08 and 0.05 (tests/benchmarks/works_columns.py); real abstracts may be longer.
+    # Generated works took 0.05, 0.17 and 0.05 (tests/benchmarks/works_columns.py); real abstracts may be longer.
     parquet_of_packed: ClassVar = {"papers": 0.06, "abstracts": 0.25, "citations": 0.06}
-    parquet_of_columns: ClassVar[Mapping[str, float]] = {"papers": 0.12, "abstracts": 0.4, "citations": 0.15}
-    """As parquet_of_packed, for each byte of the columns of Parquet; generated works took 0.09, 0.22 and 0.12."""
+    parquet_of_columns: ClassVar[Mapping[str, float]] = {"papers": 0.15, "abstracts": 0.6, "citations": 0.16}
+    """As parquet_of_packed, for each byte of the columns of Parquet; generated works took 0.13, 0.43 and 0.14."""
     authors_of_packed: ClassVar = 0.02
     ids_of_packed: ClassVar = 0.0
 
