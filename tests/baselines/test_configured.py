@@ -129,7 +129,7 @@ def test_the_published_grids_are_valid(shared, monkeypatch):
     assert [entry.a for entry in trained.values() if entry.kind == "sif"] == [1e-5, 3e-5, 1e-4, 3e-4, 1e-3]
 
 
-def test_the_example_of_the_documentation_embeds(tmp_path, monkeypatch):
+def test_the_example_of_the_documentation_embeds(tmp_path):
     [code] = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/new-baseline.md").read_text(), re.DOTALL)
     space: dict = {"__name__": "initials"}
     exec(code, space)  # noqa: S102

@@ -31,7 +31,7 @@ def of_openalex(written, tmp_path):
     return written
 
 
-def test_ids_are_compared_where_both_are_of_one_origin_and_known(written):
+def test_ids_are_compared_where_both_are_of_one_origin_and_known():
     same = {("s2", "s2"), ("openalex", "openalex"), *(("corpus", corpus) for corpus in SPACES)}
     for documents, corpus in itertools.product((*SPACES, "corpus"), SPACES):
         for has_match in (False, True):
@@ -40,7 +40,7 @@ def test_ids_are_compared_where_both_are_of_one_origin_and_known(written):
             assert (link == "matches") == (documents == "s2" and corpus != "s2" and has_match)
 
 
-def test_hashes_are_looked_for_where_ids_are_semantic_scholars(written, theirs, tmp_path):
+def test_hashes_are_looked_for_where_ids_are_semantic_scholars():
     assert link_between("s2", "s2", has_match=False, has_hashes=True) == "hashes"
     others = [("corpus", "s2"), ("openalex", "openalex"), ("own", "own"), ("s2", "openalex")]
     for documents, corpus in others:

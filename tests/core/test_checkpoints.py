@@ -25,7 +25,6 @@ from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 
 FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
-Fingerprint = Callable[[list[Path]], str]
 
 
 def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(tmp_path, capsys):

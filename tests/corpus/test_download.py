@@ -22,7 +22,7 @@ ALWAYS = 10**6
 
 
 @pytest.fixture
-def shards(release: Path, tmp_path: Path) -> list[Shard]:
+def shards(release: Path) -> list[Shard]:
     return list(list_folder(release, RELEASE).datasets["papers"].shards)
 
 

@@ -151,7 +151,7 @@ def test_a_release_that_is_reached_from_a_base_needs_the_diffs_and_what_the_base
     assert [plan(results, base=str(base)).needs[name].parquet for name in SIZES] == [5_900, 5_400, 17_000]
 
 
-def test_a_manifest_of_another_release_is_not(say, results, release, key):
+def test_a_manifest_of_another_release_is_not_believed(say, results, release, key):
     with serve(release, key=key) as origin, pytest.raises(InputError, match="Release 2025-01-07 does not exist"):
         say({"source": "s2", "api": origin}, "2025-01-07")
 

@@ -133,7 +133,7 @@ def test_distances_are_those_of_cosines_and_one_to_a_vector_of_zeros():
     assert distances == pytest.approx([1 - 0.6, 1, 1])
 
 
-def test_average_linkage_merges_by_the_mean_distance_of_all_pairs(s2and):
+def test_average_linkage_merges_by_the_mean_distance_of_all_pairs():
     # b is at .1 of a; c at .2 of b and .4 of a, so at .3 of both on average.
     merges = {"x": np.array([[0, 1, 0.1, 2], [2, 3, 0.3, 3]])}
     signatures = {"x": ["a", "b", "c"], "y": ["d"]}

@@ -51,15 +51,6 @@ def test_every_statement_on_recovery_is_held_by_a_test():
     assert held > 30
 
 
-def test_a_stage_never_imports_another():
-    package = ROOT / "workflow/cocite"
-    stages = {path.stem for path in (ROOT / "rules").glob("*.smk")} - {"common"}
-    assert len(stages) == 10
-    for stage in stages:
-        for path in (package / stage).glob("**/*.py"):
-            assert set(re.findall(r"cocite\.(\w+)", path.read_text())) & stages <= {stage}, path
-
-
 def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_title(tmp_path):
     for name in ("docs/how-to/page.md", "docs/map.svg", "config.yaml", "tests/test_a.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -93,7 +93,7 @@ def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results):
 def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
     spoil(results / EDGES.format(bucket=0), 2_000)
 
-    def refuse(path):
+    def refuse(path, missing_ok=False):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "unlink", refuse)  # root may delete anything

@@ -327,7 +327,9 @@ def test_baselines_are_on_maps_by_their_vectors(rich):
 def test_documents_are_scored_in_float32_unless_a_precision_is_named(rich, moved):
     for plan, precision, scored_in in ((rich, "bfloat16", "bfloat16"), (moved, "auto", "float32")):
         for command, named in (("encoder train", precision), ("encoder embed", scored_in)):
-            assert all(f" --precision {named} " in words for words in plan.commands(command))
+            given = plan.commands(command)
+            assert given
+            assert all(f" --precision {named} " in words for words in given)
 
 
 def test_what_lies_in_files_is_an_input_of_what_reads_it(brought):

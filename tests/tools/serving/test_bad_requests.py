@@ -248,7 +248,7 @@ def test_the_words_of_a_suggestion_are_no_commands_of_the_search(send):
     assert [each["title"] for each in found] == ['Loops "OR" compilers']
 
 
-def test_an_error_says_nothing_of_the_machine_s_folders(send, server, results, monkeypatch, capsys):
+def test_an_error_says_nothing_of_the_machine_s_folders(send, results, capsys):
     broken = results / "corpus/citations/0.parquet"
     held = broken.read_bytes()
     try:

@@ -9,7 +9,7 @@ from tests.tools.builders import write_start
 
 from cocite.config.started import Job, Start
 
-STARTED = 1_800_000_000.0
+STARTED = 4_000_000_000.0
 """Later than the files that a test writes, unless it says when they were written."""
 
 

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from numpy.typing import NDArray
 
 from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
 from cocite.core.options import Citations, Output, Papers, Queries, Seed
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
@@ -36,7 +36,6 @@ POOL = 20_000
 """Papers that random ones are drawn from, themselves drawn from all."""
 TASK = "validation"
 
-Ids = NDArray[np.int64]
 Judged = Mapping[str, tuple[list[str], list[str]]]
 """Query → the papers that it cites, and the random ones."""
 

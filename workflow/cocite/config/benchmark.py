@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
 from cocite.config.source import DocumentIds
-from cocite.config.tasks import Task
+from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 
 SMALL = "small"
 """The suite that has all tasks of a benchmark but the large ones."""
@@ -39,7 +39,7 @@ class Benchmark(Entry):
     """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
     seeds: Seeds = (1,)
     """Seeds of the evaluation's random choices; each task is scored once with each."""
-    largest_missing: Annotated[float, Field(ge=0, le=1)] = 0.01
+    largest_missing: Annotated[float, Field(ge=0, le=1)] = LARGEST_MISSING_SHARE
     """Share of a task's documents that may be without a vector. They are counted beside each score; with more of
     them, the task has none, and the report says so."""
     spaces: bool = True

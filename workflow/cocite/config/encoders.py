@@ -103,11 +103,11 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     """The encoders that have mined negatives of a set, or that models started from which have."""
     sets = config.triplets
     for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
-        name: str = getattr(getattr(sets.get(each), "by", None), "name", "")
-        if name in config.models:
-            name = config.base_encoder(name)
-        if name in config.encoders:
-            yield name
+        by = getattr(sets.get(each), "by", None)
+        if by is not None and by.kind == "model" and by.name in config.models:
+            yield config.base_encoder(by.name)
+        if by is not None and by.kind == "encoder" and by.name in config.encoders:
+            yield by.name
 
 
 class EncoderSettings(Entry):

@@ -120,7 +120,7 @@ class Engine(Entry):
 
     @abstractmethod
     def train(self, imported: Path, *, seed: int, state: Path) -> Any:
-        """Train on the edges in the folder `imported`, measure, and return what `embeddings.vectors.Trained` holds.
+        """Train on the edges in the folder `imported`, measure, and return what `embeddings.trained.Trained` holds.
 
         `embeddings.imported.ImportedFolder` reads the folder. `state` (see `core.checkpoints`) holds what a killed
         training resumes from. An engine removes it if it belongs to other settings, edges or another seed, and leaves

@@ -140,7 +140,7 @@ def with_vectors(config: "Configuration", benchmark: str) -> list[str]:
 
 
 def mapped_runs(config: "Configuration", models: Sequence[str] | None = None) -> list[tuple[str, int]]:
-    """The name and first seed of each run on a map: those that it names, or some encoders and then models."""
+    """The name and first seed of each run on a map: those of `models`, or some encoders and then models."""
     names = models or [*untrained(config)[: MAPPED // 2], *config.models][:MAPPED]
     return [(name, first_seed(config, name)) for name in names]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.core.errors import InputError
+from cocite.core.errors import InputError, reason_of
 from cocite.core.progress import report
 
 
@@ -16,5 +16,4 @@ def fetch_files(name: str, revision: str, patterns: Sequence[str], folder: Path,
     try:
         snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=list(patterns), local_dir=folder)
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{name} at {revision} cannot be fetched from the hub: {reason}") from error
+        raise InputError(f"{name} at {revision} cannot be fetched from the hub: {reason_of(error)}.") from error

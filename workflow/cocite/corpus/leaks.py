@@ -21,7 +21,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Output, Queries, Results, Threads
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table, empty_schema
-from cocite.core.tables.files import count_rows, scan_table, verified_files, write_table
+from cocite.core.tables.files import checked_files, count_rows, verified_files, write_table
 from cocite.core.tables.splits import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
@@ -120,8 +120,8 @@ def _on_disk(results: Path) -> Iterator[Finished]:
             files = sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path)))
             sharded = "{bucket}" in table.path
             for path in sorted({file.parent if sharded else file for file in files}):
-                shards = scan_table([file for file in files if path in (file, file.parent)], table.name).files
-                yield Finished(table=table, path=path, files=shards, columns=columns)
+                shards = checked_files([file for file in files if path in (file, file.parent)], table.name)
+                yield Finished(table=table, path=path, files=[*map(str, shards)], columns=columns)
 
 
 def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:

@@ -40,7 +40,7 @@ from cocite.corpus.ingest.release_records import sql_of_id
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""
 LARGEST_RECORD = 1 << 23
-"""Bytes of a line that DuckDB reads."""
+"""Bytes of the longest line that DuckDB reads."""
 ROWS_IN_BATCH = 100_000
 
 OTHER_DOI = "papers matched by MAG id whose DOIs differ (kept)"

@@ -42,8 +42,7 @@ def edges_of_pairs(
     """Turn one bucket of `cocitations` or `couplings` into undirected edges, and count what was left out.
 
     The weight is the strength, or the count where there is none beside it. Pointwise mutual information of 0 or less
-    makes no edge, which leaves what is called positive PMI. Raises `InputError` for a
-    strength that is no finite number.
+    makes no edge, which leaves what is called positive PMI. Raises `InputError` for a strength that is not finite.
     """
     left_out = {RARE: 0, NOT_POSITIVE: 0}
 

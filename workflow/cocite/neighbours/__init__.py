@@ -1,1 +1,1 @@
-"""Nearest neighbours of the queries in a graph embedding, searched with FAISS."""
+"""Ranked neighbours of the queries, by graph embeddings or walks on graphs, and candidates of mined negatives."""

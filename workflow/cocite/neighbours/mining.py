@@ -22,7 +22,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
-from cocite.core.tables.files import checked_files, open_table, table_in, write_omissions, write_table
+from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
 from cocite.core.tables.splits import read_kept_out
 from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
@@ -105,7 +105,7 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
     if collection != "texts":
         listed = id_set(papers_with_text(papers), without=read_kept_out(queries)["corpusid"].to_numpy())
     if collection != "papers":
-        tables = [open_table(path, "sampled_texts").read(["text", "is_query"]) for path in texts]
+        tables = [read_table(path, "sampled_texts", ["text", "is_query"]) for path in texts]
         each = [table["text"].filter(pc.invert(table["is_query"])).to_numpy() for table in tables]
         brought = np.unique(np.concatenate([NO_IDS, *each]))
     documents = Documents(papers=listed, texts=brought)
@@ -121,7 +121,7 @@ def read_asked(examples: Path) -> Asked:
     if table not in ("triplets", "sampled_examples"):
         raise InputError(f"{examples}: is neither the table triplets nor sampled_examples.")
     name = "positive" if table == "triplets" else "positives"
-    read = open_table(examples, table).read(["query", name])
+    read = read_table(examples, table, ["query", name])
     queries, positives = read["query"].to_numpy(), read[name]
     if table == "sampled_examples":
         lists = positives.combine_chunks()

@@ -25,15 +25,13 @@ from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids, IdSet, are_in, check_ids, id_set, members_at, places_of, size
-from cocite.core.tables.files import open_parquet, scan_table, vectors_of
+from cocite.core.tables.files import VECTOR_BUFFER, open_parquet, scan_table, vectors_of
 from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
 from cocite.neighbours.pools import BLOCK, Workers
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
-BUFFER = 1 << 20
-"""Bytes that are read from a file at once: a whole row group of vectors may take hundreds of megabytes."""
 IDS_AT_ONCE = 1 << 20
 NOWHERE = -1
 """The number of what is not searched."""
@@ -183,7 +181,7 @@ class VectorFiles:
         for path, of_file in groupby((self.groups[group] for group in groups), key=itemgetter(0)):
             footer = self.footers[path]
             key, numbers = footer.schema.names[0], [number for _, number in of_file]
-            with open_parquet(path, footer=footer, buffer_size=BUFFER) as file:
+            with open_parquet(path, footer=footer, buffer_size=VECTOR_BUFFER) as file:
                 for batch in file.iter_batches(at_once, numbers, [key, "vector"], use_threads=False):
                     ids = batch.column(key).to_numpy()
                     yield Page(ids, block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch))))

@@ -38,7 +38,7 @@ from cocite.config.embeddings import WalkSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
-from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
+from cocite.core.options import MemoryMb, Omissions, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
 from cocite.core.written_ids import look_up
@@ -78,7 +78,9 @@ def walk_neighbours(
     queries: Queries,
     settings: GivenAsJson[WalkSettings],
     *,
-    papers: OnlyPapers = (),
+    papers: Annotated[
+        Sequence[Path], typer.Argument(help="Buckets of papers: only papers with a text are ranked.")
+    ] = (),
     shard: Shard = (0, 1),
     memory_mb: MemoryMb,
     threads: Threads,

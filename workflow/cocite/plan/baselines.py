@@ -112,10 +112,10 @@ class BaselinePlan(StagePlan):
     def sources_as_json(self, *names: str) -> Callable[[Any, Any], str]:
         """The sources that a job has among these, by name, as JSON for `--sources`."""
 
-        def as_text(wildcards: Any, input: Any) -> str:
+        def as_json_text(wildcards: Any, input: Any) -> str:
             return json.dumps({name: input[name] for name in names if input[name]}, default=list)
 
-        return as_text
+        return as_json_text
 
     def files(self, wildcards: Any) -> list[str]:
         """The files of vectors or scores that the user brings; none for other baselines."""

@@ -34,10 +34,10 @@ WITH_SETTINGS = ("corpus/manifest.json", "provenance.json", "*/*/settings.json",
 SHOWN = 8
 """Edits that a message names."""
 
-Configuration = Mapping[str, Any]
+Resolved = Mapping[str, Any]
 
 
-def check_folder(config: Configuration) -> None:
+def check_folder(config: Resolved) -> None:
     """Look at the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError`
     where it holds another corpus, and says where edits would go unnoticed."""
     results = results_folder(config)
@@ -46,7 +46,7 @@ def check_folder(config: Configuration) -> None:
         report(notice)
 
 
-def refuse_another_corpus(config: Configuration, results: Path) -> None:
+def refuse_another_corpus(config: Resolved, results: Path) -> None:
     """Raise `InputError` where `results` holds what was made from another corpus than that of `config`."""
     recorded = recorded_values(results)
     has_corpus = any(path.is_file() for path in (results / "corpus").rglob("*"))
@@ -66,7 +66,7 @@ def refuse_another_corpus(config: Configuration, results: Path) -> None:
         )
 
 
-def record(config: Configuration, results: Path) -> None:
+def record(config: Resolved, results: Path) -> None:
     """Write the configuration of a run into its folder. Where Snakemake lacks records, it does not remake what edits
     concern; such keys keep the values that files were made with."""
     earlier = recorded_values(results)
@@ -76,7 +76,7 @@ def record(config: Configuration, results: Path) -> None:
     write_text(results / FOR_PROVENANCE, json.dumps(config))
 
 
-def missing_records(config: Configuration, results: Path) -> str | None:
+def missing_records(config: Resolved, results: Path) -> str | None:
     """What to tell a user whose results came without Snakemake's records of how they were made; none where all is well.
     Snakemake takes a file without a record for one that is as it should be, whatever was edited since."""
     files = files_without_record(results)
@@ -117,7 +117,7 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
         yield f"{key} was {was} and is {given}"
 
 
-def _corpus(config: Configuration, results: Path) -> dict[str, Any]:
+def _corpus(config: Resolved, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
     stated = {"seed": config.get("seed"), "release": _pinned(results) if release == "latest" else release}

@@ -114,7 +114,7 @@ class ReportPlan(StagePlan):
 def logs_of(workflow: Any) -> Any:
     """A parameter: the logs of each rule, with its wildcards in braces, as JSON."""
 
-    def as_text(wildcards: Any) -> str:
+    def as_json_text(wildcards: Any) -> str:
         return json.dumps({rule.name: str(rule.log[0]) for rule in workflow.rules if rule.log}, sort_keys=True)
 
-    return as_text
+    return as_json_text

@@ -1,7 +1,6 @@
 """A run from the Snakefile's view: it begins with a configuration that holds, starts, and ends."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from cocite.config.configuration import configure
 from cocite.config.folders import make_folders
 from cocite.config.started import write_start
 from cocite.config.yaml_files import written_configuration
+from cocite.core.atomic import remove
 from cocite.core.errors import InputError
 from cocite.core.gpus import gpus
 from cocite.core.locked import lock_results, writes_results
@@ -103,7 +103,7 @@ def remove_unneeded(workflow: Any) -> None:
         return
     for path in list(_unneeded(workflow.dag)):
         report(f"Removing {path}, which a killed run left.")
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        remove(path)
 
 
 def _unneeded(dag: Any) -> Iterator[Path]:

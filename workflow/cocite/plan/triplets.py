@@ -28,7 +28,7 @@ class TripletPlan(StagePlan):
 
     @cached_property
     def graphs_of_aspects(self) -> list[str]:
-        """The graphs that those are sampled from, each once."""
+        """The graphs that sets by aspect are sampled from, each once."""
         return graphs_of_aspects(self.config)
 
     @cached_property

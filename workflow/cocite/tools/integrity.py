@@ -5,7 +5,6 @@ or a copy damaged is noticed by the next step that reads it, or by nobody if the
 """
 
 import shlex
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import product
@@ -14,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from cocite.core.atomic import remove
 from cocite.core.errors import InputError
 from cocite.core.options import ConfigFile, Results
 
@@ -141,7 +141,7 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
     wanted = {output_of(path) for path, _ in _tables(results, config)}
     for output in outputs:
         try:
-            shutil.rmtree(output) if output.is_dir() else output.unlink()
+            remove(output)
         except OSError as error:
             raise InputError(f"{output} cannot be deleted ({error.strerror}).") from None
     typer.echo("Deleted.")

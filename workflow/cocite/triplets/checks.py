@@ -78,7 +78,7 @@ def check_triplets(
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
     if (relations is None) != (mined is None):
         raise InputError("--relations and --mined go together; give both, where negatives were mined, or neither.")
-    table = open_table(triplets, table_in(triplets)).read()
+    table = read_table(triplets, table_in(triplets))
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
     found = [*_by_aspect(table, len(asked)), *_on_papers(table, read_papers(papers, queries), benchmarks)]

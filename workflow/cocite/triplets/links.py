@@ -51,7 +51,7 @@ class QueryAspectRows(NamedTuple):
     bits: Traits
     """The bit of the intent of each seat; 0 for links without one; every bit where no aspect is asked for."""
     keys: Ids
-    """What stands for query and aspect in what is drawn for each aspect by itself."""
+    """What draws follow from: a hash of the query and the aspect, or the query itself."""
     aspects: int
     """The rows of a query."""
 
@@ -227,7 +227,7 @@ def _of_members(members, one, other, traits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _is_of(traits, bit):  # type: ignore[no-untyped-def]
-    """Whether a link has the aspect of a bit: the intent, or, for no bit, no intent; every link has all bits'."""
+    """Whether a link has the intent of a bit or, for no bit, none; with `KNOWN`, any link has what is asked for."""
     return bit == KNOWN or traits & bit != 0 or (bit == 0 and traits & KNOWN == 0)
 
 

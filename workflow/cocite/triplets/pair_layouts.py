@@ -29,9 +29,7 @@ from cocite.triplets.pair_texts import (
     QUERIES,
     TEXTS_AT_ONCE,
     TOO_CLOSE,
-    TRAINING,
     UNTOLD,
-    VALIDATION,
     Bounds,
     Example,
     Texts,
@@ -44,6 +42,7 @@ from cocite.triplets.pair_texts import (
     row_files,
     texts_of,
 )
+from cocite.triplets.sampled import TRAINING, VALIDATION
 
 Part = tuple[str | None, str | None]
 """The title and the abstract of a text."""

@@ -31,9 +31,10 @@ from cocite.core.id_sets import Ids
 from cocite.core.options import Output, State
 from cocite.core.progress import report
 from cocite.core.rows import Row, is_json_lines, read_fields, read_rows
+from cocite.triplets.sampled import TRAINING, VALIDATION
 
 TEXTS_AT_ONCE = 10_000
-TRAINING, VALIDATION, UNTOLD = "train", "validation", ""
+UNTOLD = ""
 QUERIES, DOCUMENTS = "queries", "documents"
 HASHED = 1 << 62
 """The keys of names that are no numbers start here."""

@@ -19,8 +19,19 @@ from cocite.core.progress import progress
 from cocite.core.randomness import priorities
 from cocite.core.text_ids import text_id
 from cocite.core.written_ids import look_up
-from cocite.triplets.pair_texts import TRAINING, UNTOLD, VALIDATION, Example, Texts, UserPairs
-from cocite.triplets.sampled import Block, Sampled, among, as_lists, documents_of, drawn_splits, each_once, numbered
+from cocite.triplets.pair_texts import UNTOLD, Example, Texts, UserPairs
+from cocite.triplets.sampled import (
+    TRAINING,
+    VALIDATION,
+    Block,
+    Sampled,
+    among,
+    as_lists,
+    documents_of,
+    drawn_splits,
+    each_once,
+    numbered,
+)
 from cocite.triplets.sampled_texts import Titles, texts_table
 
 if TYPE_CHECKING:

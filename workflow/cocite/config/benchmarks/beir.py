@@ -134,7 +134,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
     @property
     def scored_tasks(self) -> Sequence[Task]:
         """A task for each of its datasets, or those that it lists."""
-        metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
+        metrics = self.asked_metrics or METRICS
         tasks = [replace(task_of(dataset), metrics=metrics) for dataset in self.datasets]
         return tasks if self.tasks is None else [task for task in tasks if task.name in self.tasks]
 

@@ -70,7 +70,7 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
     line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
     citation id gives a row of that id alone, and the others are odd. `contexts` takes the start and the end of the
     contexts of each row, twice 0 where it has none; if it is empty, contexts are not looked for. Returns where it
-    stopped, and how many rows and odd lines there are. The bytes after `end` must be readable for a word.
+    stopped, and how many rows and odd lines there are. The 64 bytes after `end` must be readable.
     """
     citationid, citing, cited, traits = rows
     most = min(len(citing), len(contexts)) if len(contexts) else len(citing)

@@ -39,9 +39,12 @@ def sql_of_id(text: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{DIGITS}') THEN TRY_CAST({text} AS BIGINT) END"
 
 
+NOT_BLANK = r"[^\s\v\x85\pZ]"
+"""What a text has that is not of white space alone: here \\s is white space of ASCII without the vertical tab."""
+
+
 def _not_blank(expression: str) -> str:
-    # For DuckDB, \s is white space of ASCII without the vertical tab.
-    return rf"CASE WHEN regexp_matches({expression}, '[^\s\v\x85\pZ]') THEN {expression} END"
+    return f"CASE WHEN regexp_matches({expression}, '{NOT_BLANK}') THEN {expression} END"
 
 
 _FIELDS = """list_filter(

@@ -89,7 +89,7 @@ def ingest_shards(
     report: Path,
     contexts: Path | None = None,
 ) -> None:
-    """Write the rows of some shards of a dataset, the table `ingest_report` about them and, to `contexts`, theirs.
+    """Write the rows of some shards of a dataset, the table `ingest_report`, and to `contexts` those of citations.
 
     Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
     Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.

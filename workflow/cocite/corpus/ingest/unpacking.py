@@ -35,7 +35,7 @@ MOST_BLANK = 4_000_000
 SHARE_BLANK, SAMPLED = 15 / 16, 64
 """A block is one of these if this share of its bytes is blank; one in 64 bytes is looked at."""
 PADDING = 64
-"""Bytes after a block's text that may be read, because the scanner reads whole words."""
+"""Bytes after a block's text that may be read, because scanners read as many at a time."""
 
 Text = NDArray[np.uint8]
 Sized = TypeVar("Sized", bound=Any)

@@ -34,11 +34,12 @@ from cocite.corpus.ingest.cells import (
 )
 from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
-from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, gather
+from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
 from cocite.corpus.ingest.names import look_up_numbers
 from cocite.corpus.ingest.release_records import ABSTRACTS, BUCKET_KEYS, PAPERS, PAPERS_WITH_AUTHORS, Records, sql_of_id
 from cocite.corpus.ingest.release_shards import IngestSettings, check_filled, write_ingested
+from cocite.corpus.ingest.unpacking import gather
 from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
 from cocite.corpus.options import Dataset, ManifestFile, Names, Part, Parts, Report
 from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part

@@ -97,8 +97,10 @@ class SemanticScholar(FetchedSource):
         """A release without a date, or a base that a release, its authors or its contexts cannot be reached from."""
         yield from super().check_environment(key, config)
         if self.base is not None:
-            for name in (name for name in ("authors", "contexts") if getattr(self, name)):
-                yield f"{key}.{name} does not go together with base: diffs update no {name}; ingest the release whole."
+            for name in ("authors", "contexts"):
+                if getattr(self, name):
+                    updated = f"diffs update no {name}; ingest the release whole"
+                    yield f"{key}.{name} does not go together with base: {updated}."
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
 
 

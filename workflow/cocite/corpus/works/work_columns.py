@@ -13,6 +13,7 @@ from cocite.core.tables import ID, TEXT
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.corpus.ingest.accounting import BLANK, MalformedError, Tally
 from cocite.corpus.ingest.navigating import copy_texts
+from cocite.corpus.ingest.release_records import NOT_BLANK
 from cocite.corpus.works.work_records import DOI, SMALLEST, parse_work, row_of
 
 SCHEMA = pa.schema(
@@ -39,7 +40,6 @@ SCHEMA = pa.schema(
 A text may still be of white space alone, and a doi a URL: `not_blank` and `dois_in` are for many rows at a time.
 """
 FIRST_BEYOND_ASCII = 0x80
-_NOT_BLANK = r"[^\s\v\x85\pZ]"
 
 
 def as_works(columns: dict[str, Any]) -> pa.RecordBatch:
@@ -57,7 +57,7 @@ def not_blank(texts: pa.StringArray) -> pa.StringArray:
     doubtful = texts.is_valid().to_numpy(zero_copy_only=False)
     doubtful[is_filled] &= (first <= ord(" ")) | (first >= FIRST_BEYOND_ASCII)
     places = np.flatnonzero(doubtful)
-    is_text = pc.match_substring_regex(texts.take(pa.array(places)), _NOT_BLANK).to_numpy(zero_copy_only=False)
+    is_text = pc.match_substring_regex(texts.take(pa.array(places)), NOT_BLANK).to_numpy(zero_copy_only=False)
     is_blank = np.zeros(len(texts), dtype=np.bool_)
     is_blank[places] = ~is_text
     return pc.if_else(pa.array(is_blank), None, texts) if is_blank.any() else texts

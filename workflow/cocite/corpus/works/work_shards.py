@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from cocite.config.release_folder import WORKS
+from cocite.config.release_folder import DATASETS, WORKS
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import WorkFilters
 from cocite.core.options import Buckets, MemoryMb, Threads
@@ -36,7 +36,7 @@ from cocite.corpus.options import (
 )
 from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
 from cocite.corpus.works.work_columns import Read, all_works
-from cocite.corpus.works.work_tables import DISTINCT, NAMES, Columns, is_taken, rows_of, schemas, tables_of
+from cocite.corpus.works.work_tables import DISTINCT, Columns, is_taken, rows_of, schemas, tables_of
 
 PARQUET = ".parquet"
 BYTES_IN_BLOCK = 1 << 24
@@ -144,11 +144,11 @@ def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator[Call
     with ExitStack() as stack:
         given = schemas(authors=settings.authors, mag=settings.mag)
         writes = {}
-        for name in NAMES:
+        for name in DATASETS:
             how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
             writer = table_writer(outputs[name], f"ingested_{name}", given[name], **how)
             writes[name] = stack.enter_context(writer)
-        pool = stack.enter_context(ThreadPoolExecutor(1 + len(NAMES))) if settings.threads > 1 else None
+        pool = stack.enter_context(ThreadPoolExecutor(1 + len(DATASETS))) if settings.threads > 1 else None
         writing: list[Future[None]] = []
 
         def write_tables(rows: Columns, tally: Tally) -> None:

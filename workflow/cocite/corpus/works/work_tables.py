@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
@@ -17,7 +18,6 @@ from cocite.corpus.ingest.release_records import ABSTRACTS
 from cocite.corpus.works.work_columns import dois_in, not_blank, texts_in_order
 from cocite.corpus.works.work_scanner import cut_references
 
-NAMES = ("papers", "abstracts", "citations")
 (EMPTY,) = ABSTRACTS.omissions
 _OF_PAPERS = (
     *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
@@ -44,7 +44,7 @@ FIELD = "works of another field than corpus asks for, or without one"
 
 def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
     """The schema of each table."""
-    given = {name: empty_schema(TABLES[f"ingested_{name}"]) for name in NAMES}
+    given = {name: empty_schema(TABLES[f"ingested_{name}"]) for name in DATASETS}
     asked = {AUTHORS: authors, MAG: mag}
     kept = [name for name in given["papers"].names if asked.get(name, True)]
     return given | {"papers": pa.schema([given["papers"].field(name) for name in kept])}

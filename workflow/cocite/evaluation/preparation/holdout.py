@@ -21,7 +21,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut, TitleSearch
@@ -29,6 +28,7 @@ from cocite.config.benchmarks.holdout import TITLE_SEARCH
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError
+from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, generator, priorities
 from cocite.core.tables.files import verified_files
@@ -43,9 +43,6 @@ REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
 WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
 SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
 BEYOND = f"task {TITLE_SEARCH.name}: held-out paper beyond those asked for"
-
-Ids = NDArray[np.int64]
-NO_PAPERS: Ids = np.empty(0, np.int64)
 
 CITED = """
     SELECT citing AS query, cited AS paper
@@ -164,7 +161,7 @@ class Choice:
         omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
         judgements = {}
         for query in queries.tolist():
-            linked, relevant, others = (found.get(query, NO_PAPERS) if found else NO_PAPERS for found in links)
+            linked, relevant, others = (found.get(query, NO_IDS) if found else NO_IDS for found in links)
             negatives = self.negatives(query, linked)
             if len(relevant) < self.settings.positives:
                 omitted[few_positives] += 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 from pyarrow.parquet import read_schema
 
-from cocite.config.runs import model_of
+from cocite.config.runs import UNTRAINED, model_of
 from cocite.config.stale import configuration_of, configured_in
 from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
@@ -27,7 +27,6 @@ from cocite.core.tables.places import files_by_place, path_of
 from cocite.tools.inspection.answers import Answer, fetched
 from cocite.tools.inspection.contents import NO_RECORD, corpus_id, known_as
 
-UNTRAINED = "untrained_"
 SEED = re.compile(r"seed-(\d+)")
 
 

@@ -1,1 +1,1 @@
-"""The declarations of all tables, a module for the tables of each stage; `tables.py` gathers them."""
+"""The declarations of all tables, a module for the tables of each stage; `core.tables` gathers them."""
