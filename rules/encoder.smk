@@ -1,4 +1,4 @@
-from cocite.config.aspects import ASPECTS, CONCATENATED
+from cocite.config.graphs import ASPECTS, CONCATENATED
 from cocite.config.encoders import EncoderSettings
 from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
 from cocite.config.origins import settings_of_origin

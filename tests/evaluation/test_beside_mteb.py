@@ -16,8 +16,7 @@ from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.encoders import EncoderSettings
-from cocite.config.mteb import name_in_mteb
-from cocite.config.tasks import InMteb
+from cocite.config.tasks import InMteb, name_in_mteb
 from cocite.core.tables.files import read_table
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from cocite.config.baselines import AnyBaseline, usual_baselines
 from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import EncoderSettings
@@ -29,11 +28,12 @@ from cocite.config.entries import (
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
-from cocite.config.maps import Map, usual_maps
+from cocite.config.map import MapSettings
 from cocite.config.models import Model
-from cocite.config.plugins import one_of
+from cocite.config.plugins import one_of, plugins
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
+from cocite.config.runs import METHODS, AnyBaseline
 from cocite.config.settings import validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.triplets import TripletSet
@@ -46,9 +46,12 @@ NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselin
 
 if TYPE_CHECKING:
     Corpus = Source
+    Map = MapSettings
 else:
     Corpus = one_of("cocite.corpus.sources", "source")
+    Map = one_of("cocite.report.map_methods", "method", default="tsne")
 Folder = Annotated[Text, AfterValidator(check_characters)]
+_methods: Any = plugins(METHODS, "kind")
 
 
 class PathVariables(Entry):
@@ -104,7 +107,7 @@ class Configuration(Entry):
     """Text encoders before fine-tuning, by name."""
     models: dict[Name, Model] = Field(default={})
     """Encoders that are fine-tuned on triplets, by name."""
-    baselines: dict[Name, AnyBaseline] = Field(default=usual_baselines())
+    baselines: dict[Name, AnyBaseline] = Field(default={kind: _methods[kind](kind=kind) for kind in ("bm25", "random")})
     """What every model is compared with, by name. Left out, they are bm25 and random; given, exactly what is named is
     scored, which may be nothing ({})."""
     benchmarks: dict[Name, AnyBenchmark] = Field(default={})
@@ -210,7 +213,10 @@ def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]
     except ValidationError as error:
         return None, explain(error, Configuration, given)
     if "maps" not in config.model_fields_set:
-        config = config.model_copy(update={"maps": usual_maps(config.benchmarks)})
+        held_out = [name for name, entry in config.benchmarks.items() if entry.made_by is not None]
+        config = config.model_copy(
+            update={"maps": {name: validated(Map, {"benchmark": name}) for name in held_out[:1]}}
+        )
     config, faults = with_grids(config)
     return config, faults or inconsistencies(config)
 

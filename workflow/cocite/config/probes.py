@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, Strict, ValidationError, model_valid
 
 from cocite.config.baseline import Choices, combinations
 from cocite.config.benchmark import HoldoutSettings
+from cocite.config.encoders import AnyLoss
 from cocite.config.entries import (
     Count,
     Entry,
@@ -30,7 +31,6 @@ from cocite.config.entries import (
     inconsistent,
 )
 from cocite.config.loss import Loss
-from cocite.config.objectives import AnyLoss
 from cocite.config.sampler import Sampler
 from cocite.config.settings import validated
 from cocite.config.triplets import TripletSet

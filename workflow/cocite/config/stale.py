@@ -5,9 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.config.baselines import reported_on
 from cocite.config.configuration import Configuration, recorded_configuration
-from cocite.config.runs import mapped_runs, runs_of
+from cocite.config.runs import mapped_runs, reported_on, runs_of
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError

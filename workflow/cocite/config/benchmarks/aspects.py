@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, Benchmark
+from cocite.config.graphs import INTENTS
 from cocite.config.tasks import Task
 
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
-from cocite.config.aspects import INTENTS, MISCELLANEOUS
 from cocite.config.entries import Natural, inconsistent
+from cocite.config.graphs import INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering
 
 if TYPE_CHECKING:
