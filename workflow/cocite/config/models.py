@@ -26,7 +26,6 @@ from cocite.config.graphs import CONCATENATED
 from cocite.config.loss import Loss
 from cocite.config.plugins import modules
 
-
 Kinds = Annotated[
     tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)
 ]

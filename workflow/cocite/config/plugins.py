@@ -1,7 +1,7 @@
-"""What is found by name: engines, samplers, losses and benchmarks, one module with one class each.
+"""What is found by name: engines, samplers, losses and benchmarks, as a rule one module with one class each.
 
 A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
-that an entry of the configuration may hold, one of them is the name of the module, and a method does the work. The
+that an entry of the configuration may hold, one of them has the name as its only value, and a method does the work. The
 configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
@@ -17,26 +17,21 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, default_of
+from cocite.config.entries import Entry, default_of, tag_of
 from cocite.core.errors import InputError
 
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of the modules of a package, by the name that their field `key` has."""
-    found = {}
-    for _, name, _ in iter_modules(import_module(package).__path__):
-        module = import_module(f"{package}.{name}")
-        [of_module] = [
-            kind
-            for kind in vars(module).values()
-            if isclass(kind)
-            and issubclass(kind, Entry)
-            and kind.__module__ == module.__name__
-            and key in kind.model_fields
-        ]
-        found[name] = of_module
-    return found
+    """The classes in the modules of a package that have a field `key`, by the one value of it, sorted."""
+    modules = [import_module(f"{package}.{name}") for _, name, _ in iter_modules(import_module(package).__path__)]
+    kinds = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
+    ]
+    return {tag_of(kind, key): kind for kind in sorted(kinds, key=lambda kind: tag_of(kind, key))}
 
 
 @cache

@@ -1,15 +1,15 @@
-"""The benchmark `beir`: searches of whole collections, any in the layout of BEIR."""
+"""Benchmarks of searches by short or long texts: `beir`, any in the layout of BEIR, `litsearch` and `doris_mae`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.benchmark import UserSuppliedBenchmark
-from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
+from cocite.config.benchmark import Fetched, FolderBenchmark, HubBenchmark, UserSuppliedBenchmark
+from cocite.config.entries import MEASURE, Commit, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
@@ -34,6 +34,8 @@ PUBLISHED = {
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
 Measure = Annotated[str, Field(pattern=MEASURE)]
 """A metric of searches, as trec_eval names it; the reciprocal rank has a depth here as well."""
+SPECIFICITIES = {0: "broad", 1: "specific"}
+"""The values of `specificity` of a question of LitSearch, and what they stand for."""
 NO_NAME = re.compile("[^a-z0-9]+")
 
 
@@ -173,3 +175,76 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
         for task in self.tasks or ():
             if task not in known:
                 yield f"{key}.tasks names {task!r}, which is the task of no dataset (they are {', '.join(known)})."
+
+
+def _questions(name: str, *metrics: str) -> Task:
+    return Task(
+        name=f"litsearch_{name}",
+        kind="retrieval",
+        group="litsearch",
+        metrics=metrics,
+        similarity="cosine",
+        texts="litsearch",
+        test=name,
+    )
+
+
+class Collection(Entry):
+    """The dataset of the Hugging Face hub that holds questions and corpus."""
+
+    dataset: Text = "princeton-nlp/LitSearch"
+    """Its name."""
+    revision: Commit = "9573fb284a1026c998df47024b888a163f0f0e25"
+    """Its commit, 40 hexadecimal digits. The default is the last one of July 2024."""
+
+
+class LitSearch(HubBenchmark):
+    """LitSearch, questions about the literature that are searched in 64,183 papers (Ajith et al., 2024).
+
+    "LitSearch: A Retrieval Benchmark for Scientific Literature Search".
+    """
+
+    kind: Literal["litsearch"]
+    reads: ClassVar = ("corpus_clean", "query")
+    split: ClassVar[str] = "full"
+    """The one split of each config."""
+    # Most of a file are full texts, which are not read: 1,200 MB took 484 MB.
+    memory_of_byte: ClassVar = 0.5
+    declared: ClassVar = (
+        _questions("broad", "recall_20", "ndcg_cut_10"),
+        _questions("specific", "recall_5", "recall_20", "ndcg_cut_10"),
+    )
+    hub: Collection | None = None
+    """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
+
+    @property
+    def from_hub(self) -> Mapping[str, Fetched]:
+        """The questions and the corpus, not the one with full texts by paragraph; nothing if it is here."""
+        if self.hub is None:
+            return {}
+        fetched = Fetched(dataset=self.hub.dataset, revision=self.hub.revision, splits=[self.split])
+        return {f"data/{config}": fetched for config in self.reads}
+
+
+def _needs(name: str, *metrics: str) -> Task:
+    return Task(name=name, kind="search", group="doris_mae", metrics=metrics, similarity="cosine", texts="doris_mae")
+
+
+class DorisMae(FolderBenchmark):
+    """DORIS-MAE, descriptions of a need with many aspects, each with some 100 abstracts to rank (Wang et al., 2023).
+
+    "DORIS-MAE: Scientific Document Retrieval using Multi-level Aspect-based Queries". An abstract is relevant to the
+    task doris_mae where its mean score over the aspects of the query is 1 or more; doris_mae_graded knows the sums.
+    """
+
+    kind: Literal["doris_mae"]
+    # Most of the abstracts are passed over: 64 MB took 240 MB, of which 150 are those of a reader at rest.
+    memory_of_byte: ClassVar = 3
+    declared = (
+        _needs("doris_mae", "recall_5", "recall_20", "Rprec", "map"),
+        _needs("doris_mae_graded", "ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best"),
+    )
+    id_space: DocumentIds = "own"
+    """Whose ids the documents have. Those that are released are own ones, which are compared with no ids of papers; s2
+    stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's works, corpus for the ids of this
+    run's corpus."""
