@@ -17,7 +17,7 @@ from cocite.config.runs import (
     runs_that_rank_alone,
     trained_entries,
 )
-from cocite.config.stale import is_configured
+from cocite.plan.recorded import is_configured
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,10 +15,10 @@ from cocite.config.models import TrainingSettings
 from cocite.config.origins import graph_of, sampling_of, settings_of_origin
 from cocite.config.runs import adapters_of, first_seed, mapped_runs, model_of, runs_of
 from cocite.config.settings import entry_of, parse_settings, settings_of
-from cocite.config.stale import is_configured
 from cocite.config.triplets import TripletSet
 from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
+from cocite.plan.recorded import is_configured
 
 
 @pytest.mark.parametrize(

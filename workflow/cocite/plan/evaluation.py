@@ -15,8 +15,7 @@ from cocite.config.entries import as_json
 from cocite.config.folders import files_in
 from cocite.config.runs import reported_on, runs_of, runs_that_rank_alone, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.files import StagePlan, expand
-from cocite.plan.resources import Request, size_mb
+from cocite.plan.stage import Request, StagePlan, expand, size_mb
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""
