@@ -6,7 +6,7 @@ that names the key. Each section is declared in a module of its own; here they c
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -25,7 +25,6 @@ from cocite.config.entries import (
     as_json,
     check_characters,
 )
-from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
 from cocite.config.map import MapSettings
@@ -34,11 +33,12 @@ from cocite.config.plugins import one_of, plugins
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.runs import METHODS, AnyBaseline
-from cocite.config.settings import validated
+from cocite.config.settings import explain, quoted, validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.triplets import TripletSet
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
+from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
@@ -81,7 +81,7 @@ class Configuration(Entry):
     """Whether fine-tuning, embedding and `engine: torch` ask a cluster for GPUs: one for each process of a training,
     one for an embedding, `gpus` of a graph embedding. Without a cluster they ask for those of the machine, if it has
     any, and wait for each other."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
     auto stands for float32 when the documents of benchmarks are embedded, so that scores hold on every machine. When
     models are trained and papers of the corpus are embedded, it stands for bfloat16 on a GPU that has it and on a CPU
