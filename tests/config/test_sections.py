@@ -8,14 +8,13 @@ from tests.config.conftest import PAIRS
 from tests.configurations import recorded, refused
 from tests.hub import COMMIT
 
-from cocite.config.configuration import configure, resolve
+from cocite.config.configuration import TripletSet, configure, resolve
 from cocite.config.embeddings import AnyEngine, Embedding, edge_settings
 from cocite.config.engine import EdgeSettings
 from cocite.config.models import TrainingSettings
 from cocite.config.origins import graph_of, sampling_of, settings_of_origin
 from cocite.config.runs import adapters_of, first_seed, mapped_runs, model_of, runs_of
 from cocite.config.settings import entry_of, parse_settings, settings_of
-from cocite.config.triplets import TripletSet
 from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
 from cocite.plan.recorded import is_configured

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from tests.configurations import refusals
 
 from cocite.config.benchmark import HoldoutSettings
-from cocite.config.configuration import Configuration
+from cocite.config.configuration import SAMPLERS, Configuration, TripletSet
 from cocite.config.embeddings import ENGINES, AnyEngine, Embedding, IndexSettings, Neighbours, SearchSettings
 from cocite.config.encoders import LOSSES, EncoderSettings
 from cocite.config.engine import EdgeSettings
@@ -20,7 +20,6 @@ from cocite.config.queries import QuerySettings
 from cocite.config.runs import METHODS
 from cocite.config.settings import parse_settings, settings_of
 from cocite.config.table_files import AnyTable
-from cocite.config.triplets import SAMPLERS, TripletSet
 from cocite.core.errors import InputError
 from cocite.embeddings.engines.biggraph import BigGraph
 

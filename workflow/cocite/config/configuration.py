@@ -33,9 +33,9 @@ from cocite.config.plugins import one_of, plugins
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.runs import METHODS, AnyBaseline
+from cocite.config.sampler import Sampler
 from cocite.config.settings import explain, quoted, validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
-from cocite.config.triplets import TripletSet
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 from cocite.core.gpus import Precision
@@ -44,12 +44,16 @@ OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
 
+SAMPLERS = "cocite.triplets.samplers"
+
 if TYPE_CHECKING:
     Corpus = Source
     Map = MapSettings
+    TripletSet = Sampler
 else:
     Corpus = one_of("cocite.corpus.sources", "source")
     Map = one_of("cocite.report.map_methods", "method", default="tsne")
+    TripletSet = one_of(SAMPLERS, "sampler")
 Folder = Annotated[Text, AfterValidator(check_characters)]
 _methods: Any = plugins(METHODS, "kind")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.triplets import graphs_of_aspects, oracles
+from cocite.config.sampler import graphs_of_aspects, oracles
 from cocite.plan.recorded import names_of
 from cocite.plan.stage import Request, StagePlan, expand, size_mb
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
 from cocite.config.runs import baselines_on, beside_models, model_of, untrained
-from cocite.config.triplets import oracle_models
+from cocite.config.sampler import oracle_models
 from cocite.report.canvas import COLOURS, SERIES, SMALL, Entry, Titles, canvas
 from cocite.report.labels import mean_cell, metric_in_words
 

@@ -13,7 +13,7 @@ import polars as pl
 from cocite.config.configuration import recorded_configuration
 from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import model_of
-from cocite.config.triplets import oracle_models
+from cocite.config.sampler import oracle_models
 from cocite.core.atomic import atomic_path, write_text
 from cocite.core.errors import InputError
 from cocite.core.progress import report

@@ -17,8 +17,8 @@ from cocite.config.benchmarks import declared
 from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import UNTRAINED, model_of, untrained
+from cocite.config.sampler import oracle_models
 from cocite.config.tasks import BOTH, META, SPLIT, SUBSET, is_same_test, name_in_mteb
-from cocite.config.triplets import oracle_models
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
