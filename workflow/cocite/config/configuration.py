@@ -5,6 +5,7 @@ that names the key. Each section is declared in a module of its own; here they c
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -271,7 +272,7 @@ def _entries(config: Configuration) -> Iterator[tuple[str, Entry]]:
 def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
     for faults in found:
         try:
-            yield from [f"Configuration key {fault}" for fault in faults][:1]
+            yield from (f"Configuration key {fault}" for fault in islice(faults, 1))
         except OSError as error:
             said = os_error_hint(error)
             if said is None:

@@ -15,7 +15,6 @@ from cocite.config.entries import (
     ShortFor,
     Text,
     Whole,
-    all_parts,
     distinct,
     inconsistent,
     unpinned,
@@ -108,13 +107,10 @@ class LearnedMap(Entry):
 
 def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     """The encoders that have mined negatives of a set, or that models started from which have."""
-    sets = config.triplets
-    for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
-        by = getattr(sets.get(each), "by", None)
-        if by is not None and by.kind == "model" and by.name in config.models:
-            yield config.base_encoder(by.name)
-        if by is not None and by.kind == "encoder" and by.name in config.encoders:
-            yield by.name
+    for entry in config.set_with_parts(triplets).values():
+        by = getattr(entry, "by", None)
+        if by is not None and by.kind != "bm25":
+            yield config.base_encoder(by.name) if by.kind == "model" else by.name
 
 
 class EncoderSettings(Entry):

@@ -313,7 +313,6 @@ class Model(TrainingSettings):
             earlier = all_parts(name, lambda each: filter(None, [config.models[each].from_]))
             if name in earlier:
                 yield f"{key}.from: a model must not go on from itself ({' from '.join((name, *earlier))})."
-                return
             for seed in set(self.seeds).difference(config.models[self.from_].seeds):
                 yield f"{key}.seeds has {seed}, and models.{self.from_}, which it goes on from, has no such training."
         yield from self._faults_of_objectives(key, config)

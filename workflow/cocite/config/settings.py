@@ -94,14 +94,6 @@ def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
     """Settings from JSON text, or from a file where `text` is @path. `kind` is an entry, a union of some, or a mapping.
     Raises `InputError`, which names the option, for anything that is not a JSON object, for keys that are unknown or
     missing, and for values that are not of the type of their field."""
-    given = _read(text, option)
-    try:
-        return validated(kind, given)
-    except ValidationError as error:
-        raise InputError(explain(error, kind, given, f"{option}: key")[0]) from None
-
-
-def _read(text: str, option: str) -> dict[str, Any]:
     try:
         given = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     except FileNotFoundError:
@@ -110,7 +102,10 @@ def _read(text: str, option: str) -> dict[str, Any]:
         raise InputError(f"{option}: not JSON ({error.msg} at character {error.pos}).") from None
     if not isinstance(given, dict):
         raise InputError(f"{option}: must be a JSON object.")
-    return given
+    try:
+        return validated(kind, given)
+    except ValidationError as error:
+        raise InputError(explain(error, kind, given, f"{option}: key")[0]) from None
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
@@ -36,20 +36,19 @@ Measure = Annotated[str, Field(pattern=MEASURE)]
 """A metric of searches, as trec_eval names it; the reciprocal rank has a depth here as well."""
 SPECIFICITIES = {0: "broad", 1: "specific"}
 """The values of `specificity` of a question of LitSearch, and what they stand for."""
+IN_LITSEARCH = {"kind": "retrieval", "group": "litsearch", "texts": "litsearch"}
+IN_DORIS_MAE = {"kind": "search", "group": "doris_mae", "texts": "doris_mae"}
 NO_NAME = re.compile("[^a-z0-9]+")
+
+
+def _search(name: str, *metrics: str, **others: Any) -> Task:
+    return Task(name=name, metrics=metrics, similarity="cosine", **others)
 
 
 def task_of(dataset: str) -> Task:
     """The task of a dataset."""
-    return Task(
-        name=f"{PREFIX}{dataset.replace('-', '_')}",
-        kind="retrieval",
-        group="beir",
-        metrics=METRICS,
-        similarity="cosine",
-        test=dataset,
-        mteb=PUBLISHED.get(dataset),
-    )
+    name = f"{PREFIX}{dataset.replace('-', '_')}"
+    return _search(name, *METRICS, kind="retrieval", group="beir", test=dataset, mteb=PUBLISHED.get(dataset))
 
 
 def task_named(name: str) -> Task | None:
@@ -177,18 +176,6 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
                 yield f"{key}.tasks names {task!r}, which is the task of no dataset (they are {', '.join(known)})."
 
 
-def _questions(name: str, *metrics: str) -> Task:
-    return Task(
-        name=f"litsearch_{name}",
-        kind="retrieval",
-        group="litsearch",
-        metrics=metrics,
-        similarity="cosine",
-        texts="litsearch",
-        test=name,
-    )
-
-
 class Collection(Entry):
     """The dataset of the Hugging Face hub that holds questions and corpus."""
 
@@ -211,8 +198,8 @@ class LitSearch(HubBenchmark):
     # Most of a file are full texts, which are not read: 1,200 MB took 484 MB.
     memory_of_byte: ClassVar = 0.5
     declared: ClassVar = (
-        _questions("broad", "recall_20", "ndcg_cut_10"),
-        _questions("specific", "recall_5", "recall_20", "ndcg_cut_10"),
+        _search("litsearch_broad", "recall_20", "ndcg_cut_10", test="broad", **IN_LITSEARCH),
+        _search("litsearch_specific", "recall_5", "recall_20", "ndcg_cut_10", test="specific", **IN_LITSEARCH),
     )
     hub: Collection | None = None
     """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
@@ -226,10 +213,6 @@ class LitSearch(HubBenchmark):
         return {f"data/{config}": fetched for config in self.reads}
 
 
-def _needs(name: str, *metrics: str) -> Task:
-    return Task(name=name, kind="search", group="doris_mae", metrics=metrics, similarity="cosine", texts="doris_mae")
-
-
 class DorisMae(FolderBenchmark):
     """DORIS-MAE, descriptions of a need with many aspects, each with some 100 abstracts to rank (Wang et al., 2023).
 
@@ -241,8 +224,8 @@ class DorisMae(FolderBenchmark):
     # Most of the abstracts are passed over: 64 MB took 240 MB, of which 150 are those of a reader at rest.
     memory_of_byte: ClassVar = 3
     declared = (
-        _needs("doris_mae", "recall_5", "recall_20", "Rprec", "map"),
-        _needs("doris_mae_graded", "ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best"),
+        _search("doris_mae", "recall_5", "recall_20", "Rprec", "map", **IN_DORIS_MAE),
+        _search("doris_mae_graded", "ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best", **IN_DORIS_MAE),
     )
     id_space: DocumentIds = "own"
     """Whose ids the documents have. Those that are released are own ones, which are compared with no ids of papers; s2
