@@ -21,16 +21,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, overloa
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from cocite.config.entries import (
-    MEANINGS,
-    Entry,
-    as_json,
-    discriminator,
-    fields_of,
-    is_left_out,
-    tag_of,
-    variants,
-)
+from cocite.config.entries import MEANINGS, Entry, as_json, discriminator, fields_of, is_left_out, tag_of, variants
 from cocite.core.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)

@@ -72,11 +72,7 @@ def datasets_in(folder: Path) -> dict[str, Path]:
 def files_of(folder: Path, split: str) -> list[Path]:
     """The corpus, the queries and the judgements of a dataset, each in the form that is there, or else as in BEIR."""
     judged = [folder / QRELS.format(split=split), *([folder / "qrels.tsv"] if split == "test" else [])]
-    return [
-        _there([folder / CORPUS], ROWS),
-        _there([folder / QUERIES], ROWS),
-        _there(judged, JUDGED),
-    ]
+    return [_there([folder / CORPUS], ROWS), _there([folder / QUERIES], ROWS), _there(judged, JUDGED)]
 
 
 def _there(paths: Sequence[Path], ends: Sequence[str]) -> Path:
