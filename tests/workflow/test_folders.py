@@ -1,4 +1,4 @@
-"""A folder of results and its runs: which are refused or go on side by side, and what becomes of copies and leftovers."""
+"""A folder of results: which are refused, which go on side by side, and what becomes of copies and leftovers."""
 
 import fcntl
 import json
