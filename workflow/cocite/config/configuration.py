@@ -44,7 +44,6 @@ from cocite.core.gpus import Precision
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
-
 SAMPLERS = "cocite.triplets.samplers"
 
 if TYPE_CHECKING:

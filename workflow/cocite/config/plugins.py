@@ -23,7 +23,8 @@ from cocite.core.errors import InputError
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes in the modules of a package that have a field `key`, by the one value of it, sorted."""
+    """The classes in the modules of a package that have a field `key`, by its only value, sorted. Raises `ValueError`
+    where two of them have the same."""
     modules = [import_module(f"{package}.{name}") for _, name, _ in iter_modules(import_module(package).__path__)]
     kinds = [
         kind
@@ -31,7 +32,10 @@ def plugins(package: str, key: str) -> dict[str, type[Entry]]:
         for kind in vars(module).values()
         if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
     ]
-    return {tag_of(kind, key): kind for kind in sorted(kinds, key=lambda kind: tag_of(kind, key))}
+    found = {tag_of(kind, key): kind for kind in kinds}
+    if len(found) < len(kinds):
+        raise ValueError(f"Two classes in the modules of {package} have the same {key}.")
+    return dict(sorted(found.items()))
 
 
 @cache
