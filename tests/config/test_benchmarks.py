@@ -21,31 +21,32 @@ def typed(entry):
     return recorded({"benchmarks": {"searches": entry}}).benchmarks["searches"]
 
 
-def test_the_datasets_of_a_folder_are_known_before_any_job(datasets, tmp_path):
-    entry = resolved(datasets, folder=str(tmp_path))
-    assert entry["datasets"] == {"own-papers": f"{tmp_path}/own_papers", "scifact": f"{tmp_path}/SciFact"}
+BOTH = {"own-papers": "own_papers", "scifact": "SciFact"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "found", "tasks"),
+    [
+        ({"folder": "."}, BOTH, ["beir_own_papers", "beir_scifact"]),
+        ({"folder": ".", "tasks": ["beir_scifact"]}, BOTH, ["beir_scifact"]),
+        ({"folder": "SciFact"}, {"scifact": "SciFact"}, ["beir_scifact"]),
+        (
+            {"datasets": {"claims-2020": "SciFact"}, "queries": "short"},
+            {"claims-2020": "SciFact"},
+            ["beir_claims_2020"],
+        ),
+    ],
+)
+def test_the_datasets_and_tasks_of_a_collection_are_known_before_any_job(
+    datasets, tmp_path, monkeypatch, entry, found, tasks
+):
+    monkeypatch.chdir(tmp_path)
+    entry = resolved(datasets, **entry)
+    assert entry["datasets"] == found
     assert "folder" not in entry
-    assert [task.name for task in typed(entry).scored_tasks] == ["beir_own_papers", "beir_scifact"]
+    assert [task.name for task in typed(entry).scored_tasks] == tasks
     assert list(typed(entry).suites) == ["small"]
-
-
-def test_a_resolved_entry_is_resolved_to_itself(datasets, tmp_path):
-    entry = resolved(datasets, folder=str(tmp_path))
     assert resolved(datasets, **entry) == entry
-
-
-def test_a_folder_can_be_a_dataset_itself(datasets, tmp_path):
-    assert resolved(datasets, folder=f"{tmp_path}/SciFact")["datasets"] == {"scifact": f"{tmp_path}/SciFact"}
-
-
-def test_datasets_can_have_any_names(datasets, tmp_path):
-    entry = resolved(datasets, datasets={"claims-2020": f"{tmp_path}/SciFact"}, queries="short")
-    assert [task.name for task in typed(entry).scored_tasks] == ["beir_claims_2020"]
-
-
-def test_of_the_datasets_those_are_scored_whose_tasks_are_named(datasets, tmp_path):
-    entry = resolved(datasets, folder=str(tmp_path), tasks=["beir_scifact"])
-    assert [task.name for task in typed(entry).scored_tasks] == ["beir_scifact"]
 
 
 def test_two_datasets_of_one_name_are_refused(datasets, tmp_path):

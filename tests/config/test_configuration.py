@@ -31,6 +31,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
     assert config["models"]["cocite"]["epochs"] == 1
     assert config["embeddings"]["citation-dot"]["neighbours"]["metric"] == "cosine"
     assert written["models"]["cocite"].get("epochs") is None
+    assert "oracle" not in {entry["sampler"] for entry in config["triplets"].values()}
 
 
 def test_all_that_is_wrong_is_told_at_once(written):

@@ -36,10 +36,6 @@ def test_a_model_has_the_adapters_of_its_encoder_where_it_trains_one(adapted, tr
     assert adapters_of(config, "untrained_small") == {"proximity", "search"}
 
 
-def test_the_default_configuration_has_no_oracle(written):
-    assert "oracle" not in {entry["sampler"] for entry in resolve(written)["triplets"].values()}
-
-
 def test_a_benchmark_without_answers_has_no_oracle(with_oracle, tmp_path):
     with_oracle["benchmarks"]["authors"] = {"kind": "s2and", "folder": str(tmp_path)}
     message = "triplets.oracle.benchmark: authors has no task with classes or judgements, and so no answers"
@@ -115,6 +111,7 @@ def test_files_of_walks_are_stale_once_no_walks_have_their_name(with_walks):
 
 
 def test_a_model_says_what_walks_its_triplets_come_from(with_walks):
+    assert "walks" not in settings_of_origin("cocite", resolve(with_walks))
     with_walks["models"]["cocite"]["triplets"] = "walked"
     config = resolve(with_walks)
     part = settings_of_origin("cocite", config)
@@ -125,10 +122,6 @@ def test_a_model_says_what_walks_its_triplets_come_from(with_walks):
         told = graph_of("walked", {"configuration": whole})
         assert told["walks"] == "near"
         assert (told["graph"], told["signal"], told["restart"]) == ("citation", "citation", 0.15)
-
-
-def test_a_model_of_triplets_from_an_embedding_says_nothing_of_walks(with_walks):
-    assert "walks" not in settings_of_origin("cocite", resolve(with_walks))
 
 
 def test_without_maps_there_is_one_of_the_first_benchmark_about_held_out_papers_if_there_is_any(written):
