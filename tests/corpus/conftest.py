@@ -11,25 +11,42 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.corpus.ingested import SHARD, Ingested, settings
-from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
+from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, settings, write_corpus
 
 from cocite.config.queries import QuerySettings
 from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
-from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.records import account
 from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
 from cocite.corpus.release import retry
 from cocite.corpus.release.local_server import running
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.selection import select
-from cocite.corpus.works.work_shards import WorksSettings, ingest_files
 
 KEY = "a-key-that-must-stay-secret"
 
 WriteShard = Callable[..., Path]
 Chosen = tuple[dict[str, set[int]], dict[str, int]]
 """Split → ids, and reason → how many are missing."""
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    """Serves what no release holds, and writes no log; a subclass defines `respond`, which sends one answer."""
+
+    def do_GET(self):
+        self.respond()
+
+    def send(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        """Send an answer. Its length is not stated, unless in the headers; the connection is closed at its end."""
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from tests.releases.faults import Fault, Faults
 from tests.releases.server import Arrival, serve_copy
 
 from cocite.core.errors import InputError
-from cocite.corpus.release import needed_columns, retry
+from cocite.corpus.release import copies, retry
+from cocite.corpus.release.copies import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
-from cocite.corpus.release.needed_columns import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.sources.openalex import OpenAlex
 
 OLDER_DAY = "2026-05-01"
@@ -41,8 +41,8 @@ def works(count: int = 240) -> list[dict]:
 
 @pytest.fixture(autouse=True)
 def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needed_columns, "GAP", 0)
-    monkeypatch.setattr(needed_columns, "USUAL_FOOTER", 1000)
+    monkeypatch.setattr(copies, "GAP", 0)
+    monkeypatch.setattr(copies, "USUAL_FOOTER", 1000)
 
 
 @pytest.fixture

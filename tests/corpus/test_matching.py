@@ -5,7 +5,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from tests.corpus.small_corpus import write_documents
+from tests.corpus.made import write_documents
 from tests.papers import papers_table
 
 from cocite.core.errors import InputError

@@ -22,7 +22,7 @@ import typer
 from cocite.config.release_folder import DATASETS, WORKS
 from cocite.core.database import connect
 from cocite.core.errors import InputError
-from cocite.core.options import Buckets, MemoryMb, Omissions, Output, Threads
+from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import SHARD
 from cocite.core.tables.files import (
@@ -34,23 +34,27 @@ from cocite.core.tables.files import (
     write_omissions,
     write_table,
 )
-from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
-from cocite.corpus.ingest.release_records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.release_shards import IngestSettings, read_shard
-from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.options import (
-    Dataset,
+from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS, Tally
+from cocite.corpus.ingest.release_shards import (
     IngestedAbstracts,
     IngestedCitations,
     IngestedPapers,
+    IngestSettings,
+    Report,
+    read_shard,
+)
+from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.release.manifest import (
+    DatasetName,
+    DiffShard,
     ManifestFile,
     Part,
     Parts,
-    Report,
+    read_manifest,
+    shards_of_part,
 )
-from cocite.corpus.release.manifest import DiffShard, read_manifest, shards_of_part
 
 
 def read_diff(
@@ -92,12 +96,12 @@ def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatc
 
 
 def update(
-    dataset: Dataset,
+    dataset: DatasetName,
     *,
     manifest: ManifestFile,
     base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier release.")],
     changes: Annotated[Path, typer.Option(help="Folder of what the diffs since then change.")],
-    bucket: Annotated[int, typer.Option(help="Which bucket to update, from 0.")],
+    bucket: Bucket,
     buckets: Buckets,
     memory_mb: MemoryMb,
     threads: Threads,

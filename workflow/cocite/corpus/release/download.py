@@ -23,9 +23,8 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.progress import progress_bar, report
 from cocite.corpus.release import retry
-from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.release.remote import other_length
+from cocite.corpus.release.retry import first_of, other_length, total_of
 
 BLOCK = 1 << 20
 PARQUET = ".parquet"

@@ -18,9 +18,8 @@ from cocite.config.release_folder import WORKS
 from cocite.config.source import LATEST
 from cocite.core.errors import InputError
 from cocite.corpus.release.client import first_fault
-from cocite.corpus.release.copies import Copy, MissingError
+from cocite.corpus.release.copies import Copy, MissingError, share_needed
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.corpus.release.needed_columns import share_needed
 
 LEGACY = "legacy"
 ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}
