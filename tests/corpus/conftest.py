@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, settings, write_corpus
+from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus
 
 from cocite.config.queries import QuerySettings
 from cocite.config.source import WorkFilters
@@ -174,7 +174,6 @@ def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
         splits = {"train": set(), "validation": set(), "holdout": set(), "excluded": set()}
         for row in read_table(tmp_path / "queries", "queries").to_pylist():
             splits[row["split"]].add(row["corpusid"])
-        omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
-        return splits, {row["reason"]: row["count"] for row in omissions}
+        return splits, left_out(tmp_path / "omissions", zero=True)
 
     return choose

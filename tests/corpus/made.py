@@ -1,5 +1,6 @@
 """What tests of the corpus make: lines, rows, small corpora, and the stage from a configuration to merged tables."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.papers import papers_table
 from cocite.config.configuration import Corpus, resolve
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import entry_of
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.ingest.merge import merge, merge_contexts
 from cocite.corpus.ingest.records import account
@@ -20,6 +22,7 @@ from cocite.corpus.ingest.user_tables import ingest_tables, list_names, number_n
 from cocite.corpus.release.plan import list_shards
 
 Row = dict[str, Any]
+LIMITS = {"memory_mb": 500, "threads": 1}
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
     """Run the steps from the list of shards to the merged tables; the corpus is a section of a configuration."""
     config = resolve({"release": release, "corpus": corpus, "pathvars": {"results": str(results)}})
     source = entry_of(config["corpus"], Corpus)
-    folder, cost = results / "corpus", {"memory_mb": 500, "threads": threads}
+    folder, cost = results / "corpus", LIMITS | {"threads": threads}
     manifest = folder / "manifest.json"
     list_shards(source, release=release, results=results, output=manifest)
     numbering = source.source == "table" and source.ids == "string"
@@ -139,31 +142,41 @@ def row(citing, cited, *traits, citationid=None) -> dict:
     return {"citationid": citationid, "citing": citing, "cited": cited, "traits": sum(bits[trait] for trait in traits)}
 
 
-LIMITS = {"memory_mb": 500, "threads": 1}
+def write_rows(path: Path, name: str, rows: list[Row], *optional: str) -> Path:
+    """Write a table, with these optional columns and those that a row has; keys that a row lacks are null."""
+    given = {*optional, *(key for row in rows for key in row)}
+    schema = empty_schema(TABLES[name])
+    columns = TABLES[name].columns
+    schema = pa.schema([field for field in schema if field.name in given or not columns[field.name].optional])
+    write_table(path, name, pa.Table.from_pylist([dict.fromkeys(schema.names) | row for row in rows], schema))
+    return path
+
+
+def left_out(path: Path, *, zero: bool = False) -> dict[str, int]:
+    """Reason → count of a table of omissions; of those above 0, or of all."""
+    rows = read_table(path, "omissions").to_pylist()
+    return {row["reason"]: row["count"] for row in rows if row["count"] or zero}
 
 
 def merged(folder: Path, buckets=2):
     """The tables papers and citations of what was ingested, and what was left out of them."""
-    rows, omissions = {}, {}
+    rows, omissions = {}, Counter()
     for table in ("papers", "citations"):
         rows[table] = []
         for bucket in range(buckets):
-            output, left_out = folder / "merged" / f"{table}-{bucket}", folder / "merged" / f"left-{table}-{bucket}"
-            merge(table, ingested=folder, bucket=bucket, output=output, omissions=left_out, **LIMITS)
+            output, omitted = folder / "merged" / f"{table}-{bucket}", folder / "merged" / f"left-{table}-{bucket}"
+            merge(table, ingested=folder, bucket=bucket, output=output, omissions=omitted, **LIMITS)
             rows[table] += read_table(output, table).to_pylist()
-            for row in read_table(left_out, "omissions").to_pylist():
-                omissions[row["reason"]] = omissions.get(row["reason"], 0) + row["count"]
-    return rows, {reason: count for reason, count in omissions.items() if count}
+            omissions.update(left_out(omitted))
+    return rows, omissions
 
 
 def counts(folder):
     """(dataset, outcome) → how many."""
-    report = pq.read_table(folder / "report").to_pylist()
-    totals = {}
-    for row in report:
-        key = row["dataset"], row["outcome"]
-        totals[key] = totals.get(key, 0) + row["lines"]
-    return {key: count for key, count in totals.items() if count}
+    totals = Counter()
+    for row in pq.read_table(folder / "report").to_pylist():
+        totals[row["dataset"], row["outcome"]] += row["lines"]
+    return +totals
 
 
 def files_of(bucket, layout):

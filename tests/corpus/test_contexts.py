@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.corpus.made import SHARD, citation
+from tests.corpus.made import LIMITS, SHARD, citation, left_out
 from tests.corpus.made import settings as ingest_settings
 from tests.corpus.test_scanners import lines
 
@@ -57,15 +57,13 @@ class Release:
             bucket=bucket,
             output=self.folder / f"merged/{bucket}.parquet",
             omissions=self.folder / "omissions.parquet",
-            memory_mb=500,
-            threads=2,
+            **LIMITS,
         )
         return read_table(self.folder / f"merged/{bucket}.parquet", "contexts").to_pylist()
 
     @property
     def left_out(self) -> dict[str, int]:
-        rows = read_table(self.folder / "omissions.parquet", "omissions").to_pylist()
-        return {row["reason"]: row["count"] for row in rows if row["count"]}
+        return left_out(self.folder / "omissions.parquet")
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import gzip
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus.made import LIMITS, write_rows
 from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 
@@ -19,8 +19,7 @@ from cocite.config.configuration import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.changes import read_diff, update
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.records import account
@@ -31,7 +30,6 @@ from cocite.corpus.release.plan import download, list_shards
 from cocite.demo.release import generate_release
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
-COST = {"memory_mb": 500, "threads": 1}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +73,7 @@ def ingest(key, tmp_path):
                     buckets=buckets,
                     output=results / "corpus/ingested" / dataset / f"{bucket}.parquet",
                     omissions=results / "omissions" / f"update-{dataset}-{bucket}.parquet",
-                    **COST,
+                    **LIMITS,
                 )
             _merge(bucket, results)
         return results
@@ -91,7 +89,7 @@ def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
     ingest_part(
         dataset,
         **place,
-        **COST,
+        **LIMITS,
         shards=raw,
         buckets=buckets,
         ids="keep",
@@ -104,7 +102,7 @@ def _merge(bucket, results):
     for name in ("papers", "citations"):
         table = results / name / f"{bucket}.parquet"
         omissions = results / "omissions" / f"merge-{name}-{bucket}.parquet"
-        merge(name, ingested=results / "corpus/ingested", bucket=bucket, **COST, output=table, omissions=omissions)
+        merge(name, ingested=results / "corpus/ingested", bucket=bucket, **LIMITS, output=table, omissions=omissions)
 
 
 def assert_same_tables(updated: Path, fresh: Path) -> None:
@@ -136,14 +134,6 @@ def test_an_updated_release_is_the_base_of_the_next_update(generate, ingest):
     assert_same_tables(ingest(third, "third", base="second"), ingest(third, "third-whole"))
 
 
-def write_rows(path: Path, name: str, rows: list[dict]) -> Path:
-    columns = dict.fromkeys(TABLES[name].columns)
-    declared = TABLES[name].columns
-    schema = pa.schema([field for field in empty_schema(TABLES[name]) if not declared[field.name].optional])
-    write_table(path / "0.parquet", name, pa.Table.from_pylist([columns | row for row in rows], schema))
-    return path
-
-
 def citation(citationid, citing, cited, buckets=2) -> dict:
     return {"bucket": citing % buckets, "citationid": citationid, "citing": citing, "cited": cited, "traits": 0}
 
@@ -156,16 +146,16 @@ def update_citations(tmp_path):
         nothing = dict.fromkeys(DATASETS, Dataset(shards=(), readme=""))
         write_manifest(tmp_path / "base/manifest.json", Manifest(release="1", datasets=nothing))
         write_manifest(tmp_path / "manifest.json", Manifest(release="2", datasets=nothing, since=since))
-        write_rows(tmp_path / "base/ingested/citations", "ingested_citations", base)
+        write_rows(tmp_path / "base/ingested/citations/0.parquet", "ingested_citations", base)
         folders = {
             "manifest": tmp_path / "manifest.json",
             "base": tmp_path / "base",
-            "changes": write_rows(tmp_path / "changes", "changed_citations", changes),
+            "changes": write_rows(tmp_path / "changes/0.parquet", "changed_citations", changes).parent,
         }
         found, dropped = [], 0
         for bucket in range(2):
             paths = {"output": tmp_path / f"{bucket}.parquet", "omissions": tmp_path / "omissions"}
-            update("citations", **folders, bucket=bucket, buckets=2, **paths, **COST)
+            update("citations", **folders, bucket=bucket, buckets=2, **paths, **LIMITS)
             rows = read_table(paths["output"], "ingested_citations").to_pylist()
             found.append(sorted(rows, key=lambda row: (row["citationid"], row["citing"], row["cited"])))
             dropped += read_table(paths["omissions"], "omissions")["count"][0].as_py()
@@ -240,7 +230,7 @@ def run(tmp_path, write_shard):
         for number, (step, deletes, lines) in enumerate(diffs):
             path = write_shard(tmp_path / f"{number}.gz", *lines)
             shards.append(DiffShard(name=path.name, bytes=path.stat().st_size, step=step, deletes=deletes))
-        settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=False, **COST)
+        settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=False, **LIMITS)
         output, report = (tmp_path / name for name in ("out.parquet", "report.parquet"))
         write_ingested(f"changed_{dataset}", read_diff, settings, tmp_path, shards, output=output, report=report)
         account([report], malformed=malformed, omissions=tmp_path / "omissions.parquet")
@@ -328,7 +318,7 @@ def test_a_file_that_is_cut_short_is_named(run, tmp_path):
     path = tmp_path / "cut.gz"
     path.write_bytes(gzip.compress(b'{"corpusid": 1}\n')[:-8])
     shard = DiffShard(name=path.name, bytes=path.stat().st_size, step=1, deletes=True)
-    settings = IngestSettings(dataset="papers", buckets=1, keep_ids=False, **COST)
+    settings = IngestSettings(dataset="papers", buckets=1, keep_ids=False, **LIMITS)
     paths: dict[str, Path] = {name: tmp_path / name for name in ("output", "report")}
     with pytest.raises(InputError, match=f"{path} is cut short"):
         write_ingested("changed_papers", read_diff, settings, tmp_path, [shard], **paths)
