@@ -167,7 +167,7 @@ def reuse_works(
 ) -> None:
     """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
 
-    Raises `InputError` where the base has not ingested one of the files, or does not say which files its rows are from.
+    Raises `InputError` where the base has not ingested one of the files.
     """
     reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
     shards = {shard.name for shard in reused}
@@ -187,10 +187,7 @@ def reuse_works(
 def _copy_rows(folder: Path, table: str, shards: Collection[str], output: Path) -> None:
     """Write the rows of some files; all files of a base have the same columns, and row groups of one file each."""
     paths = checked_files(folder, table)
-    columns = open_table(paths[0], table).schema_arrow
-    if SHARD not in columns.names:
-        raise InputError(f"{folder}: does not say which files its rows are from; ingest without corpus.base.")
-    with table_writer(output, table, columns) as write:
+    with table_writer(output, table, open_table(paths[0], table).schema_arrow) as write:
         for path in paths:
             file = open_table(path, table)
             place = file.metadata.schema.names.index(SHARD)

@@ -19,7 +19,7 @@ from cocite.core.progress import progress
 from cocite.core.tables import TABLES
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import table_writer, write_table
-from cocite.corpus.ingest.records import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.records import ABSTRACTS, BLANK, PAPERS, PAPERS_WITH_AUTHORS, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
@@ -161,7 +161,6 @@ def read_shard(
 
         return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids, contexts=contexts)
     from cocite.corpus.ingest.documents import read_documents
-    from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
 
     records = ABSTRACTS if settings.dataset == "abstracts" else PAPERS_WITH_AUTHORS if settings.authors else PAPERS
     cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}

@@ -8,7 +8,7 @@ and is dense, which keeps sets of ids small (`core.id_sets`). A first pass lists
 them all, and the pass that ingests looks the numbers of a file's names up.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from cocite.corpus.ingest.cells import (
 )
 from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
-from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket
+from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, outcome_of
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
 from cocite.corpus.ingest.records import (
     ABSTRACTS,
@@ -70,6 +70,7 @@ LISTED = "is a list that cannot be read; write it as a JSON list, or with a sepa
 A_LIST = "a list that cannot be read here; write it as a JSON list, or one id a row"
 A_DECIMAL = "a decimal, to which ids have been rounded; write them as whole numbers"
 NAMES_AT_ONCE = 100_000
+IS_BLANK, IS_FAULTY = r"regexp_full_match(fault, '\s*')", "fault IS NOT NULL OR why IS NOT NULL"
 _GATHERED = "place BIGINT, fault VARCHAR, why VARCHAR"
 Numbering = tuple[Path, Path]
 """The tables `listed_names` of the files at hand, and `names` of all."""
@@ -133,7 +134,7 @@ def _documents(
         query=f"""
             SELECT {", ".join(records.columns)}, place, fault,
                 coalesce(why, {_unlike_an_id(table.columns.id, "written")}) AS why,
-                {_outcome("why IS NOT NULL OR corpusid IS NULL", records.omissions)} AS outcome
+                {outcome_of(IS_BLANK, f"{IS_FAULTY} OR corpusid IS NULL", records.omissions)} AS outcome
             FROM (
                 SELECT place, fault, why, written, {taken}
                 FROM (SELECT *, {_record(columns)} AS record FROM cells)
@@ -170,7 +171,7 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
         """,
         query=f"""
             SELECT NULL::BIGINT AS citationid, citing, cited, 0::UTINYINT AS traits, place, fault, why,
-                {_outcome("why IS NOT NULL", omissions)} AS outcome
+                {outcome_of(IS_BLANK, IS_FAULTY, omissions)} AS outcome
             FROM (
                 SELECT *, CASE {wrong} END AS why FROM (
                     SELECT place, fault, cells.citing AS written_citing, cells.cited AS written_cited,
@@ -194,13 +195,6 @@ def _record(columns: tuple[str, ...]) -> Expression:
         's2fieldsofstudy': list_transform(fields, lambda name: {{'category': name}}), 'externalids': {{'DOI': doi}},
         'citationcount': NULL::INTEGER, 'referencecount': NULL::INTEGER{authors}
     }}"""
-
-
-def _outcome(malformed: Expression, omissions: Mapping[str, Expression]) -> Expression:
-    """The outcome of a row: 0 where it is kept, 1 blank, 2 malformed, and from 3 on the omissions."""
-    conditions = [r"regexp_full_match(fault, '\s*')", f"fault IS NOT NULL OR {malformed}", *omissions.values()]
-    outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
-    return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
 
 
 def _unlike_an_id(column: str, text: Expression) -> Expression:

@@ -1,4 +1,4 @@
-"""Requests to other machines: sent again while their failure may pass, and no more often than allowed.
+"""Requests to the API and to storage: sent again while their failure may pass, and no more often than allowed.
 
 Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, and last
 at least as long as Retry-After asks for. No link or key is logged.
