@@ -50,9 +50,7 @@ def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path
     unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()
     unknown = [*unnamed, *(str(paper) for (paper,) in unrecorded)]
     if unknown:
-        raise InputError(
-            f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record in the corpus; name others."
-        )
+        raise InputError(f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record; name others.")
     if not len(ids):
         raise InputError(f"{path}: holds no id; a line has the id of a paper.")
     return ids

@@ -149,9 +149,7 @@ def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, 
     # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
     if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
-        raise InputError(
-            f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has."
-        )
+        raise InputError(f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to their number.")
 
 
 def reuse_works(

@@ -200,9 +200,7 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
     if not any(name in found for name in TITLES):
         missing.append("title or display_name (text)")
     if missing:
-        raise InputError(
-            f"{path}: lacks the column {', '.join(missing)}, which a corpus of works needs; fetch the file with it."
-        )
+        raise InputError(f"{path}: lacks the column {', '.join(missing)}, which is needed; fetch the file with it.")
     return list(found.values())
 
 

@@ -156,9 +156,7 @@ def _check_whole(path: Path, name: str) -> None:
                     pass
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
         path.unlink()
-        raise InputError(
-            f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again to download it once more."
-        ) from None
+        raise InputError(f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again.") from None
 
 
 def _length(path: Path) -> int:

@@ -89,9 +89,7 @@ def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:
-        raise InputError(
-            f"The copy of {manifest.release} is not later than that in corpus.base, which is of {base.release}."
-        )
+        raise InputError(f"The copy of {manifest.release} is not later than that in corpus.base, of {base.release}.")
     known = {_identity(shard) for shard in _works(base)}
     return _with_works(manifest, (replace(shard, in_base=_identity(shard) in known) for shard in _works(manifest)))
 
