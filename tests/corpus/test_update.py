@@ -129,8 +129,7 @@ def test_two_steps_of_diffs_give_the_tables_of_the_newer_release(generate, inges
 def test_an_updated_release_is_the_base_of_the_next_update(generate, ingest):
     first, second, third = generate()
     ingest(first, "first")
-    updated = ingest(second, "second", base="first")
-    assert_same_tables(updated, ingest(second, "second-whole"))
+    ingest(second, "second", base="first")
     assert_same_tables(ingest(third, "third", base="second"), ingest(third, "third-whole"))
 
 
