@@ -17,7 +17,6 @@ from cocite.corpus.ingest.navigating import (
     CLOSE_LIST,
     COLON,
     COMMA,
-    EIGHT,
     FALSE,
     FIVE,
     FOUR,
@@ -131,7 +130,7 @@ def _read_citation(words, position, end, with_contexts):  # type: ignore[no-unty
     position += ONE
     while more:
         position = after_blanks(words, position)
-        key, rest = words[position], words[position + EIGHT]
+        key, rest = words[position], words[position + U(8)]
         if key == _CITING[0] and rest == _CITING[1] and words[position + U(16)] & BYTE == COLON:
             source, position = _read_id(words, after_blanks(words, position + U(17)))
         elif key == _CITED[0] and rest == _CITED[1]:

@@ -20,7 +20,7 @@ U = np.uint64
 WIDTH = U(64)
 """Bytes that are looked at together."""
 BYTE, FOUR, FIVE = U(0xFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
-ZERO, ONE, EIGHT = U(0), U(1), U(8)
+ZERO, ONE = U(0), U(1)
 QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
 TAB, NEWLINE, RETURN = U(9), U(10), U(13)
 _QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for each in '"\\{} ')
