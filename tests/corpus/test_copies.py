@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,12 +46,19 @@ def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "USUAL_FOOTER", 1000)
 
 
-@pytest.fixture
-def bucket(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bucket with a copy in each layout."""
+    folder = tmp_path_factory.mktemp("original")
     for layout in FOLDERS:
-        write_copy(tmp_path / "bucket", layout, works(), per_file=10)
-    return tmp_path / "bucket"
+        write_copy(folder, layout, works(), per_file=10)
+    return folder
+
+
+@pytest.fixture
+def bucket(original: Path, tmp_path: Path) -> Path:
+    """Such a bucket, which a test may change."""
+    return shutil.copytree(original, tmp_path / "bucket")
 
 
 @contextmanager
