@@ -14,6 +14,7 @@ import pytest
 from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus
 
 from cocite.config.queries import QuerySettings
+from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.records import account
@@ -62,32 +63,37 @@ def key() -> str:
     return KEY
 
 
+def write_lines(path: Path, *lines: dict | bytes) -> Path:
+    """Write lines, given as records or as raw bytes, to a `.gz`; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+    path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in raw)))
+    return path
+
+
 @pytest.fixture
 def write_shard() -> WriteShard:
-    """Write lines, given as records or as raw bytes, to a `.gz`; return its path."""
-
-    def write(path: Path, *lines: dict | bytes) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
-        path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in raw)))
-        return path
-
-    return write
+    """As `write_lines`."""
+    return write_lines
 
 
-@pytest.fixture
-def release(tmp_path: Path, write_shard: WriteShard) -> Path:
+@pytest.fixture(scope="session")
+def _original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with three shards of each dataset, each some 60 kB long; random numbers do not pack."""
-    folder = tmp_path / "release"
-    for name in ("papers", "abstracts", "citations"):
+    folder = tmp_path_factory.mktemp("release")
+    for name in DATASETS:
         for shard in range(3):
             random = Random(f"{name} {shard}")
             noise = [{"corpusid": n, "noise": random.getrandbits(200)} for n in range(2000)]
-            write_shard(folder / name / f"20260101_000000_0000{shard}_{name}.gz", *noise)
-    (folder / "release.json").write_text(
-        json.dumps({"release_id": "2026-01-06", "datasets": ["papers", "abstracts", "citations"]})
-    )
+            write_lines(folder / name / f"20260101_000000_0000{shard}_{name}.gz", *noise)
+    (folder / "release.json").write_text(json.dumps({"release_id": "2026-01-06", "datasets": DATASETS}))
     return folder
+
+
+@pytest.fixture
+def release(_original: Path, tmp_path: Path) -> Path:
+    """Such a folder, which a test may change."""
+    return shutil.copytree(_original, tmp_path / "release")
 
 
 @pytest.fixture
@@ -127,7 +133,7 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
             shards.append(Shard(name=name, bytes=path.stat().st_size))
         given = {"authors": authors, "mag": mag}
         how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
-        outputs = {name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
+        outputs = {name: folder / name / "0.parquet" for name in DATASETS}
         ingest_files(how, folder / "raw", shards, outputs, report=folder / "report")
         account(folder / "report", malformed=malformed, omissions=folder / "omissions")
         return folder
@@ -136,9 +142,9 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def shard(tmp_path: Path, write_shard: WriteShard) -> Callable[..., Path]:
+def shard(tmp_path: Path) -> Callable[..., Path]:
     """Write lines to the shard `SHARD`; return its path."""
-    return lambda *lines: write_shard(tmp_path / SHARD, *lines)
+    return lambda *lines: write_lines(tmp_path / SHARD, *lines)
 
 
 @pytest.fixture(scope="session")
