@@ -23,7 +23,7 @@ def test_help_loads_nothing_heavy():
 
 
 def test_steps_that_keep_blas_from_starting_threads_come_before_numpy():
-    code = "import os, sys, cocite.corpus.works; print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    code = "import os, sys, cocite.corpus.ingest; print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False 1\n"
 
 

@@ -56,8 +56,8 @@ def _ingest(folder: Path, file: Path) -> Command:
 def put_together_by(program: str, path: Path) -> float:
     """MB of inverted indexes that become abstracts in a second of processor time, the median of five: by our kernel, or
     by a loop in Python."""
-    from cocite.corpus.works.json_texts import abstracts_of
-    from cocite.corpus.works.parquet import words_of
+    from cocite.corpus.ingest.json_texts import abstracts_of
+    from cocite.corpus.ingest.work_readers import words_of
 
     column = pq.ParquetFile(path).read_row_group(0, columns=["abstract_inverted_index"]).column(0)
     indexes = pa.concat_arrays(column.chunks)

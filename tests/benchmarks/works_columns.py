@@ -17,11 +17,10 @@ from tests.corpus.made_openalex import inverted
 
 from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
-from cocite.corpus.release import needed_columns
-from cocite.corpus.release.copies import FolderCopy
+from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
+from cocite.corpus.release import copies
+from cocite.corpus.release.copies import FolderCopy, columns_downloaded
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.release.needed_columns import columns_downloaded
-from cocite.corpus.works.work_shards import WorksSettings, ingest_files
 
 GAPS = (0, 1 << 16, 1 << 20, 1 << 22)
 WORKS = 100_000
@@ -33,9 +32,9 @@ def main(folder: Path) -> None:
     path = folder / "works.parquet"
     write_works(path, WORKS)
     _say_columns(path)
-    needed_columns.GAP = 0
-    footer = needed_columns.read_footer(FolderCopy(folder), path.name, path.stat().st_size)
-    spans = needed_columns.spans_of(footer, columns_downloaded(authors=False))
+    copies.GAP = 0
+    footer = copies.read_footer(FolderCopy(folder), path.name, path.stat().st_size)
+    spans = copies.spans_of(footer, columns_downloaded(authors=False))
     _say_tables(path, sum(map(len, spans)), "the needed columns")
     packed = path.with_suffix(".gz")
     _say_tables(packed, packed.stat().st_size, "JSON Lines")
@@ -44,14 +43,14 @@ def main(folder: Path) -> None:
 def _say_columns(path: Path) -> None:
     folder = path.parent
     size = path.stat().st_size
-    footer = needed_columns.read_footer(FolderCopy(folder), path.name, size)
+    footer = copies.read_footer(FolderCopy(folder), path.name, size)
     say(f"{WORKS} works in one row group have {size / 1e6:.1f} MB, and a footer of {len(footer)} bytes.")
     for authors, words in ((False, "without authors"), (True, "with authors")):
         names = columns_downloaded(authors=authors)
-        for needed_columns.GAP in GAPS:
-            spans = needed_columns.spans_of(footer, names)
+        for copies.GAP in GAPS:
+            spans = copies.spans_of(footer, names)
             share = (len(footer) + sum(map(len, spans))) / size
-            say(f"{words}, gaps of up to {needed_columns.GAP} bytes: {share:.1%} of the file in {len(spans)} requests")
+            say(f"{words}, gaps of up to {copies.GAP} bytes: {share:.1%} of the file in {len(spans)} requests")
 
 
 def _say_tables(path: Path, read: int, words: str) -> None:

@@ -11,25 +11,43 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.corpus.ingested import SHARD, Ingested, settings
-from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
+from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus
 
 from cocite.config.queries import QuerySettings
+from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
-from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.records import account
 from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
 from cocite.corpus.release import retry
 from cocite.corpus.release.local_server import running
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.selection import select
-from cocite.corpus.works.work_shards import WorksSettings, ingest_files
 
 KEY = "a-key-that-must-stay-secret"
 
 WriteShard = Callable[..., Path]
 Chosen = tuple[dict[str, set[int]], dict[str, int]]
 """Split → ids, and reason → how many are missing."""
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    """Serves what no release holds, and writes no log; a subclass defines `respond`, which sends one answer."""
+
+    def do_GET(self):
+        self.respond()
+
+    def send(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        """Send an answer. Its length is not stated, unless in the headers; the connection is closed at its end."""
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
 
 
 @pytest.fixture(autouse=True)
@@ -45,32 +63,37 @@ def key() -> str:
     return KEY
 
 
+def write_lines(path: Path, *lines: dict | bytes) -> Path:
+    """Write lines, given as records or as raw bytes, to a `.gz`; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+    path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in raw)))
+    return path
+
+
 @pytest.fixture
 def write_shard() -> WriteShard:
-    """Write lines, given as records or as raw bytes, to a `.gz`; return its path."""
-
-    def write(path: Path, *lines: dict | bytes) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
-        path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in raw)))
-        return path
-
-    return write
+    """As `write_lines`."""
+    return write_lines
 
 
-@pytest.fixture
-def release(tmp_path: Path, write_shard: WriteShard) -> Path:
+@pytest.fixture(scope="session")
+def _original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with three shards of each dataset, each some 60 kB long; random numbers do not pack."""
-    folder = tmp_path / "release"
-    for name in ("papers", "abstracts", "citations"):
+    folder = tmp_path_factory.mktemp("release")
+    for name in DATASETS:
         for shard in range(3):
             random = Random(f"{name} {shard}")
             noise = [{"corpusid": n, "noise": random.getrandbits(200)} for n in range(2000)]
-            write_shard(folder / name / f"20260101_000000_0000{shard}_{name}.gz", *noise)
-    (folder / "release.json").write_text(
-        json.dumps({"release_id": "2026-01-06", "datasets": ["papers", "abstracts", "citations"]})
-    )
+            write_lines(folder / name / f"20260101_000000_0000{shard}_{name}.gz", *noise)
+    (folder / "release.json").write_text(json.dumps({"release_id": "2026-01-06", "datasets": DATASETS}))
     return folder
+
+
+@pytest.fixture
+def release(_original: Path, tmp_path: Path) -> Path:
+    """Such a folder, which a test may change."""
+    return shutil.copytree(_original, tmp_path / "release")
 
 
 @pytest.fixture
@@ -110,7 +133,7 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
             shards.append(Shard(name=name, bytes=path.stat().st_size))
         given = {"authors": authors, "mag": mag}
         how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
-        outputs = {name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
+        outputs = {name: folder / name / "0.parquet" for name in DATASETS}
         ingest_files(how, folder / "raw", shards, outputs, report=folder / "report")
         account(folder / "report", malformed=malformed, omissions=folder / "omissions")
         return folder
@@ -119,9 +142,9 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def shard(tmp_path: Path, write_shard: WriteShard) -> Callable[..., Path]:
+def shard(tmp_path: Path) -> Callable[..., Path]:
     """Write lines to the shard `SHARD`; return its path."""
-    return lambda *lines: write_shard(tmp_path / SHARD, *lines)
+    return lambda *lines: write_lines(tmp_path / SHARD, *lines)
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +180,6 @@ def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
         splits = {"train": set(), "validation": set(), "holdout": set(), "excluded": set()}
         for row in read_table(tmp_path / "queries", "queries").to_pylist():
             splits[row["split"]].add(row["corpusid"])
-        omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
-        return splits, {row["reason"]: row["count"] for row in omissions}
+        return splits, left_out(tmp_path / "omissions", zero=True)
 
     return choose

@@ -1,24 +1,28 @@
-"""The corpus stage from a configuration to merged tables, step by step as the rules call it."""
+"""What tests of the corpus make: lines, rows, small corpora, and the stage from a configuration to merged tables."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.corpus.made_openalex import FOLDERS
+from tests.papers import papers_table
 
 from cocite.config.configuration import Corpus, resolve
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import entry_of
-from cocite.core.tables.files import read_table
-from cocite.corpus.ingest.accounting import account
-from cocite.corpus.ingest.merge import merge
-from cocite.corpus.ingest.names import list_names, number_names
-from cocite.corpus.ingest.release_shards import ingest
-from cocite.corpus.ingest.sentences import merge_contexts
-from cocite.corpus.ingest.user_tables import ingest_tables
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, write_table
+from cocite.corpus.ingest.merge import merge, merge_contexts
+from cocite.corpus.ingest.records import account
+from cocite.corpus.ingest.release_shards import IngestSettings, ingest
+from cocite.corpus.ingest.user_tables import ingest_tables, list_names, number_names
 from cocite.corpus.release.plan import list_shards
 
 Row = dict[str, Any]
+LIMITS = {"memory_mb": 500, "threads": 1}
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
     """Run the steps from the list of shards to the merged tables; the corpus is a section of a configuration."""
     config = resolve({"release": release, "corpus": corpus, "pathvars": {"results": str(results)}})
     source = entry_of(config["corpus"], Corpus)
-    folder, cost = results / "corpus", {"memory_mb": 500, "threads": threads}
+    folder, cost = results / "corpus", LIMITS | {"threads": threads}
     manifest = folder / "manifest.json"
     list_shards(source, release=release, results=results, output=manifest)
     numbering = source.source == "table" and source.ids == "string"
@@ -106,3 +110,134 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
                 ingested = folder / "ingested/citations/contexts"
                 merge_contexts(source.contexts, ingested=ingested, bucket=bucket, **written, **cost)
     return Made(results)
+
+
+SHARD = "20260101_000000_00000_x.gz"
+
+
+def settings(dataset: str, **options) -> IngestSettings:
+    usual = {"buckets": 1, "keep_ids": False, "memory_mb": 500, "threads": 1}
+    return IngestSettings(dataset=dataset, **(usual | options))
+
+
+class Ingested:
+    """What one run of `ingest` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rows = pq.read_table(folder / "out").to_pylist()
+        self.buckets = [row.pop("bucket") for row in self.rows]
+        self.report = pq.read_table(folder / "report").to_pylist()
+
+    def lines(self, word: str) -> int:
+        """Lines with an outcome that holds the word, over all shards."""
+        return sum(row["lines"] for row in self.report if word in row["outcome"])
+
+
+def citation(citing, cited, influential=False, intents=None, **more) -> dict:
+    return {"citingcorpusid": citing, "citedcorpusid": cited, "isinfluential": influential, "intents": intents, **more}
+
+
+def row(citing, cited, *traits, citationid=None) -> dict:
+    bits = {"background": 1, "methodology": 2, "result": 4, "influential": 8, "unknown": 16}
+    return {"citationid": citationid, "citing": citing, "cited": cited, "traits": sum(bits[trait] for trait in traits)}
+
+
+def write_rows(path: Path, name: str, rows: list[Row], *optional: str) -> Path:
+    """Write a table, with these optional columns and those that a row has; keys that a row lacks are null."""
+    given = {*optional, *(key for row in rows for key in row)}
+    schema = empty_schema(TABLES[name])
+    columns = TABLES[name].columns
+    schema = pa.schema([field for field in schema if field.name in given or not columns[field.name].optional])
+    write_table(path, name, pa.Table.from_pylist([dict.fromkeys(schema.names) | row for row in rows], schema))
+    return path
+
+
+def left_out(path: Path, *, zero: bool = False) -> dict[str, int]:
+    """Reason → count of a table of omissions; of those above 0, or of all."""
+    rows = read_table(path, "omissions").to_pylist()
+    return {row["reason"]: row["count"] for row in rows if row["count"] or zero}
+
+
+def merged(folder: Path, buckets=2):
+    """The tables papers and citations of what was ingested, and what was left out of them."""
+    rows, omissions = {}, Counter()
+    for table in ("papers", "citations"):
+        rows[table] = []
+        for bucket in range(buckets):
+            output, omitted = folder / "merged" / f"{table}-{bucket}", folder / "merged" / f"left-{table}-{bucket}"
+            merge(table, ingested=folder, bucket=bucket, output=output, omissions=omitted, **LIMITS)
+            rows[table] += read_table(output, table).to_pylist()
+            omissions.update(left_out(omitted))
+    return rows, omissions
+
+
+def counts(folder):
+    """(dataset, outcome) → how many."""
+    totals = Counter()
+    for row in pq.read_table(folder / "report").to_pylist():
+        totals[row["dataset"], row["outcome"]] += row["lines"]
+    return +totals
+
+
+def files_of(bucket, layout):
+    return sorted(path for path in (bucket / FOLDERS[layout] / "works").rglob("part_*"))
+
+
+PAPERS = 300
+WITHOUT_TEXT = 5
+FIELDS = [["Biology"], ["Art", "Biology"], ["Physics"], []]
+RULE = {"from_": "rule", "count": 40, "min_citations": 3, "min_references": 2, "validation": 0.25, "holdout": 20}
+
+
+def year_of(paper):
+    return None if paper % 7 == 0 else 2000 + paper % 11
+
+
+def fields_of(paper):
+    return FIELDS[paper % len(FIELDS)]
+
+
+def rows_of_papers(bucket, buckets):
+    """Papers 0 … 299; every fifth has no abstract, paper 1 no title, and every seventh no year."""
+    ids = [n for n in range(PAPERS) if n % buckets == bucket]
+    texts = {n: (None if n == 1 else f"Title {n}", None if n % WITHOUT_TEXT == 0 else "text") for n in ids}
+    return papers_table(texts, fields=[fields_of(n) for n in ids], year=[year_of(n) for n in ids])
+
+
+def write_corpus(folder, pairs, buckets):
+    for bucket in range(buckets):
+        write_table(folder / "papers" / f"{bucket}.parquet", "papers", rows_of_papers(bucket, buckets))
+        chosen = [pair for pair in pairs if pair[0] % buckets == bucket]
+        table = pa.table(
+            {
+                "citing": pa.array([citing for citing, _ in chosen], pa.int64()),
+                "cited": pa.array([cited for _, cited in chosen], pa.int64()),
+                "influential": pa.array([False] * len(chosen)),
+                "intents": pa.array([[] for _ in chosen], pa.list_(pa.string())),
+            }
+        )
+        write_table(folder / "citations" / f"{bucket}.parquet", "citations", table)
+    return folder
+
+
+def by_hand(pairs, min_citations, min_references):
+    """The candidates, by definition."""
+    texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
+    cited_by = {n: {citing for citing, cited in pairs if cited == n} for n in texts}
+    references = {n: {cited for citing, cited in pairs if citing == n} & texts for n in texts}
+    return {n for n in texts if len(cited_by[n]) >= min_citations and len(references[n]) >= min_references}
+
+
+def write_documents(path, titles, short=()):
+    """The table documents, by name and title; those in `short` are short queries."""
+    names = sorted(titles)
+    columns = {
+        "document": pa.array(names, pa.string()),
+        "title": pa.array([titles[name] for name in names], pa.string()),
+        "abstract": pa.nulls(len(names), pa.string()),
+        "more": pa.array([[] for _ in names], pa.list_(pa.string())),
+        "field": pa.nulls(len(names), pa.string()),
+        "is_query": pa.array([name in short for name in names], pa.bool_()),
+    }
+    write_table(path, "documents", pa.table(columns))
+    return path

@@ -9,17 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.corpus.ingested import SHARD, citation
-from tests.corpus.ingested import settings as ingest_settings
-from tests.corpus.test_citations import lines
+from tests.corpus.made import LIMITS, SHARD, citation, left_out
+from tests.corpus.made import settings as ingest_settings
+from tests.corpus.test_scanners import lines
 
 from cocite.config.source import ContextSettings
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
-from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.merge import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
+from cocite.corpus.ingest.records import account
 from cocite.corpus.ingest.release_shards import ingest_shards
-from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
 from cocite.corpus.release.manifest import Shard
 
 WORDS = "one two three four five six"
@@ -57,15 +57,13 @@ class Release:
             bucket=bucket,
             output=self.folder / f"merged/{bucket}.parquet",
             omissions=self.folder / "omissions.parquet",
-            memory_mb=500,
-            threads=2,
+            **LIMITS,
         )
         return read_table(self.folder / f"merged/{bucket}.parquet", "contexts").to_pylist()
 
     @property
     def left_out(self) -> dict[str, int]:
-        rows = read_table(self.folder / "omissions.parquet", "omissions").to_pylist()
-        return {row["reason"]: row["count"] for row in rows if row["count"]}
+        return left_out(self.folder / "omissions.parquet")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,9 @@ from tests.releases.faults import Fault, Faults
 from tests.releases.server import Arrival, serve_copy
 
 from cocite.core.errors import InputError
-from cocite.corpus.release import needed_columns, retry
+from cocite.corpus.release import copies, retry
+from cocite.corpus.release.copies import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
-from cocite.corpus.release.needed_columns import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.corpus.sources.openalex import OpenAlex
 
 OLDER_DAY = "2026-05-01"
@@ -41,16 +42,23 @@ def works(count: int = 240) -> list[dict]:
 
 @pytest.fixture(autouse=True)
 def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needed_columns, "GAP", 0)
-    monkeypatch.setattr(needed_columns, "USUAL_FOOTER", 1000)
+    monkeypatch.setattr(copies, "GAP", 0)
+    monkeypatch.setattr(copies, "USUAL_FOOTER", 1000)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bucket with a copy in each layout."""
+    folder = tmp_path_factory.mktemp("original")
+    for layout in FOLDERS:
+        write_copy(folder, layout, works(), per_file=10)
+    return folder
 
 
 @pytest.fixture
-def bucket(tmp_path: Path) -> Path:
-    """A bucket with a copy in each layout."""
-    for layout in FOLDERS:
-        write_copy(tmp_path / "bucket", layout, works(), per_file=10)
-    return tmp_path / "bucket"
+def bucket(original: Path, tmp_path: Path) -> Path:
+    """Such a bucket, which a test may change."""
+    return shutil.copytree(original, tmp_path / "bucket")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from tests.corpus.ingested import SHARD, citation, row
+from tests.corpus.made import SHARD, citation, row
 
 from cocite.core.errors import InputError
 from cocite.core.tables import files

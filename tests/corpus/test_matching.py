@@ -5,11 +5,10 @@ import json
 
 import pyarrow as pa
 import pytest
-from tests.corpus.small_corpus import write_documents
+from tests.corpus.made import LIMITS, left_out, write_documents, write_rows
 from tests.papers import papers_table
 
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.matching import (
     COMMON_TITLE,
@@ -28,22 +27,18 @@ from cocite.corpus.matching import (
 )
 
 W = 5_000_000_000
-LIMITS = {"memory_mb": 500, "threads": 1}
 
 
 def write_papers(folder, ours):
     """The table papers, in two buckets, of these MAG ids and DOIs by corpus id; no column mag where none is given."""
-    has_mag = any(mag is not None for mag, _ in ours.values())
-    schema = pa.schema(
-        [f for f in empty_schema(TABLES["papers"]) if f.name != "authors" and (has_mag or f.name != "mag")]
-    )
+    mags = {paper: {"mag": mag} for paper, (mag, _) in ours.items() if any(mag for mag, _ in ours.values())}
     for bucket in (0, 1):
         rows = [
-            {"corpusid": paper, "mag": mag, "doi": doi, "has_text": False, "fields": []}
-            for paper, (mag, doi) in sorted(ours.items())
+            {"corpusid": paper, "doi": doi, "has_text": False, "fields": []} | mags.get(paper, {})
+            for paper, (_, doi) in sorted(ours.items())
             if paper % 2 == bucket
         ]
-        write_table(folder / f"{bucket}.parquet", "papers", pa.Table.from_pylist(rows, schema))
+        write_rows(folder / f"{bucket}.parquet", "papers", rows, *(["mag"] if mags else []))
     return folder
 
 
@@ -68,8 +63,7 @@ def matched(tmp_path):
         paths = {"output": tmp_path / "matches.parquet", "omissions": tmp_path / "omissions.parquet"}
         match_papers(theirs, papers=papers, **paths, **LIMITS)
         rows = [tuple(row.values()) for row in read_table(paths["output"], "matches").to_pylist()]
-        counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
-        return rows, {reason: count for reason, count in counts.items() if count}
+        return rows, left_out(paths["omissions"])
 
     return match
 
@@ -194,11 +188,10 @@ def found(tmp_path):
         paths = {"output": tmp_path / "bench.parquet", "omissions": tmp_path / "left.parquet"}
         find_documents(documents, **leading, **paths, **LIMITS)
         rows = read_table(paths["output"], "document_papers").to_pylist()
-        counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
         by_document = {}
         for row in filter(lambda row: row["has_record"], rows):
             by_document.setdefault(row["document"], []).append((row["corpusid"], row["matched_by"]))
-        return by_document, {reason: count for reason, count in counts.items() if count}
+        return by_document, left_out(paths["omissions"])
 
     return find
 

@@ -3,24 +3,13 @@
 import shutil
 from itertools import permutations
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus.made import LIMITS, left_out, write_rows
 
-from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge
-
-LIMITS = {"memory_mb": 500, "threads": 1}
-
-
-def write_part(path, name, rows):
-    given = {key for row in rows for key in row}
-    names = [key for key, column in TABLES[name].columns.items() if key in given or not column.optional]
-    rows = [dict.fromkeys(names) | {"bucket": 0} | row for row in rows]
-    schema = pa.schema([empty_schema(TABLES[name]).field(key) for key in names])
-    write_table(path, name, pa.Table.from_pylist(rows, schema))
 
 
 @pytest.fixture
@@ -31,11 +20,11 @@ def merge_parts(tmp_path):
         for name, given_parts in parts.items():
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             for number, rows in enumerate(given_parts):
-                write_part(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
+                rows = [{"bucket": 0} | row for row in rows]
+                write_rows(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
         written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
         merge(table, ingested=tmp_path, bucket=0, titles_alone=titles_alone, **written, **LIMITS)
-        omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
-        return read_table(tmp_path / "out", table).to_pylist(), {row["reason"]: row["count"] for row in omissions}
+        return read_table(tmp_path / "out", table).to_pylist(), left_out(tmp_path / "omissions", zero=True)
 
     return run
 

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from tests.corpus.made import Made, make_corpus
+from tests.corpus.made import LIMITS, Made, left_out, make_corpus
 from tests.spoiling import spoil_page
 from typer.testing import CliRunner
 
@@ -47,12 +47,12 @@ def check(made: Made, outside: float = 0.999) -> dict[str, int]:
     """Count and judge the cited ids; what the omissions have."""
     corpus = made.results / "corpus"
     names = corpus / "names.parquet" if (corpus / "names.parquet").exists() else None
-    written = {"output": corpus / "cited_ids.parquet", "memory_mb": 500, "threads": 1}
     ingested = {table: corpus / "ingested" / table for table in ("papers", "citations")}
-    count_cited(manifest=corpus / "manifest.json", **ingested, names=names, **written)
+    places = {"manifest": corpus / "manifest.json", "output": corpus / "cited_ids.parquet"}
+    count_cited(**places, **ingested, names=names, **LIMITS)
     check_cited(corpus / "cited_ids.parquet", outside=outside, omissions=corpus / "omissions/cited.parquet")
-    rows = read_table(corpus / "omissions/cited.parquet", "omissions").to_pylist()
-    return {row["reason"].partition("citations-")[2]: row["count"] for row in rows}
+    omissions = left_out(corpus / "omissions/cited.parquet", zero=True)
+    return {reason.partition("citations-")[2]: count for reason, count in omissions.items()}
 
 
 def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(write, tmp_path, capsys):

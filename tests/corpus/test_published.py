@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.corpus.made import left_out
 from tests.hub import COMMIT, serve_hub
 
 from cocite.core.errors import InputError
@@ -31,9 +32,9 @@ def write_triplets(path: Path, queries: list, name: str = "corpus_id", rows_in_g
 def read(folder: Path) -> tuple[list[int], dict[str, int]]:
     """The queries that are read from a folder, and what is left out."""
     read_triplets(folder, output=folder / "out/queries", omissions=folder / "out/omissions")
-    omissions = read_table(folder / "out/omissions", "omissions").to_pylist()
     queries = read_table(folder / "out/queries", "published_queries")["corpusid"].to_pylist()
-    return queries, {row["reason"].split(" ")[1]: row["count"] for row in omissions}
+    omissions = left_out(folder / "out/omissions", zero=True)
+    return queries, {reason.split(" ")[1]: count for reason, count in omissions.items()}
 
 
 def test_each_query_of_the_training_triplets_comes_once(tmp_path, monkeypatch):
@@ -144,5 +145,4 @@ def test_published_queries_become_the_papers_that_they_are_matched_with(tmp_path
     outputs = {"output": tmp_path / "queries", "omissions": tmp_path / "omissions"}
     read_triplets(tmp_path, matches=tmp_path / "matches.parquet", **outputs)
     assert read_table(tmp_path / "queries", "published_queries")["corpusid"].to_pylist() == [70]
-    counts = {row["reason"]: row["count"] for row in read_table(tmp_path / "omissions", "omissions").to_pylist()}
-    assert counts[published.NOT_MATCHED] == 1
+    assert left_out(tmp_path / "omissions")[published.NOT_MATCHED] == 1

@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from tests.corpus.made import Made, make_corpus
+from tests.corpus.made import LIMITS, Made, left_out, make_corpus
 from tests.workflow.conftest import ROOT
 
-from cocite.core.tables.files import read_table
 from cocite.corpus.selection import UNKNOWN_NAMES, number_ids
 
 PAGE = (ROOT / "docs/how-to/own-tables.md").read_text(encoding="utf-8")
@@ -162,8 +161,7 @@ def test_files_of_ids_hold_names_as_well(folder):
     corpus = {"source": "table", "ids": "string", "papers": papers, "citations": citations}
     made = make_corpus(folder / "made", corpus)
     write("wanted.txt", "c", "", " a ", "nobody", "c", "7.0")
-    cost = {"memory_mb": 500, "threads": 1}
     written = {"output": Path("ids.txt"), "omissions": Path("omissions.parquet")}
-    number_ids(Path("wanted.txt"), names=made.results / "corpus/names.parquet", **written, **cost)
+    number_ids(Path("wanted.txt"), names=made.results / "corpus/names.parquet", **written, **LIMITS)
     assert Path("ids.txt").read_text() == "0\n1\n3\n"
-    assert read_table(Path("omissions.parquet"), "omissions").to_pylist() == [{"reason": UNKNOWN_NAMES, "count": 1}]
+    assert left_out(Path("omissions.parquet")) == {UNKNOWN_NAMES: 1}

@@ -11,13 +11,14 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
-from tests.corpus.handlers import QuietHandler
+from tests.corpus.conftest import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
 from cocite.core.errors import InputError
 from cocite.corpus.release import retry
-from cocite.corpus.release.client import DatasetsApi, Storage
+from cocite.corpus.release.client import DatasetsApi
+from cocite.corpus.release.retry import Storage
 
 
 @pytest.fixture

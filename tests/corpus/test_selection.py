@@ -1,15 +1,17 @@
-"""Drawing queries and held-out papers by a rule."""
+"""Choosing queries: drawn by a rule, or named in a file or in published triplets; held-out and excluded papers."""
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus.small_corpus import by_hand, fields_of, write_corpus, year_of
+from tests.corpus.made import PAPERS, WITHOUT_TEXT, by_hand, fields_of, write_corpus, write_documents, year_of
 from tests.papers import papers_table
 
 from cocite.core.errors import InputError
+from cocite.core.tables.documents import NO_PAPER, papers_of_documents
 from cocite.core.tables.files import write_table
-from cocite.corpus.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
+from cocite.corpus.matching import find_documents
+from cocite.corpus.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, SHORT_OF_HOLDOUT, SHORT_OF_QUERIES, UNKNOWN
 
 
 def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):
@@ -106,3 +108,147 @@ def test_more_queries_keep_those_that_were_drawn_before(choose):
 @pytest.mark.parametrize(("count", "validating"), [(1, 0), (2, 1), (3, 1), (8, 2)])
 def test_validation_gets_its_share_and_at_least_one_query_of_two(choose, count, validating):
     assert len(choose(count=count)[0]["validation"]) == validating
+
+
+def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):
+    candidates = sorted(by_hand(pairs, 3, 5))
+    path = tmp_path / "ids.txt"
+    # 2 has text, twice; 5 has no abstract; 1 no title; 999 no record
+    path.write_text(f"\ufeff2\n5\n1\n\n999\n2\n{candidates[0]}\n", encoding="utf-8")  # an editor's mark is no part of 2
+    splits, omissions = choose(from_="file", path=str(path), holdout=10**6, count=1)
+    assert splits["train"] | splits["validation"] == {2, candidates[0]}
+    assert splits["holdout"] == set(candidates) - {2, candidates[0]}
+    assert omissions[UNKNOWN] == 3
+
+
+def test_excluded_papers_are_never_drawn_and_stand_in_the_table(choose, pairs, tmp_path):
+    first, second = sorted(by_hand(pairs, 3, 2))[:40], sorted(by_hand(pairs, 3, 5))[-10:]
+    lists = [tmp_path / "first.txt", tmp_path / "second.txt"]
+    lists[0].write_text("\n".join(map(str, first)))
+    lists[1].write_text("\n".join(map(str, [*second, first[0], 123456])))  # 123456 has no record
+    splits, omissions = choose(exclude=lists, count=10**6, holdout=5)
+    excluded = {*first, *second}
+    assert splits["excluded"] == excluded | {123456}
+    assert splits["train"] | splits["validation"] | splits["holdout"] == by_hand(pairs, 3, 2) - excluded
+    assert len(splits["holdout"]) == 5
+    assert omissions[ASKED_AND_EXCLUDED] == 0
+
+
+def test_excluding_papers_that_were_not_drawn_changes_no_draw(choose, tmp_path):
+    before, _ = choose()
+    bystanders = set(range(PAPERS)) - set.union(*before.values())
+    (tmp_path / "ids.txt").write_text("\n".join(map(str, bystanders)))
+    after, _ = choose(exclude=[tmp_path / "ids.txt"])
+    assert after == before | {"excluded": bystanders}
+
+
+def test_an_excluded_paper_that_is_asked_for_is_no_query_and_counted(choose, pairs, tmp_path):
+    asked, excluded = tmp_path / "ids.txt", tmp_path / "excluded.txt"
+    asked.write_text("2\n3\n4\n5\n")  # 5 has no abstract
+    excluded.write_text("3\n5\n")
+    splits, omissions = choose(from_="file", path=str(asked), exclude=[excluded])
+    assert splits["train"] | splits["validation"] == {2, 4}
+    assert splits["excluded"] == {3, 5}
+    assert (omissions[ASKED_AND_EXCLUDED], omissions[UNKNOWN]) == (2, 0)
+
+
+def test_the_documents_of_a_benchmark_are_excluded_by_their_corpus_ids(choose, tmp_path):
+    names = sorted(["12", "relish:13", "search-query:q1", "MED-4", "0a1b", "14", "99999999999999999999"])
+    documents = write_documents(tmp_path / "documents.parquet", dict.fromkeys(names))
+    splits, omissions = choose(exclude=[documents])
+    assert splits["excluded"] == {12, 13, 14}
+    assert omissions[NO_CORPUS_ID] == 4
+
+
+def test_queries_are_drawn_among_published_ones_that_have_text(choose, pairs, tmp_path):
+    published = sorted({*range(0, PAPERS, 3), 777})
+    path = tmp_path / "published.parquet"
+    write_table(path, "published_queries", pa.table({"corpusid": published}))
+    (tmp_path / "excluded.txt").write_text("6\n9\n")
+    asked = {"from_": "triplets", "path": str(path), "exclude": [tmp_path / "excluded.txt"]}
+    splits, omissions = choose(**asked, count=10**6)
+    texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
+    usable = texts & set(published) - {6, 9} - splits["holdout"]
+    assert splits["train"] | splits["validation"] == usable
+    assert splits["holdout"] <= by_hand(pairs, 3, 5) - {6, 9}
+    assert (omissions[ASKED_AND_EXCLUDED], omissions[UNKNOWN]) == (2, 1 + len(set(published) - texts - {777}))
+    fewer, _ = choose(**asked, count=25)
+    assert len(fewer["train"] | fewer["validation"]) == 25
+    assert fewer["train"] | fewer["validation"] < usable
+    assert fewer["holdout"] == splits["holdout"]
+
+
+def test_a_line_of_the_file_that_is_no_id_is_named(choose, tmp_path):
+    for wrong in (b"2x", b"-2", b"9223372036854775808", b"9" * 43, b"9" * 5000, b"1,2", b"\xff"):
+        (tmp_path / "ids.txt").write_bytes(b"1\n" + wrong + b"\n")
+        with pytest.raises(InputError, match=r"ids\.txt, line 2: .* is not a corpus id; a line has one") as error:
+            choose(from_="file", path=str(tmp_path / "ids.txt"))
+        assert len(str(error.value)) < len(str(tmp_path)) + 200
+
+
+def test_a_list_that_is_not_there_is_named(choose, tmp_path):
+    with pytest.raises(InputError, match=r"gone\.txt does not exist"):
+        choose(exclude=[tmp_path / "gone.txt"])
+    with pytest.raises(InputError, match=r"not a readable list of ids \(.*Is a directory"):
+        choose(exclude=[tmp_path])
+
+
+def test_no_query_at_all_is_an_error(choose, tmp_path):
+    # Of 300 papers, every fifth and paper 1 have no text.
+    message = (
+        r"No paper can be a query: the corpus has 300 papers, 239 with a text, and 1,\d{3} citations, "
+        r"\d+ of them to no paper"
+    )
+    with pytest.raises(InputError, match=rf"{message}.* 1000 times"):
+        choose(min_citations=1000)
+    (tmp_path / "ids.txt").write_text("5\n10\n")
+    with pytest.raises(InputError, match=r"ids\.txt: none of its 2 ids"):
+        choose(from_="file", path=str(tmp_path / "ids.txt"))
+
+
+def test_no_query_names_ids_that_lead_to_no_paper_as_the_first_cause(choose, pairs, tmp_path):
+    corpus = write_corpus(tmp_path / "other", [(citing, cited + 10**6) for citing, cited in pairs], 2)
+    message = rf"No paper can be a query: ({len(pairs):,}) of \1 citations lead to ids that are no paper of the corpus"
+    with pytest.raises(InputError, match=message):
+        choose(corpus, holdout=0)
+
+
+def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched_with(choose, tmp_path):
+    papers = tmp_path / "papers/scirepeval.parquet"
+    documents = write_documents(tmp_path / "scirepeval/documents.parquet", dict.fromkeys(["12", "13", "MED-4"]))
+    found = pa.table({"document": ["13"], "corpusid": [40], "matched_by": ["doi"], "has_record": [True]})
+    write_table(papers, "document_papers", found)
+    splits, omissions = choose(exclude=[documents, papers])
+    assert splits["excluded"] == {40}
+    assert omissions[NO_CORPUS_ID] == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "found"), [(["MED-4", f"{7:040x}"], {}), (["7", "8"], {}), (["5000000", "6000000"], None), ([], None)]
+)
+def test_an_excluded_benchmark_that_has_no_paper_of_the_corpus_is_refused(choose, tmp_path, names, found):
+    files = [write_documents(tmp_path / "scidocs/documents.parquet", dict.fromkeys(names))]
+    if found is not None:
+        files.append(tmp_path / "document_papers/scidocs.parquet")
+        write_table(files[1], "document_papers", [])
+    said = rf"exclude names the benchmark scidocs, and none of its {len(names)} documents is a paper of the corpus"
+    with pytest.raises(InputError, match=said):
+        choose(exclude=files)
+    assert not (tmp_path / "queries").exists()
+
+
+def test_an_excluded_benchmark_whose_papers_are_only_cited_is_kept_out(choose, pairs, tmp_path):
+    cited = next(paper for _, paper in pairs if paper > PAPERS)
+    documents = write_documents(tmp_path / "mdcr/documents.parquet", {str(cited): None})
+    assert choose(exclude=[documents])[0]["excluded"] == {cited}
+
+
+def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(choose, corpus, pairs, tmp_path):
+    cited, found = next(paper for _, paper in pairs if paper > PAPERS), tmp_path / "document_papers/beir.parquet"
+    documents = write_documents(tmp_path / "beir/documents.parquet", dict.fromkeys(["12", str(cited), "MED-4"]))
+    limits = {"memory_mb": 500, "threads": 1}
+    find_documents(documents, papers=corpus / "papers", output=found, omissions=tmp_path / "left", **limits)
+    splits, omissions = choose(exclude=[documents, found])
+    assert splits["excluded"] == {12, cited}
+    assert omissions[NO_CORPUS_ID] == 1
+    assert papers_of_documents(found)(pa.array(["12", str(cited)])).tolist() == [12, NO_PAPER]

@@ -5,15 +5,15 @@ import json
 
 import pyarrow as pa
 import pytest
-from tests.corpus.ingested import counts, files_of, merged
-from tests.corpus.ingested import settings as s2_settings
+from tests.corpus.made import counts, files_of, merged
+from tests.corpus.made import settings as s2_settings
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.ingest.work_records import mag_of
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.works.work_records import mag_of
 
 FAR = 5_000_000_000
 """Ids are above 2³¹."""

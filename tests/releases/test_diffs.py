@@ -43,30 +43,11 @@ def _diffs(url: str, start: str, end: str, dataset: str = "papers") -> dict[str,
     return requests.get(f"{url}/diffs/{start}/to/{end}/{dataset}", headers=KEY, timeout=5).json()
 
 
-def _fetch(links: list[str]) -> list[str]:
-    return [gzip.decompress(requests.get(link, timeout=5).content).decode() for link in links]
-
-
 def test_all_known_releases_are_listed_and_only_the_newest_can_be_had_whole(url):
     assert requests.get(f"{url}/release/", timeout=5).json() == [FIRST, SECOND, THIRD]
     assert requests.get(f"{url}/release/latest", timeout=5).json()["release_id"] == THIRD
     for path in (f"release/{FIRST}", f"release/{SECOND}/dataset/papers"):
         assert requests.get(f"{url}/{path}", headers=KEY, timeout=5).status_code == 404
-
-
-@pytest.mark.parametrize("end", [THIRD, "latest"])
-def test_there_is_a_diff_for_each_step_between_two_releases(url, end):
-    answer = _diffs(url, FIRST, end)
-    diffs = answer.pop("diffs")
-    assert answer == {"dataset": "papers", "start_release": FIRST, "end_release": THIRD}
-    assert [(diff["from_release"], diff["to_release"]) for diff in diffs] == [(FIRST, SECOND), (SECOND, THIRD)]
-    assert [(_fetch(diff["update_files"]), _fetch(diff["delete_files"])) for diff in diffs] == [
-        (
-            [f"updates/{FIRST}-to-{SECOND}/papers/20260113_{number}.gz" for number in (1, 2)],
-            [f"deletes/{FIRST}-to-{SECOND}/papers/20260113_1.gz"],
-        ),
-        ([f"updates/{SECOND}-to-{THIRD}/papers/20260120_1.gz"], []),
-    ]
 
 
 def test_the_answer_has_the_keys_of_the_published_description(url, shared):

@@ -35,7 +35,7 @@ from cocite.core.tables.files import checked_files, open_table, verified_files, 
 from cocite.core.text_ids import normalised
 from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.merge import number
-from cocite.corpus.ingest.release_records import sql_of_id
+from cocite.corpus.ingest.records import sql_of_id
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""

@@ -73,9 +73,7 @@ def read_triplets(
         raise InputError(f"{folder}: holds no training triplets ({TRIPLETS}/train-*.parquet) whose queries have ids.")
     files = _files(folder, VALIDATION)
     if not files:
-        raise InputError(
-            f"{folder}: holds no validation triplets ({TRIPLETS}/validation-*.parquet or evaluation-*.parquet)."
-        )
+        raise InputError(f"{folder}: holds no validation triplets (validation-*.parquet or evaluation-*.parquet).")
     validation, _ = _distinct_queries(files, "Validation triplets")
     queries = np.setdiff1d(training, validation, assume_unique=True)
     counts = {

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import pyarrow as pa
 import typer
 from duckdb import DuckDBPyConnection
@@ -31,7 +30,7 @@ from cocite.core.tables.places import as_text, path_of
 from cocite.core.tables.splits import read_queries
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.release.manifest import read_manifest
-from cocite.corpus.selection import Ids, ids_of_names, read_ids
+from cocite.corpus.selection import Ids, ids_of_names, read_ids, smallest
 
 NAME = "corpus sample"
 NAMES_AT_ONCE = 100_000
@@ -44,12 +43,6 @@ _SENTENCES = """
 """
 
 
-def queries_to_start_from(queries: Path, count: int, seed: int) -> Ids:
-    """So many of the papers that anchor triplets, or all if there are fewer."""
-    ids = read_queries(queries)["corpusid"].to_numpy()
-    return ids[np.argsort(priorities(seed, NAME, ids))[:count]]
-
-
 def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
     """The papers in a text file of ids, or of names. Raises `InputError` where one is no paper with a record."""
     ids, unnamed = ids_of_names(connection, path, names) if names.is_file() else (read_ids(path), [])
@@ -57,9 +50,7 @@ def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path
     unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()
     unknown = [*unnamed, *(str(paper) for (paper,) in unrecorded)]
     if unknown:
-        raise InputError(
-            f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record in the corpus; name others."
-        )
+        raise InputError(f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record; name others.")
     if not len(ids):
         raise InputError(f"{path}: holds no id; a line has the id of a paper.")
     return ids
@@ -142,7 +133,8 @@ def write_sample(
         if ids:
             start = listed_to_start_from(connection, ids, path_of(results, "names"))
         else:
-            start = queries_to_start_from(path_of(results, "queries"), count, seed)
+            queries = read_queries(path_of(results, "queries"))["corpusid"].to_numpy()
+            start = smallest(queries, count, seed, NAME)
         gather_members(connection, start, depth=depth, neighbours=neighbours, seed=seed)
         sample = _described(connection, results, f"{manifest.release}-sample")
         with atomic_path(output) as folder:

@@ -27,7 +27,7 @@ from cocite.core.tables.documents import corpus_ids_of, with_papers
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
 from cocite.core.tables.splits import EXCLUDED, HELD_OUT
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
-from cocite.corpus.ingest.accounting import quoted
+from cocite.corpus.ingest.records import quoted
 
 IDS_IN_BATCH = 1_000_000
 
@@ -172,7 +172,7 @@ def select(
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
-    validating = _smallest(queries, share, seed, "validation")
+    validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
     splits |= {HELD_OUT: holdout, EXCLUDED: excluded}
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
@@ -247,12 +247,13 @@ def _without(batches: Iterable[Ids], others: Ids) -> Iterator[Ids]:
 def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:
     drawn = np.empty(0, dtype=np.int64)
     for ids in batches:
-        drawn = _smallest(np.concatenate([drawn, ids]), count, seed, split)
+        drawn = smallest(np.concatenate([drawn, ids]), count, seed, f"corpus select {split}")
     return drawn
 
 
-def _smallest(ids: Ids, count: int, seed: int, split: str) -> Ids:
-    return ids[np.argsort(priorities(seed, f"corpus select {split}", ids))[:count]]
+def smallest(ids: Ids, count: int, seed: int, draw: str) -> Ids:
+    """So many of the ids, or all if there are fewer: those of the smallest priorities in a draw."""
+    return ids[np.argsort(priorities(seed, draw, ids))[:count]]
 
 
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:

@@ -22,7 +22,7 @@ import typer
 from cocite.config.release_folder import DATASETS, WORKS
 from cocite.core.database import connect
 from cocite.core.errors import InputError
-from cocite.core.options import Buckets, MemoryMb, Omissions, Output, Threads
+from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import SHARD
 from cocite.core.tables.files import (
@@ -34,23 +34,27 @@ from cocite.core.tables.files import (
     write_omissions,
     write_table,
 )
-from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
-from cocite.corpus.ingest.release_records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.release_shards import IngestSettings, read_shard
-from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.options import (
-    Dataset,
+from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS, Tally
+from cocite.corpus.ingest.release_shards import (
     IngestedAbstracts,
     IngestedCitations,
     IngestedPapers,
+    IngestSettings,
+    Report,
+    read_shard,
+)
+from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.release.manifest import (
+    DatasetName,
+    DiffShard,
     ManifestFile,
     Part,
     Parts,
-    Report,
+    read_manifest,
+    shards_of_part,
 )
-from cocite.corpus.release.manifest import DiffShard, read_manifest, shards_of_part
 
 
 def read_diff(
@@ -92,12 +96,12 @@ def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatc
 
 
 def update(
-    dataset: Dataset,
+    dataset: DatasetName,
     *,
     manifest: ManifestFile,
     base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier release.")],
     changes: Annotated[Path, typer.Option(help="Folder of what the diffs since then change.")],
-    bucket: Annotated[int, typer.Option(help="Which bucket to update, from 0.")],
+    bucket: Bucket,
     buckets: Buckets,
     memory_mb: MemoryMb,
     threads: Threads,
@@ -145,9 +149,7 @@ def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, 
     # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
     if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
-        raise InputError(
-            f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has."
-        )
+        raise InputError(f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to their number.")
 
 
 def reuse_works(
@@ -163,7 +165,7 @@ def reuse_works(
 ) -> None:
     """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
 
-    Raises `InputError` where the base has not ingested one of the files, or does not say which files its rows are from.
+    Raises `InputError` where the base has not ingested one of the files.
     """
     reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
     shards = {shard.name for shard in reused}
@@ -183,10 +185,7 @@ def reuse_works(
 def _copy_rows(folder: Path, table: str, shards: Collection[str], output: Path) -> None:
     """Write the rows of some files; all files of a base have the same columns, and row groups of one file each."""
     paths = checked_files(folder, table)
-    columns = open_table(paths[0], table).schema_arrow
-    if SHARD not in columns.names:
-        raise InputError(f"{folder}: does not say which files its rows are from; ingest without corpus.base.")
-    with table_writer(output, table, columns) as write:
+    with table_writer(output, table, open_table(paths[0], table).schema_arrow) as write:
         for path in paths:
             file = open_table(path, table)
             place = file.metadata.schema.names.index(SHARD)

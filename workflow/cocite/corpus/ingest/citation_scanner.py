@@ -17,7 +17,8 @@ from cocite.corpus.ingest.navigating import (
     CLOSE_LIST,
     COLON,
     COMMA,
-    EIGHT,
+    FALSE,
+    FIVE,
     FOUR,
     NEWLINE,
     NULL,
@@ -26,6 +27,7 @@ from cocite.corpus.ingest.navigating import (
     OPEN_LIST,
     QUOTE,
     SPACE,
+    TRUE,
     ZERO,
     U,
     after_blanks,
@@ -33,33 +35,27 @@ from cocite.corpus.ingest.navigating import (
     end_of_string,
     find,
     next_member,
+    word_of,
 )
-from cocite.corpus.ingest.release_records import INFLUENTIAL, UNKNOWN_INTENT
+from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
 
 NONE, MISSING, ODD = -1, -2, -3
 """What stands for an id that is null, one that no key gave, and one that is no plain whole number."""
 NO_CITING, NO_CITED, SELF, NO_TEXTS = 0, 1, 2, 3
 """Places in the counts: of citations that are left out, and of those whose contexts are no list of texts."""
-_TWO, _THREE, _FIVE = U(0xFFFF), U(0xFFFFFF), U(0xFFFFFFFFFF)
+_TWO, _THREE = U(0xFFFF), U(0xFFFFFF)
 _MOST_DIGITS = U(19)
 """Digits of the largest id; any number with as many fits in 64 bits."""
 _LARGEST_ID = U(LARGEST_ID)
-
-
-def _word(text: str) -> np.uint64:
-    return U(int.from_bytes(text.encode(), "little"))
-
-
-_TRUE, _FALSE, _E = map(_word, ("true", "fals", "e"))
-_ID = (_word('"citatio'), _word('nid":'))
-_CITING = (_word('"citingc'), _word('orpusid"'))
-_CITED = (_word('"citedco'), _word('rpusid":'))
-_INFLUENTIAL = (_word('"isinflu'), _word('ential":'))
-_INTENTS = (_word('"intents'), _word('":'))
-_CONTEXTS = (_word('"context'), _word('s":'))
-_BACKGROUND = (_word("backgrou"), _word('nd"'))
-_METHODOLOGY = (_word("methodol"), _word('ogy"'))
-_RESULT = _word('result"')
+_ID = (word_of('"citatio'), word_of('nid":'))
+_CITING = (word_of('"citingc'), word_of('orpusid"'))
+_CITED = (word_of('"citedco'), word_of('rpusid":'))
+_INFLUENTIAL = (word_of('"isinflu'), word_of('ential":'))
+_INTENTS = (word_of('"intents'), word_of('":'))
+_CONTEXTS = (word_of('"context'), word_of('s":'))
+_BACKGROUND = (word_of("backgrou"), word_of('nd"'))
+_METHODOLOGY = (word_of("methodol"), word_of('ogy"'))
+_RESULT = word_of('result"')
 
 
 @kernel
@@ -134,12 +130,12 @@ def _read_citation(words, position, end, with_contexts):  # type: ignore[no-unty
     position += ONE
     while more:
         position = after_blanks(words, position)
-        key, rest = words[position], words[position + EIGHT]
+        key, rest = words[position], words[position + U(8)]
         if key == _CITING[0] and rest == _CITING[1] and words[position + U(16)] & BYTE == COLON:
             source, position = _read_id(words, after_blanks(words, position + U(17)))
         elif key == _CITED[0] and rest == _CITED[1]:
             target, position = _read_id(words, after_blanks(words, position + U(16)))
-        elif key == _ID[0] and rest & _FIVE == _ID[1]:
+        elif key == _ID[0] and rest & FIVE == _ID[1]:
             number, position = _read_id(words, after_blanks(words, position + U(13)))
         elif key == _INFLUENTIAL[0] and rest == _INFLUENTIAL[1]:
             influential, position = _read_influential(words, after_blanks(words, position + U(16)))
@@ -184,12 +180,12 @@ def _read_id(words, position):  # type: ignore[no-untyped-def]
 
 @kernel
 def _read_influential(words, position):  # type: ignore[no-untyped-def]
-    value = words[position] & FOUR
-    if value == _TRUE:
+    value = words[position] & FIVE
+    if value & FOUR == TRUE:
         return np.uint8(INFLUENTIAL), position + U(4)
-    if value == NULL:
+    if value & FOUR == NULL:
         return np.uint8(0), position + U(4)
-    if value == _FALSE and words[position + U(4)] & BYTE == _E:
+    if value == FALSE:
         return np.uint8(0), position + U(5)
     return np.uint8(0), position
 
@@ -202,7 +198,7 @@ def _read_intents(words, position, end):  # type: ignore[no-untyped-def]
         byte = words[position] & BYTE
         if byte == QUOTE:
             first, second = words[position + ONE], words[position + U(9)]
-            if first == _BACKGROUND[0] and second & U(0xFFFFFF) == _BACKGROUND[1]:
+            if first == _BACKGROUND[0] and second & _THREE == _BACKGROUND[1]:
                 intents |= np.uint8(1)
             elif first == _METHODOLOGY[0] and second & FOUR == _METHODOLOGY[1]:
                 intents |= np.uint8(2)

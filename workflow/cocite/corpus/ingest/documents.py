@@ -4,7 +4,7 @@ Rows gather in memory and leave sorted by bucket, so that what a bucket needs la
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.core.database import connect
-from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
-from cocite.corpus.ingest.release_records import Records
+from cocite.corpus.ingest.records import (
+    BLANK,
+    KEPT,
+    MALFORMED,
+    MalformedError,
+    Records,
+    Tally,
+    parse_record,
+    quoted,
+)
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block, gather
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
@@ -79,10 +87,9 @@ def _query(records: Records) -> str:
     columns = ", ".join(f"{expression} AS {name}" for name, expression in records.columns.items())
     (key, *_) = records.columns
     malformed = " OR ".join([f"{key} IS NULL", *map(_is_no_text, records.texts)])
-    conditions = [r"NOT valid AND regexp_full_match(line, '\s*')", malformed, *records.omissions.values()]
-    outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
+    is_blank = r"NOT valid AND regexp_full_match(line, '\s*')"
     return f"""
-        SELECT {", ".join(records.columns)}, place, (CASE {outcomes} ELSE 0 END)::UTINYINT AS outcome
+        SELECT {", ".join(records.columns)}, place, {outcome_of(is_blank, malformed, records.omissions)} AS outcome
         FROM (
             SELECT place, line, valid, {columns} FROM (
                 SELECT *, CASE WHEN valid THEN json_transform(line, '{records.structure}') END AS record
@@ -90,6 +97,13 @@ def _query(records: Records) -> str:
             )
         )
     """
+
+
+def outcome_of(is_blank: str, is_malformed: str, omissions: Mapping[str, str]) -> str:
+    """SQL expression: the outcome of a row: 0 where it is kept, 1 blank, 2 malformed, and from 3 on the omissions."""
+    conditions = (is_blank, is_malformed, *omissions.values())
+    outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
+    return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
 
 
 def _is_no_text(name: str) -> str:

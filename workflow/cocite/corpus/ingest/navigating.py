@@ -19,17 +19,24 @@ from cocite.core.id_words import kernel, ones_in
 U = np.uint64
 WIDTH = U(64)
 """Bytes that are looked at together."""
-BYTE, FOUR = U(0xFF), U(0xFFFFFFFF)
-ZERO, ONE, EIGHT = U(0), U(1), U(8)
+BYTE, FOUR, FIVE = U(0xFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
+ZERO, ONE = U(0), U(1)
 QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
 TAB, NEWLINE, RETURN = U(9), U(10), U(13)
-NULL = U(int.from_bytes(b"null", "little"))
 _QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for each in '"\\{} ')
 """A bracket of a list is the brace of an object without the bit 0x20."""
 _VECTOR = ir.VectorType(ir.IntType(8), 64)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
 copy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 """Copies to an address from another one so many bytes."""
+
+
+def word_of(text: str) -> np.uint64:
+    """Up to eight characters of ASCII as the lowest bytes of a word."""
+    return U(int.from_bytes(text.encode(), "little"))
+
+
+NULL, TRUE, FALSE = map(word_of, ("null", "true", "false"))
 
 
 def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -23,8 +23,7 @@ from cocite.core.tables.files import read_table, verified_files, write_omissions
 from cocite.core.tables.places import as_text
 from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in
 from cocite.corpus.ingest.user_files import read_rows
-from cocite.corpus.options import ManifestFile, Names
-from cocite.corpus.release.manifest import read_manifest
+from cocite.corpus.release.manifest import ManifestFile, read_manifest
 
 EXPECTED = 75
 """Citations to papers that a file must be expected to have, by the share of the others, before it counts that it has
@@ -75,7 +74,7 @@ def count_cited(
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-    names: Names = None,
+    names: Annotated[Path | None, typer.Option(help="Table names, where ids are texts.")] = None,
 ) -> None:
     """Count the cited ids in each file of citations that are papers."""
     shards = read_manifest(manifest).datasets["citations"].shards

@@ -19,14 +19,18 @@ from cocite.core.progress import progress
 from cocite.core.tables import TABLES
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import table_writer, write_table
-from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.records import ABSTRACTS, BLANK, PAPERS, PAPERS_WITH_AUTHORS, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.options import Authors, Dataset, ManifestFile, Part, Parts, Report
-from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
+from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
 if TYPE_CHECKING:
     from cocite.corpus.ingest.citations import GatheredContexts
 
+IngestedPapers = Annotated[Path, typer.Option(help="Table ingested_papers to write.")]
+IngestedAbstracts = Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")]
+IngestedCitations = Annotated[Path, typer.Option(help="Table ingested_citations to write.")]
+Report = Annotated[Path, typer.Option(help="Table ingest_report of these files.")]
+Authors = Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")]
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 """Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
 
@@ -48,7 +52,7 @@ Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatc
 
 
 def ingest(
-    dataset: Dataset,
+    dataset: DatasetName,
     *,
     manifest: ManifestFile,
     shards: Annotated[Path, typer.Option(help="Folder that holds the shards.")],
@@ -157,7 +161,6 @@ def read_shard(
 
         return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids, contexts=contexts)
     from cocite.corpus.ingest.documents import read_documents
-    from cocite.corpus.ingest.release_records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
 
     records = ABSTRACTS if settings.dataset == "abstracts" else PAPERS_WITH_AUTHORS if settings.authors else PAPERS
     cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}

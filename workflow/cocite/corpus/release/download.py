@@ -23,9 +23,8 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.progress import progress_bar, report
 from cocite.corpus.release import retry
-from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.release.remote import other_length
+from cocite.corpus.release.retry import first_of, other_length, total_of
 
 BLOCK = 1 << 20
 PARQUET = ".parquet"
@@ -157,9 +156,7 @@ def _check_whole(path: Path, name: str) -> None:
                     pass
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
         path.unlink()
-        raise InputError(
-            f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again to download it once more."
-        ) from None
+        raise InputError(f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again.") from None
 
 
 def _length(path: Path) -> int:

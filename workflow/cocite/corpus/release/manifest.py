@@ -7,11 +7,18 @@ shard in the order of the names.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cocite.config.release_folder import DATASETS, ENDINGS, WORKS
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
+
+DatasetName = Annotated[str, typer.Argument(help="papers, abstracts or citations.")]
+ManifestFile = Annotated[Path, typer.Option("--manifest", help="What `cocite corpus list` wrote.")]
+Part = Annotated[int, typer.Option(help="Which part of the shards to work on, from 0.")]
+Parts = Annotated[int, typer.Option(help="Number of parts; each takes every n-th shard.")]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -22,9 +22,19 @@ from cocite.core.errors import existing_folder
 from cocite.core.options import Output, Results, State
 from cocite.core.tables.places import path_of
 from cocite.core.usage import about, byte_size
-from cocite.corpus.options import Dataset, ManifestFile, Part, Parts
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
-from cocite.corpus.release.manifest import CopiedShard, Manifest, Shard, read_manifest, shards_of_part, write_manifest
+from cocite.corpus.release.manifest import (
+    CopiedShard,
+    DatasetName,
+    Manifest,
+    ManifestFile,
+    Part,
+    Parts,
+    Shard,
+    read_manifest,
+    shards_of_part,
+    write_manifest,
+)
 
 KEYS = ("release", "corpus", "pathvars")
 """The sections of a configuration that a plan reads and checks."""
@@ -209,7 +219,7 @@ def list_shards(
 
 
 def download(
-    dataset: Dataset,
+    dataset: DatasetName,
     settings: GivenAsJson[Corpus],
     *,
     manifest: ManifestFile,

@@ -1,4 +1,4 @@
-"""Requests to other machines: sent again while their failure may pass, and no more often than allowed.
+"""Requests to the API and to storage: sent again while their failure may pass, and no more often than allowed.
 
 Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, and last
 at least as long as Retry-After asks for. No link or key is logged.
@@ -11,7 +11,7 @@ releases the lock of a killed job.
 
 import fcntl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
@@ -123,3 +123,52 @@ class RateLimitAdapter(HTTPAdapter):
         """Send a request when its turn comes; the body of the answer may come later."""
         with turn(self._path):
             return super().send(*arguments, **options)
+
+
+class Storage:
+    """The storage that signed links lead to, or that a copy lies in. It is never sent the key."""
+
+    def __init__(self, doubtful: Collection[int] = ()) -> None:
+        """`doubtful` are statuses that may change when the storage is asked again."""
+        self._session = requests.Session()
+        self._doubtful = doubtful
+
+    def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
+        """Ask for the bytes from `first` to `last` (both counted, from 0); the body is streamed by the caller."""
+        # By itself, requests asks for packed transfer, and lengths would be those of another stream.
+        headers = {"Range": f"bytes={first}-{'' if last is None else last}", "Accept-Encoding": "identity"}
+        return ask(
+            self._session,
+            link,
+            is_doubtful=lambda response: response.status_code in self._doubtful,
+            headers=headers,
+            stream=True,
+        )
+
+
+def shard_name(link: str) -> str:
+    """The shard that a link leads to: the last part of its path, without the signature."""
+    return urlsplit(link).path.rsplit("/", 1)[-1]
+
+
+def total_of(response: requests.Response) -> int | None:
+    """Length of the whole file that a response holds or holds a part of, if it is stated."""
+    content_range = response.headers.get("Content-Range", "")
+    total = content_range.rpartition("/")[2] if response.status_code != 200 else response.headers.get("Content-Length")
+    return int(total) if total and total.isdigit() else None
+
+
+def first_of(response: requests.Response) -> int | None:
+    """The byte of the file, from 0, at which the body of a response begins; None if a part does not state it."""
+    if response.status_code == 200:
+        return 0
+    first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+    return int(first) if first.isdigit() else None
+
+
+def other_length(shard: str, found: int | None) -> InputError:
+    """The error for a shard that is not the listed one; no part of it may be joined to the bytes that are there."""
+    return InputError(
+        f"Shard {shard} has {found} bytes at the storage and another length in the manifest; delete the manifest and "
+        "run again."
+    )

@@ -18,9 +18,8 @@ from cocite.config.release_folder import WORKS
 from cocite.config.source import LATEST
 from cocite.core.errors import InputError
 from cocite.corpus.release.client import first_fault
-from cocite.corpus.release.copies import Copy, MissingError
+from cocite.corpus.release.copies import Copy, MissingError, share_needed
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.corpus.release.needed_columns import share_needed
 
 LEGACY = "legacy"
 ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}
@@ -90,9 +89,7 @@ def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:
-        raise InputError(
-            f"The copy of {manifest.release} is not later than that in corpus.base, which is of {base.release}."
-        )
+        raise InputError(f"The copy of {manifest.release} is not later than that in corpus.base, of {base.release}.")
     known = {_identity(shard) for shard in _works(base)}
     return _with_works(manifest, (replace(shard, in_base=_identity(shard) in known) for shard in _works(manifest)))
 

@@ -54,7 +54,7 @@ class Demo(FetchedSource):
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the release, once it is generated."""
-        from cocite.corpus.release.remote import list_release
+        from cocite.corpus.release.client import list_release
 
         with _served(results) as api:
             return list_release(api, release)
@@ -63,8 +63,8 @@ class Demo(FetchedSource):
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
         """Download shards from the server."""
+        from cocite.corpus.release.client import remote_dataset
         from cocite.corpus.release.download import download_shards
-        from cocite.corpus.release.remote import remote_dataset
 
         with _served(results) as api:
             remote = remote_dataset(api, manifest.release, manifest.since, dataset)

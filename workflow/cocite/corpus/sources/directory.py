@@ -106,9 +106,7 @@ def _pin(folder: Path, release: str) -> str:
     """The id of the release in a folder, which its release.json states, if it has one."""
     stated: str | None = stated_by(folder).get("release_id")
     if stated is None and release == LATEST:
-        raise InputError(
-            f"{folder / 'release.json'} does not say which release the folder holds; name it instead of `{LATEST}`."
-        )
+        raise InputError(f"{folder / 'release.json'} does not say which release it is; name it instead of `{LATEST}`.")
     if stated is not None and release not in (LATEST, stated):
         raise InputError(f"Release {release} does not exist in {folder}; it holds {stated}.")
     return stated or release

@@ -93,8 +93,8 @@ class OpenAlex(FetchedSource, MatchedSource):
 
         Raises `InputError` where the copy has no manifest, no works, or is of another day.
         """
+        from cocite.corpus.release.copies import columns_downloaded
         from cocite.corpus.release.manifest import read_manifest
-        from cocite.corpus.release.needed_columns import columns_downloaded
         from cocite.corpus.release.works_manifest import list_works, mark_known, with_columns
 
         listed = list_works(self._copy(), self.format, release)
@@ -115,9 +115,8 @@ class OpenAlex(FetchedSource, MatchedSource):
         output: Path,
     ) -> None:
         """Download files, of Parquet the columns that are needed; link to those in a folder."""
-        from cocite.corpus.release.copies import RemoteCopy, link_shards
+        from cocite.corpus.release.copies import RemoteCopy, choose_columns, columns_downloaded, link_shards
         from cocite.corpus.release.download import download_shards, whole
-        from cocite.corpus.release.needed_columns import choose_columns, columns_downloaded
 
         if self.path is not None:
             link_shards(Path(self.path), shards, output)

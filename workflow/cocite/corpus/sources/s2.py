@@ -68,9 +68,8 @@ class SemanticScholar(FetchedSource):
         Raises `InputError` for a release or a dataset that the API does not have, for a release that is not later
         than the base's, and for a key that is missing or refused.
         """
-        from cocite.corpus.release.client import DatasetsApi
+        from cocite.corpus.release.client import DatasetsApi, list_release
         from cocite.corpus.release.manifest import read_manifest
-        from cocite.corpus.release.remote import list_release
 
         since = None if self.base is None else read_manifest(Path(self.base, "corpus/manifest.json")).release
         return list_release(DatasetsApi(self.api, turns_of(results)), release, since)
@@ -79,9 +78,8 @@ class SemanticScholar(FetchedSource):
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
         """Download shards through links that the API signs."""
-        from cocite.corpus.release.client import DatasetsApi
+        from cocite.corpus.release.client import DatasetsApi, remote_dataset
         from cocite.corpus.release.download import download_shards
-        from cocite.corpus.release.remote import remote_dataset
 
         api = DatasetsApi(self.api, turns_of(results))
         remote = remote_dataset(api, manifest.release, manifest.since, dataset)

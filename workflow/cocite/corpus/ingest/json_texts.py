@@ -37,6 +37,7 @@ from cocite.corpus.ingest.navigating import (
     end_of_string,
     find,
     has_control,
+    is_null,
     lowest,
     where,
     where_less,
@@ -209,7 +210,7 @@ def put_together(words, starts, ends, text, offsets, outcomes, unescaped, tokens
     for row in range(len(starts)):
         offsets[row + 1] = at
         outcomes[row] = NO_INDEX
-        if starts[row] == ends[row] or (ends[row] - starts[row] == U(4) and words[starts[row]] & FOUR == NULL):
+        if starts[row] == ends[row] or is_null(words, starts[row], ends[row]):
             continue
         outcomes[row] = LEFT_TO_PYTHON
         positions, length = _read_index(words, starts[row], ends[row], unescaped, tokens, first_at)

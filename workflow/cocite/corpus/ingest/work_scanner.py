@@ -7,11 +7,14 @@ import numpy as np
 
 from cocite.core.id_words import kernel
 from cocite.core.written_ids import LARGEST_ID
+from cocite.corpus.ingest.json_texts import BAD, order_of, read_string
 from cocite.corpus.ingest.navigating import (
     BYTE,
     CLOSE,
     CLOSE_LIST,
     COMMA,
+    FALSE,
+    FIVE,
     FOUR,
     NEWLINE,
     NULL,
@@ -19,6 +22,7 @@ from cocite.corpus.ingest.navigating import (
     OPEN,
     OPEN_LIST,
     QUOTE,
+    TRUE,
     ZERO,
     U,
     address_of,
@@ -29,13 +33,15 @@ from cocite.corpus.ingest.navigating import (
     is_null,
     lowest,
     next_member,
+    word_of,
 )
-from cocite.corpus.works.json_texts import BAD, order_of, read_string
 
 NO_WORK = -1
 """What stands for the number of a reference that is null."""
 ODD_NUMBER = -2
 _LARGEST_ID = U(LARGEST_ID)
+_WORK = (word_of("https://"), word_of("openalex"), word_of("ex.org/W"))
+"""What the id of a work begins with, from the characters 0, 8 and 14 on."""
 
 
 @kernel
@@ -149,9 +155,9 @@ def read_numbers(words, starts, ends, numbers, odd):  # type: ignore[no-untyped-
 def read_flags(words, starts, ends, flags, odd):  # type: ignore[no-untyped-def]
     """Read true and false; a flag that is missing is false."""
     for row in range(len(starts)):
-        length, first = ends[row] - starts[row], words[starts[row]] & U(0xFFFFFFFFFF)
-        flags[row] = length == U(4) and first & FOUR == U(0x65757274)
-        is_false = length == ZERO or (length == U(5) and first == U(0x65736C6166))
+        length, first = ends[row] - starts[row], words[starts[row]] & FIVE
+        flags[row] = length == U(4) and first & FOUR == TRUE
+        is_false = length == ZERO or (length == U(5) and first == FALSE)
         odd[row] |= not (flags[row] or is_false)
 
 
@@ -219,8 +225,8 @@ def number_of_work(words, start, stop):  # type: ignore[no-untyped-def]
 @kernel
 def number_after(words, start):  # type: ignore[no-untyped-def]
     """The number in the id of a work, which has its 22 characters before, and where it ends; ODD_NUMBER for none."""
-    is_work = words[start] == U(0x2F2F3A7370747468) and words[start + U(8)] == U(0x78656C616E65706F)
-    is_work = is_work and words[start + U(14)] == U(0x572F67726F2E7865)
+    is_work = words[start] == _WORK[0] and words[start + U(8)] == _WORK[1]
+    is_work = is_work and words[start + U(14)] == _WORK[2]
     value, first = ZERO, start + U(22)
     position, digit = first, (words[first] & BYTE) - U(48)
     while digit < U(10) and position - first < U(20):

@@ -1,12 +1,16 @@
-"""What becomes of every line of a dataset: it is kept, omitted or malformed; lines are counted by shard.
+"""What becomes of every line of a dataset: a row, an omission or a fault; lines are counted by shard.
 
-The share of malformed lines is judged over the whole dataset; with `corpus.base`, over the lines of its diffs.
+The share of malformed lines is judged over the whole dataset; with `corpus.base`, over the lines of its diffs. Records
+of papers and abstracts become rows by one SQL expression a column, which DuckDB evaluates, for both generations of the
+release: text of white space alone becomes null, and so does a number that its column cannot hold. Citations have a
+reader of their own (`citations.py`); their *traits*, intents and influence, are bits of one small number, so that
+copies of a citation are united by a bitwise or.
 """
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+from cocite.config.graphs import INTENTS
 from cocite.config.release_folder import PACKED
 from cocite.core.errors import InputError, printable
 from cocite.core.options import Omissions
-from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_omissions
-from cocite.core.written_ids import is_id
+from cocite.core.written_ids import DIGITS, is_id
 
 CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
 BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
@@ -144,3 +149,97 @@ def quoted(value: Any) -> str:
     """A value as JSON that can be written and shown, cut where it is long."""
     text = printable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+INFLUENTIAL = 1 << len(INTENTS)
+"""The bit that says that a citation is influential."""
+UNKNOWN_INTENT = 2 * INFLUENTIAL
+"""The bit that says that a citation has an intent that is none of `INTENTS`; it is counted, and treated as none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """One dataset: what is taken from its records and what of them is left out."""
+
+    structure: str
+    """The keys that are read and their types, as DuckDB's json_transform takes them."""
+    columns: dict[str, str]
+    """Column → expression over `record`, the structure filled from one line. Buckets are cut by the first."""
+    texts: tuple[str, ...] = ()
+    """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
+    omissions: Mapping[str, str] = field(default_factory=dict)
+    """Reason → condition over the columns, of rows that are left out; a row counts for the first that holds."""
+
+
+def sql_of_id(text: str) -> str:
+    """SQL expression: the id that a text is, null for anything else."""
+    # A plain cast would round 12.7, and take true for 1; a remainder of negative ids is no bucket.
+    return f"CASE WHEN regexp_full_match({text}, '{DIGITS}') THEN TRY_CAST({text} AS BIGINT) END"
+
+
+NOT_BLANK = r"[^\s\v\x85\pZ]"
+"""What a text has that is not of white space alone: here \\s is white space of ASCII without the vertical tab."""
+
+
+def _not_blank(expression: str) -> str:
+    return f"CASE WHEN regexp_matches({expression}, '{NOT_BLANK}') THEN {expression} END"
+
+
+_FIELDS = """list_filter(
+    coalesce(list_transform(record.s2fieldsofstudy, lambda field: field.category), []),
+    lambda name, place: name <> ''
+        AND list_position(list_transform(record.s2fieldsofstudy, lambda field: field.category), name) = place
+)"""
+
+_AUTHORS = f"""list_filter(
+    list_transform(coalesce(record.authors, []), lambda author: {_not_blank("author.name")}),
+    lambda name: name IS NOT NULL
+)"""
+
+PAPERS = Records(
+    structure=json.dumps(
+        {
+            "corpusid": "VARCHAR",
+            "title": "VARCHAR",
+            "year": "SMALLINT",
+            "venue": "VARCHAR",
+            "s2fieldsofstudy": [{"category": "VARCHAR"}],
+            "externalids": {"DOI": "VARCHAR"},
+            "citationcount": "INTEGER",
+            "referencecount": "INTEGER",
+        }
+    ),
+    columns={
+        "corpusid": sql_of_id("record.corpusid"),
+        "title": _not_blank("record.title"),
+        "year": "record.year",
+        "venue": _not_blank("record.venue"),
+        "fields": _FIELDS,
+        "doi": _not_blank("record.externalids.DOI"),
+        "citation_count": "record.citationcount",
+        "reference_count": "record.referencecount",
+    },
+    texts=("title", "venue"),
+)
+
+PAPERS_WITH_AUTHORS = replace(
+    PAPERS,
+    structure=json.dumps({**json.loads(PAPERS.structure), "authors": [{"name": "VARCHAR"}]}),
+    columns={**PAPERS.columns, "authors": _AUTHORS},
+)
+
+ABSTRACTS = Records(
+    structure=json.dumps({"corpusid": "VARCHAR", "abstract": "VARCHAR"}),
+    columns={"corpusid": sql_of_id("record.corpusid"), "abstract": _not_blank("record.abstract")},
+    texts=("abstract",),
+    omissions={"empty abstracts": "abstract IS NULL"},
+)
+
+BUCKET_KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citing"}
+"""The column that rows are cut into buckets by."""
+KEYS = {
+    dataset: Records(structure=json.dumps({key: "VARCHAR"}), columns={key: sql_of_id(f"record.{key}")})
+    for dataset, key in PRIMARY_KEYS.items()
+    if dataset != "citations"
+}
+"""The primary keys alone: all that a diff must state of what it deletes."""

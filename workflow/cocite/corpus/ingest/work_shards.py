@@ -1,0 +1,321 @@
+"""Turn files of works into the ingested tables of papers, abstracts and citations, in one stream.
+
+A work is read once, and its rows leave by bucket in the three tables. Rows name their file, because a work that is in
+two of them counts as the later one has it; so a work that is left out leaves a row with its id, which says that
+earlier copies no longer count either (`cocite.corpus.ingest.merge`).
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from numpy.typing import NDArray
+
+from cocite.config.release_folder import DATASETS, WORKS
+from cocite.config.settings import GivenAsJson
+from cocite.config.source import WorkFilters
+from cocite.core.options import Buckets, MemoryMb, Threads
+from cocite.core.progress import progress
+from cocite.core.tables import ID, TABLES, empty_schema
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG
+from cocite.core.tables.files import table_writer, write_table
+from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
+from cocite.corpus.ingest.citations import LEFT_OUT
+from cocite.corpus.ingest.records import (
+    ABSTRACTS,
+    ABSTRACTS_OF_WORKS,
+    CITATIONS_OF_WORKS,
+    KEPT,
+    Tally,
+    tallies_as_table,
+)
+from cocite.corpus.ingest.release_shards import (
+    Authors,
+    IngestedAbstracts,
+    IngestedCitations,
+    IngestedPapers,
+    Report,
+    check_filled,
+    find_shard,
+)
+from cocite.corpus.ingest.unpacking import gather, unpack
+from cocite.corpus.ingest.work_readers import read_blocks, read_rows
+from cocite.corpus.ingest.work_records import Read, all_works, dois_in, not_blank, texts_in_order
+from cocite.corpus.ingest.work_scanner import cut_references
+from cocite.corpus.release.manifest import ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
+
+(EMPTY,) = ABSTRACTS.omissions
+_OF_PAPERS = (
+    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
+    "left_out",
+)
+DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}
+"""Columns of each table in which hardly a value comes again."""
+
+Columns = dict[str, pa.ChunkedArray]
+"""Rows as `rows_of` gives them, a column a name."""
+_JUDGED = ("type", "language", "retracted", "paratext")
+"""Columns that only the filters ask for."""
+Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
+"""Columns of a table, and how many of its rows are of the works before each, where a work has not just one."""
+_TIDY = {"title": not_blank, "venue": not_blank, "doi": dois_in}
+"""How columns of papers are tidied up."""
+RETRACTED = "retracted works"
+PARATEXT = "paratext"
+YEAR = "works of another year than corpus asks for, or without one"
+TYPE = "works of another type than corpus asks for, or without one"
+LANGUAGE = "works in another language than corpus asks for, or without one"
+FIELD = "works of another field than corpus asks for, or without one"
+
+PARQUET = ".parquet"
+BYTES_IN_BLOCK = 1 << 24
+"""Of lines that are read at once: as many as make it cheap to call what reads them, column by column."""
+BLOCKS_AHEAD = 4
+"""Blocks of lines that are unpacked while others are read and written."""
+BATCHES_AHEAD = 1
+COMPRESSION = "lz4"
+"""Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
+BYTES_TO_SYNC = 1 << 25
+"""Of rows of a table after which the system begins to write to the disk; what is left until the end is waited for."""
+SHARE_IN_MEMORY = 0.12
+"""Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
+and sorting takes as much again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorksSettings:
+    """How files of works are ingested."""
+
+    filters: WorkFilters
+    buckets: int
+    """Buckets that the rows are cut into, by id modulo this number."""
+    memory_mb: int
+    threads: int
+    authors: bool = False
+    mag: bool = False
+    """Keep the ids in the Microsoft Academic Graph."""
+
+
+def ingest_works(
+    settings: GivenAsJson[WorkFilters],
+    *,
+    manifest: ManifestFile,
+    shards: Annotated[Path, typer.Option(help="Folder that holds the files of works.")],
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    papers: IngestedPapers,
+    abstracts: IngestedAbstracts,
+    citations: IngestedCitations,
+    report: Report,
+    authors: Authors = False,
+    mag: Annotated[bool, typer.Option("--mag", help="Keep the papers' ids in the Microsoft Academic Graph.")] = False,
+) -> None:
+    """Convert the files of one part of OpenAlex's works to Parquet: papers, abstracts, citations, sorted by bucket."""
+    cost = {"memory_mb": memory_mb, "threads": threads}
+    how = WorksSettings(filters=settings, buckets=buckets, authors=authors, mag=mag, **cost)
+    chosen = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts)
+    outputs = {"papers": papers, "abstracts": abstracts, "citations": citations}
+    ingest_files(how, shards, chosen, outputs, report=report)
+
+
+def ingest_files(
+    settings: WorksSettings, folder: Path, shards: list[Shard], outputs: dict[str, Path], *, report: Path
+) -> None:
+    """Write the papers, abstracts and citations of some files of works, and the table `ingest_report` about them.
+
+    Raises `InputError` for a file that is missing, of another size than listed, empty, not whole, or without a column
+    that is needed. Malformed records are left to `account`.
+    """
+    paths = [find_shard(folder, shard) for shard in shards]
+    tallies = [Tally(dataset=WORKS, shard=path.name) for path in paths]
+    with _writing(settings, outputs) as write:
+        for path, tally in zip(progress(paths, of="ingest works", unit="files"), tallies, strict=True):
+            for rows in _gather(settings, path, tally):
+                write(rows, tally)
+    write_table(report, "ingest_report", tallies_as_table(tallies))
+
+
+def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
+    """The works of a file."""
+    ahead = settings.threads > 1
+    if path.name.endswith(PARQUET):
+        pa.set_cpu_count(settings.threads)
+        keep = {"authors": settings.authors, "mag": settings.mag}
+        return read_rows(path, settings.filters, **keep, batches_ahead=BATCHES_AHEAD if ahead else 0)
+    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0, bytes_in_block=BYTES_IN_BLOCK)
+    return read_blocks(blocks, authors=settings.authors, mag=settings.mag)
+
+
+def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
+    """The rows of a file, as much at a time as the memory takes. Raises `InputError` where the file has no record."""
+    works = all_works(_read(settings, path), tally)
+    batches = (rows_of(batch, is_taken(batch, settings.filters, tally)) for batch in works)
+    for gathered in gather(batches, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
+        rows = pa.Table.from_batches(gathered)
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        gathered.clear()  # who takes the columns frees them one by one
+        del rows
+        yield columns
+        del columns
+    check_filled(path, tally)
+
+
+@contextmanager
+def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator[Callable[[Columns, Tally], None]]:
+    """What writes rows to the three tables, by bucket; in threads, if there is a second processor."""
+    with ExitStack() as stack:
+        given = schemas(authors=settings.authors, mag=settings.mag)
+        writes = {}
+        for name in DATASETS:
+            how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
+            writer = table_writer(outputs[name], f"ingested_{name}", given[name], **how)
+            writes[name] = stack.enter_context(writer)
+        pool = stack.enter_context(ThreadPoolExecutor(1 + len(DATASETS))) if settings.threads > 1 else None
+        writing: list[Future[None]] = []
+
+        def write_tables(rows: Columns, tally: Tally) -> None:
+            tables = tables_of(rows, settings.buckets, tally)
+            if pool is None:
+                for name, batch, cuts in tables:
+                    writes[name](batch, cuts)
+            else:
+                for written in [pool.submit(writes[name], batch, cuts) for name, batch, cuts in tables]:
+                    written.result()
+
+        def write(rows: Columns, tally: Tally) -> None:
+            while writing:
+                writing.pop().result()
+            if pool is None:
+                write_tables(rows, tally)
+            else:
+                writing.append(pool.submit(write_tables, rows, tally))
+
+        yield write
+        while writing:
+            writing.pop().result()
+
+
+def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
+    """The schema of each table."""
+    given = {name: empty_schema(TABLES[f"ingested_{name}"]) for name in DATASETS}
+    asked = {AUTHORS: authors, MAG: mag}
+    kept = [name for name in given["papers"].names if asked.get(name, True)]
+    return given | {"papers": pa.schema([given["papers"].field(name) for name in kept])}
+
+
+def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The works as they leave, what is left out with its id alone."""
+    kept = (works if taken.all() else works.filter(pa.array(taken))).drop_columns(list(_JUDGED))
+    rows = kept.append_column("left_out", pa.repeat(pa.scalar(False), len(kept)))
+    if taken.all():
+        return rows
+    ids = works.column("corpusid").filter(pa.array(~taken))
+    stand_ins = {"corpusid": ids, "left_out": pa.repeat(pa.scalar(True), len(ids))}
+    lists = pa.array(np.zeros(len(ids) + 1, dtype=np.int32))
+    columns = [
+        stand_ins[field.name]
+        if field.name in stand_ins
+        else pa.ListArray.from_arrays(lists, pa.array([], field.type.value_type))
+        if pa.types.is_list(field.type)
+        else pa.nulls(len(ids), field.type)
+        for field in rows.schema
+    ]
+    return pa.concat_batches([rows, pa.record_batch(columns, schema=rows.schema)])
+
+
+def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:
+    """The name of each table, its rows, sorted by bucket, and where its buckets begin and end; `rows` is emptied."""
+    ids = rows["corpusid"].to_numpy()
+    bucket = (ids % buckets).astype(np.uint16)
+    order = np.argsort(bucket, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+    for name, make in (("abstracts", _abstracts), ("citations", _citations), ("papers", _papers)):
+        columns, ends = make(rows, order, tally)
+        cuts = starts if ends is None else ends[starts]
+        length = int(cuts[-1])
+        given = {
+            "bucket": np.repeat(np.arange(buckets, dtype=np.uint16), np.diff(cuts)),
+            "shard": pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int32), pa.array([tally.shard])),
+        }
+        yield name, pa.record_batch(given | columns), np.unique(cuts).tolist()
+
+
+def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    given = rows.pop("abstract")
+    is_given = given.is_valid().to_numpy()[order]
+    texts = not_blank(texts_in_order(given, order[is_given]))
+    is_kept = is_given.copy()
+    is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
+    kept = int(np.count_nonzero(is_kept))
+    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(texts) - kept})
+    ids = rows["corpusid"].to_numpy()[order[is_kept]]
+    ends = np.concatenate([[0], np.cumsum(is_kept, dtype=np.int64)])
+    return {"corpusid": pa.array(ids), "abstract": texts.drop_null()}, ends
+
+
+def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    references = rows["references"].combine_chunks()
+    numbers, offsets = references.values.fill_null(-1).to_numpy(), references.offsets.to_numpy()
+    citing, cited = (np.empty(len(numbers), dtype=np.int64) for _ in range(2))
+    ends = np.zeros(len(order) + 1, dtype=np.int64)
+    unknown, own = cut_references(rows["corpusid"].to_numpy(), offsets, numbers, order, citing, cited, ends)
+    kept = int(ends[-1])
+    tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own})
+    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept]}
+    return columns | {"traits": np.zeros(kept, dtype=np.uint8)}, ends
+
+
+def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    places = pa.array(order)
+    counts = pc.list_value_length(rows.pop("references"))
+    rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
+    return {
+        name: _TIDY.get(name, lambda column: column)(rows.pop(name).combine_chunks().take(places))
+        for name in _OF_PAPERS
+        if name in rows
+    }, None
+
+
+def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArray[np.bool_]:
+    """Which works are taken; all of them are counted, those that are not by the reason."""
+    taken = np.ones(len(works), dtype=np.bool_)
+    for reason, left_out in _left_out(works, filters).items():
+        holds = taken & left_out.to_numpy(zero_copy_only=False)
+        tally.outcomes[reason] += int(np.count_nonzero(holds))
+        taken &= ~holds
+    tally.outcomes[KEPT] += int(np.count_nonzero(taken))
+    return taken
+
+
+def _left_out(works: pa.RecordBatch, filters: WorkFilters) -> dict[str, pa.BooleanArray]:
+    """Reason → which works it holds for, of the reasons that this corpus asks about."""
+    reasons = {}
+    if not filters.retracted:
+        reasons[RETRACTED] = works.column("retracted")
+    if not filters.paratext:
+        reasons[PARATEXT] = works.column("paratext")
+    if filters.from_year is not None or filters.to_year is not None:
+        year, first, last = works.column("year"), filters.from_year or 0, filters.to_year or 9999
+        within = pc.and_(pc.greater_equal(year, first), pc.less_equal(year, last))
+        reasons[YEAR] = pc.invert(pc.fill_null(within, False))
+    for reason, column, wanted in ((TYPE, "type", filters.types), (LANGUAGE, "language", filters.languages)):
+        if wanted:
+            reasons[reason] = pc.invert(pc.is_in(works.column(column), pa.array(wanted)))
+    if filters.fields:
+        reasons[FIELD] = pc.invert(_has_one_of(works.column("fields"), pa.array(filters.fields)))
+    return reasons
+
+
+def _has_one_of(lists: pa.ListArray, wanted: pa.StringArray) -> pa.BooleanArray:
+    rows = pc.list_parent_indices(lists).filter(pc.is_in(lists.flatten(), wanted))
+    return pa.array(np.isin(np.arange(len(lists)), rows.to_numpy()))
