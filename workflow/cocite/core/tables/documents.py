@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
-from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import ids_in
+from cocite.core.written_ids import ids_in, text_ids
 
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
@@ -97,7 +96,7 @@ def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")
 
 
 def text_ids_of(documents: Path) -> Iterator[tuple[pa.Array, NDArray[np.int64]]]:
-    """The names of documents, some at a time, and the id of each one's text (`core.text_ids`), or NO_TEXT."""
+    """The names of documents, some at a time, and the id of each one's text (`core.written_ids`), or NO_TEXT."""
     for batch in read_documents(documents):
         titles, abstracts = (batch[name].to_pylist() for name in ("title", "abstract"))
         is_query = batch["is_query"].to_numpy(zero_copy_only=False)
