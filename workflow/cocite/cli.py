@@ -21,7 +21,7 @@ from typer.models import OptionInfo
 
 from cocite.core.errors import InputError, os_error_hint, printable
 from cocite.core.locked import hold_steps_lock
-from cocite.core.usage import report_usage
+from cocite.core.progress import report_usage
 from cocite.encoder import work_offline
 from cocite.tools.doctor import app as doctor
 from cocite.tools.documentation import app as documentation

@@ -17,7 +17,7 @@ from cocite.config.settings import entry_of
 from cocite.config.source import Source
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
-from cocite.core.usage import byte_size
+from cocite.core.progress import byte_size
 from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import KEYS, plan_corpus
 from cocite.tools.doctor import TIMEOUT, Configuration, Finding
