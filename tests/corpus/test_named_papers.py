@@ -5,8 +5,8 @@ import pytest
 from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus, write_documents
 
 from cocite.core.errors import InputError
-from cocite.core.tables.documents import NO_PAPER, papers_of_documents
 from cocite.core.tables.files import write_table
+from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.corpus.matching import find_documents
 from cocite.corpus.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cocite.core.id_sets import Ids
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 from cocite.core.written_ids import look_up, normalised, text_ids
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])
