@@ -20,16 +20,12 @@ from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from cocite.core.errors import InputError, os_error_hint, printable
-from cocite.core.locked import hold_steps_lock
+from cocite.core.locks import hold_steps_lock
 from cocite.core.progress import report_usage
 from cocite.encoder import work_offline
-from cocite.tools.doctor import app as doctor
+from cocite.tools.commands import app as commands
 from cocite.tools.documentation import app as documentation
-from cocite.tools.inspection import app as inspection
-from cocite.tools.integrity import app as integrity
 from cocite.tools.integrity import fault_behind
-from cocite.tools.publishing import app as publishing
-from cocite.tools.serving import app as serving
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",
@@ -205,11 +201,7 @@ STAGES = {
 
 for name, purpose in STAGES.items():
     app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
-app.add_typer(inspection)
-app.add_typer(serving)
-app.add_typer(integrity)
-app.add_typer(doctor)
-app.add_typer(publishing)
+app.add_typer(commands)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 
 

@@ -81,7 +81,7 @@ def test_a_footer_that_is_broken_is_named_by_whoever_opens_the_table(edges, writ
         files.scan_table(edges, "edges")
 
 
-LOOKED_AT = {"core/tables/places.py", "tools/inspection/nearest.py"}
+LOOKED_AT = {"core/tables/places.py", "tools/nearest.py"}
 """Modules by which people look at tables; they read unverified, as docs/recovery.md says."""
 
 

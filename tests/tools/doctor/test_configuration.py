@@ -15,7 +15,7 @@ from tests.tools.builders import invoke
 from cocite.config import folders
 from cocite.config.configuration import resolve
 from cocite.corpus.release import plan
-from cocite.tools.doctor import machine
+from cocite.tools import machine
 
 
 def from_api(url):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cocite.tools.doctor import cluster, machine
+from cocite.tools import cluster, machine
 
 
 def test_an_old_python_and_another_version_of_a_library_are_reported():
