@@ -167,16 +167,16 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
     kinds = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
 
     @wraps(step)
-    def run(**given: Any) -> None:
-        for name in kinds.keys() & given.keys():
-            given[name] = parse_settings(kinds[name], given[name], f"--{name}")
-        step(**given)
+    def run(**values: Any) -> None:
+        for name in kinds.keys() & values.keys():
+            values[name] = parse_settings(kinds[name], values[name], f"--{name}")
+        step(**values)
 
     as_json = typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")
     parameters = signature(step).parameters
     written = {name: as_list(hints[name]) for name in parameters}
     for name, kind in kinds.items():
-        own = (said for said in kind.__metadata__ if isinstance(said, OptionInfo))
+        own = (option for option in kind.__metadata__ if isinstance(option, OptionInfo))
         written[name] = Annotated[str, next(own, as_json)]
     run.__annotations__ = written
     run.__signature__ = Signature(  # type: ignore[attr-defined]

@@ -54,9 +54,9 @@ def writes_results(arguments: Sequence[str]) -> bool:
     """Whether a call of Snakemake with these arguments makes or deletes results."""
     from snakemake.cli import get_argument_parser
 
-    given, _ = get_argument_parser().parse_known_args(arguments)
-    asked = {mode for mode in READING if getattr(given, mode) not in (None, False)}
-    return not asked or (given.report_after_run and asked <= {"report", "reporter"})
+    options, _ = get_argument_parser().parse_known_args(arguments)
+    modes = {mode for mode in READING if getattr(options, mode) not in (None, False)}
+    return not modes or (options.report_after_run and modes <= {"report", "reporter"})
 
 
 def hold_steps_lock() -> None:
@@ -103,10 +103,10 @@ def gpus() -> list[str]:
 
 def take_gpus(wanted: int) -> None:
     """Let this process and its children see only GPUs that no other job has taken, or all where too few are free."""
-    there = gpus()
-    if not there or "SLURM_JOB_ID" in os.environ:
+    visible = gpus()
+    if not visible or "SLURM_JOB_ID" in os.environ:
         return
-    free = [name for name in there if len(_HELD) < wanted and _take_gpu(name)]
+    free = [name for name in visible if len(_HELD) < wanted and _take_gpu(name)]
     if len(free) == wanted:
         os.environ[VISIBLE] = ",".join(free)
     else:

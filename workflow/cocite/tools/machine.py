@@ -36,7 +36,10 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[Finding]:
     """All findings on a run with this configuration and, where a profile is given, on that cluster."""
     config, corpus = yield from examine_configuration(configfile)
-    yield from examine_machine(gpu_wanted=bool(config and config["gpu"]), on_cluster=profile is not None)
+    yield python(sys.version_info[:2])
+    yield from libraries(LOCK.read_text(encoding="utf-8"))
+    yield gpu(wanted=bool(config and config["gpu"]), on_cluster=profile is not None)
+    yield faiss()
     if profile is None:
         yield memory(config, memory_mb)
     yield from examine_places(corpus or {})
@@ -140,14 +143,6 @@ def disk(config: Configuration) -> Finding:
     need = max(plan.at_peak - plan.there, 0)
     what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
     return Finding("ok", what) if plan.free >= need else Finding("failed", what, "put pathvars.results on another disk")
-
-
-def examine_machine(*, gpu_wanted: bool, on_cluster: bool) -> Iterator[Finding]:
-    """The findings on what is installed here."""
-    yield python(sys.version_info[:2])
-    yield from libraries(LOCK.read_text(encoding="utf-8"))
-    yield gpu(wanted=gpu_wanted, on_cluster=on_cluster)
-    yield faiss()
 
 
 def python(version: tuple[int, ...]) -> Finding:

@@ -13,9 +13,7 @@ from cocite.core.tables.declarations.corpus import PRIMARY_KEYS
 
 __all__ = ["COUNT", "ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]
 
-_STAGES = (corpus, graph, training, evaluation, report)
-
-TABLES = {table.name: table for stage in _STAGES for table in stage.TABLES}
+TABLES = {table.name: table for stage in (corpus, graph, training, evaluation, report) for table in stage.TABLES}
 
 
 def empty_schema(table: Table) -> pa.Schema:

@@ -120,9 +120,9 @@ def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
 def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")) -> Iterator[pa.RecordBatch]:
     """The columns document and is_query of a table documents, and those of texts, some rows at a time."""
     file = open_table(documents, "documents")
-    asked = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
-    for batch in file.iter_batches(ROWS_AT_ONCE, columns=asked):
-        is_query = batch["is_query"].fill_null(False) if "is_query" in asked else pa.array([False] * len(batch))
+    columns = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
+    for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
+        is_query = batch["is_query"].fill_null(False) if "is_query" in columns else pa.array([False] * len(batch))
         yield pa.record_batch({**{name: batch[name] for name in ("document", *texts)}, "is_query": is_query})
 
 
