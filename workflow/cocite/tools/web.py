@@ -211,17 +211,15 @@ def _values(path: str, request: Request) -> dict[str, Any]:
     return values
 
 
-def _text(name: str, value: str) -> str:
-    if len(value) > LONGEST_TEXT:
-        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {LONGEST_TEXT:,} at most.")
-    if not value.strip():
-        raise WrongRequestError(f"There is nothing to search for: {name} is empty.")
+def _name(name: str, value: str, longest: int = LONGEST_NAME) -> str:
+    if len(value) > longest:
+        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {longest:,} at most.")
     return value
 
 
-def _name(name: str, value: str) -> str:
-    if len(value) > LONGEST_NAME:
-        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {LONGEST_NAME} at most.")
+def _text(name: str, value: str) -> str:
+    if not _name(name, value, LONGEST_TEXT).strip():
+        raise WrongRequestError(f"There is nothing to search for: {name} is empty.")
     return value
 
 

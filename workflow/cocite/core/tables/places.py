@@ -1,6 +1,7 @@
 """Where the files of each table are in a folder of results, what their paths mean, and their rows in DuckDB's SQL.
 
 `graph/{graph}/edges/{bucket}.parquet` names the graph that has the edges; the bucket only shards, and is not reported.
+The linear maps of a probe share a file, in which each has a name that `name_of_map` makes.
 """
 
 import json
