@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.probes import MapTraining
-from cocite.core.tables.probes import Trained, name_of_map
+from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder.batch import PairIndices
 from cocite.encoder.data import Numbers
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking, _related

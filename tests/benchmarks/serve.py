@@ -27,7 +27,7 @@ from tests.papers import papers_table
 
 from cocite.core.randomness import generator
 from cocite.core.tables.files import write_table
-from cocite.tools.serving.search_indexes import NPROBE
+from cocite.tools.search_indexes import NPROBE
 
 PAPERS, DIMENSION, QUERIES, TRUE, K = 1_000_000, 384, 1000, 100, 10
 WARMING = 100

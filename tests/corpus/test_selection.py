@@ -8,8 +8,8 @@ from tests.corpus.made import PAPERS, WITHOUT_TEXT, by_hand, fields_of, write_co
 from tests.papers import papers_table
 
 from cocite.core.errors import InputError
-from cocite.core.tables.documents import NO_PAPER, papers_of_documents
 from cocite.core.tables.files import write_table
+from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.corpus.matching import find_documents
 from cocite.corpus.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, SHORT_OF_HOLDOUT, SHORT_OF_QUERIES, UNKNOWN
 

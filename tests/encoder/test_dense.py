@@ -17,7 +17,7 @@ from tests.examples import HYBRID
 from cocite.config.encoders import EncoderSettings, LearnedMap
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.probes import Trained, name_of_map
+from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import Dense, read_dense, save_dense
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking

@@ -8,7 +8,7 @@ from tests.encoder.building import embedded, write_documents
 from tests.examples import curve_in
 
 from cocite.core.atomic import read_json
-from cocite.core.gpus import computes_in
+from cocite.core.options import computes_in
 from cocite.encoder.model import cast_for_inference, computing, open_encoder
 
 CPU = torch.device("cpu")

@@ -13,7 +13,7 @@ from torch.nn import Parameter
 from cocite.config.probes import MapTraining
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
-from cocite.core.tables.probes import Trained, training_of
+from cocite.core.tables.places import Trained, training_of
 from cocite.encoder.probing import open_ready, probe_examples, train_map
 
 DIMENSION = 6

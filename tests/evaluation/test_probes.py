@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.core.tables.probes import Trained, name_of_map
+from cocite.core.tables.places import Trained, name_of_map
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.comparisons import drawn_interval
 from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores, write_winners

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from tests.slurm.cluster import CPUS, MEMORY_MB, PARTITION, WITH_GPUS, wait_for
 
-from cocite.tools.doctor.cluster import FORMAT, compare, read_limits, slurm
+from cocite.tools.cluster import FORMAT, compare, read_limits, slurm
 
 pytestmark = pytest.mark.slurm
 

@@ -6,7 +6,7 @@ import pytest
 from tests.slurm.conftest import CONFIGURATION
 from tests.workflow.conftest import Run, planned
 
-from cocite.tools.doctor.cluster import rule_files
+from cocite.tools.cluster import rule_files
 
 
 @pytest.mark.parametrize(("gpu", "asked"), [(False, "0"), (True, "2")])

@@ -7,12 +7,14 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import duckdb
 import pytest
+from tests.cookbook import recipes
 from typer.main import get_command
 
 from cocite.cli import app
 from cocite.core.tables import TABLES
-from cocite.tools.documentation import ROOT, as_shown, generated
+from cocite.tools.documentation import ROOT, as_shown, cookbook_page, generated
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 GENERATED = generated(get_command(app))
@@ -116,3 +118,49 @@ def build_site(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder), *options]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+PAGE = """# Page
+
+```sql
+SELECT 'no recipe: it has no question';
+```
+
+## 1. What is one?
+
+A sentence.
+
+```sql
+SELECT 1 AS number, 'a|b' AS letters;
+```
+
+## 2. What is two?
+
+```sql
+SELECT 2.5 AS number,
+    [1, 2] AS list;
+```
+
+| of | old |
+| --- | --- |
+| 7 | 8 |
+
+The end.
+"""
+
+WRITTEN = PAGE.replace(
+    "AS letters;\n```\n", "AS letters;\n```\n\n| number | letters |\n| --- | --- |\n| 1 | a\\|b |\n"
+).replace("| of | old |\n| --- | --- |\n| 7 | 8 |\n", "| number | list |\n| --- | --- |\n| 2.5 | 1, 2 |\n")
+
+
+def test_a_recipe_is_a_question_with_its_query_and_the_columns_of_its_output():
+    first, second = recipes(PAGE)
+    assert (first.question, first.columns) == ("1. What is one?", [])
+    assert first.query == "SELECT 1 AS number, 'a|b' AS letters;\n"
+    assert (second.question, second.columns) == ("2. What is two?", ["of", "old"])
+    assert second.query.endswith("    [1, 2] AS list;\n")
+
+
+def test_output_is_put_below_its_query_in_place_of_what_was_there():
+    with duckdb.connect() as database:
+        assert cookbook_page(PAGE, database) == cookbook_page(WRITTEN, database) == WRITTEN

@@ -19,6 +19,7 @@ from cocite.corpus.ingest.release_shards import IngestSettings, ingest_shards
 from cocite.corpus.sources.directory import list_folder
 from cocite.tools.documentation import ROOT
 
+SCHEMA = Draft202012Validator(json_schema())
 GENERATED = ROOT / "docs/reference/commands.md"
 PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page != GENERATED)]
 BELOW = re.compile(r"^    (?:\.venv/bin/)?((?:cocite|snakemake|make) .*)$", flags=re.MULTILINE)
@@ -106,7 +107,7 @@ def test_the_configurations_of_a_page_have_keys_and_values_that_there_are(name):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)]
     assert blocks
     # A page shows parts of a configuration; the commit of an encoder is the reader's to find.
-    wrong = [error for block in blocks for error in Draft202012Validator(json_schema()).iter_errors(block)]
+    wrong = [error for block in blocks for error in SCHEMA.iter_errors(block)]
     assert [error.message for error in wrong if error.validator != "required" and error.instance != "…"] == []
 
 

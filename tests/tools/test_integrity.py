@@ -44,8 +44,10 @@ def spoil(path, place):
 
 def test_whole_files_are_counted_and_a_folder_without_tables_is_an_error(results):
     assert check(results) == (0, "2 files, 0 of them broken.\n")
-    with pytest.raises(InputError, match="typo holds no tables"):
+    with pytest.raises(InputError, match="typo does not exist"):
         check(results / "typo")
+    with pytest.raises(InputError, match="edges holds no tables"):
+        check((results / EDGES).parent)
 
 
 def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):

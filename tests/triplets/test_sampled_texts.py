@@ -21,7 +21,7 @@ from tests.triplets.blocks import (
 from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 from cocite.triplets import sampled_texts
 from cocite.triplets.sampled import Sampled
 from cocite.triplets.sampled_texts import find_texts, texts_table, write_texts

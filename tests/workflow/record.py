@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from cocite.tools.doctor.cluster import RULE, rule_files
+from cocite.tools.cluster import RULE, rule_files
 
 RECORD = Path(__file__).with_name("record.txt")
 LEARNED = ("embeddings", "neighbours", "encoder", "baselines", "report")

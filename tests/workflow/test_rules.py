@@ -8,7 +8,7 @@ from typer import Context
 from typer.main import get_command
 
 from cocite.cli import app
-from cocite.tools.doctor.cluster import rule_files
+from cocite.tools.cluster import rule_files
 
 
 def test_the_profile_names_only_rules_and_resources_that_exist():

@@ -20,16 +20,12 @@ from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from cocite.core.errors import InputError, os_error_hint, printable
-from cocite.core.locked import hold_steps_lock
-from cocite.core.usage import report_usage
+from cocite.core.locks import hold_steps_lock
+from cocite.core.progress import report_usage
 from cocite.encoder import work_offline
-from cocite.tools.doctor import app as doctor
+from cocite.tools.commands import app as commands
 from cocite.tools.documentation import app as documentation
-from cocite.tools.inspection import app as inspection
-from cocite.tools.integrity import app as integrity
 from cocite.tools.integrity import fault_behind
-from cocite.tools.publishing import app as publishing
-from cocite.tools.serving import app as serving
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",
@@ -171,16 +167,16 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
     kinds = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
 
     @wraps(step)
-    def run(**given: Any) -> None:
-        for name in kinds.keys() & given.keys():
-            given[name] = parse_settings(kinds[name], given[name], f"--{name}")
-        step(**given)
+    def run(**values: Any) -> None:
+        for name in kinds.keys() & values.keys():
+            values[name] = parse_settings(kinds[name], values[name], f"--{name}")
+        step(**values)
 
     as_json = typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")
     parameters = signature(step).parameters
     written = {name: as_list(hints[name]) for name in parameters}
     for name, kind in kinds.items():
-        own = (said for said in kind.__metadata__ if isinstance(said, OptionInfo))
+        own = (option for option in kind.__metadata__ if isinstance(option, OptionInfo))
         written[name] = Annotated[str, next(own, as_json)]
     run.__annotations__ = written
     run.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -205,11 +201,7 @@ STAGES = {
 
 for name, purpose in STAGES.items():
     app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
-app.add_typer(inspection)
-app.add_typer(serving)
-app.add_typer(integrity)
-app.add_typer(doctor)
-app.add_typer(publishing)
+app.add_typer(commands)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 
 

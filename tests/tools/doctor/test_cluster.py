@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from cocite.tools.doctor import cluster
+from cocite.tools import cluster
 
 PROFILE = cluster.RULES.parent / "profiles/slurm"
 WITH_ACCOUNTS = "echo 'AccountingStorageType   = accounting_storage/slurmdbd'; echo 'MinJobAge = 300 sec'"

@@ -16,8 +16,8 @@ from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import write_table
-from cocite.tools.inspection import opening
-from cocite.tools.inspection.answers import Answer, as_text, print_answer
+from cocite.tools import opening
+from cocite.tools.answers import Answer, as_text, print_answer
 
 
 @pytest.fixture

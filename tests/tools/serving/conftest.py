@@ -8,7 +8,7 @@ import pytest
 from tests.browser import Browser, started
 from tests.tools.serving.made_run import Served, served, vectors_of_model, write_run
 
-from cocite.tools.serving.finished import Run, open_run
+from cocite.tools.finished_run import Run, open_run
 
 
 @pytest.fixture(scope="module")

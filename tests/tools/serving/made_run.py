@@ -14,8 +14,8 @@ from tests.tools.builders import write_model, write_vectors
 from cocite.core.randomness import generator
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
-from cocite.tools.serving.finished import Run
-from cocite.tools.serving.web import listen, server, url_of
+from cocite.tools.finished_run import Run
+from cocite.tools.web import listen, server, url_of
 
 SCRIPT = '<script>document.title = "owned"</script>'
 TITLES = {

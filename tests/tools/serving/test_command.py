@@ -15,8 +15,8 @@ from tests.tools.builders import invoke, make_encoder, write_embedded
 from tests.tools.serving.made_run import MODELS, states
 
 from cocite.core.errors import InputError
-from cocite.tools.serving.finished import MissingError, nearest, open_run
-from cocite.tools.serving.web import listen
+from cocite.tools.finished_run import MissingError, nearest, open_run
+from cocite.tools.web import listen
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])

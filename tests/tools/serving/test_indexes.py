@@ -16,9 +16,9 @@ from tests.tools.serving.made_run import LARGE, write_run
 from cocite.core.errors import InputError
 from cocite.core.randomness import generator
 from cocite.core.tables.files import vector_column, write_table
-from cocite.tools.inspection.opening import open_results
-from cocite.tools.serving import search_indexes
-from cocite.tools.serving.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
+from cocite.tools import search_indexes
+from cocite.tools.opening import open_results
+from cocite.tools.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
 
 
 def write(path: Path, ids: list[int], values: np.ndarray) -> Path:

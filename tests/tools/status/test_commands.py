@@ -90,6 +90,9 @@ def test_the_configuration_names_the_folder(start, folder, monkeypatch):
 
 
 def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(start, folder):
+    with pytest.raises(InputError, match="results does not exist; start a run"):
+        status()
+    (folder / "results").mkdir()
     with pytest.raises(InputError, match="No run has been started in results"):
         status()
     start(FINISHED)

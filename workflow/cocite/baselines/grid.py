@@ -28,7 +28,7 @@ from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
-from cocite.core.tables.splits import read_kept_out, read_validation_queries
+from cocite.core.tables.papers import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
 """Queries at most, papers that one cites at most, and random papers beside them."""

@@ -27,7 +27,7 @@ from cocite.core.options import MemoryMb, Output, Queries, Seed, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import count_rows, open_table, vector_column, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 
 SETTINGS = "settings.json"
 """The settings of a model, in its folder: what it embeds with."""

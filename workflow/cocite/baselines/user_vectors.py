@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.plain_columns import whole_numbers
 from cocite.core.rows import PARQUET, as_float, is_json_lines, read_batches, read_line_batches, read_lines, shown
+from cocite.core.written_ids import whole_numbers
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
 """What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""

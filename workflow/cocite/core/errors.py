@@ -90,9 +90,9 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     except Exception as error:
         if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
             raise
-        there = existing_folder(folder)
-        free = f"{shutil.disk_usage(there).free / 1e9:.1f} GB free"
-        raise InputError(f"The disk is full: {there} has {free}; make room there and run again.") from error
+        existing = existing_folder(folder)
+        free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
+        raise InputError(f"The disk is full: {existing} has {free}; make room there and run again.") from error
 
 
 def existing_folder(folder: Path) -> Path:

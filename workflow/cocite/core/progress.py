@@ -1,9 +1,19 @@
-"""Long work: its progress, as a bar on a terminal or a plain line now and then in a log; and items made ahead."""
+"""What a step tells people: messages, its progress, and what it took; and items made ahead.
 
+Progress is a bar on a terminal, or a plain line now and then in a log. The last line of a step's log has its time and
+memory, which the report sums up. The operating system counts processor time to the end of a process; Snakemake's
+benchmarks sample a running job from outside, and miss what comes after the last sample: half of a short job.
+"""
+
+import re
+import resource
 import sys
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -13,6 +23,14 @@ from cocite.core.errors import printable
 Item = TypeVar("Item")
 
 SECONDS_BETWEEN_LOG_LINES = 30.0
+STARTED = time.monotonic()
+"""When this process began to import the package."""
+PROCESS = Path("/proc/self/status")
+UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
+_LINE = re.compile(
+    r"^Took (?P<seconds>[\d.]+) s, (?P<cpu_seconds>[\d.]+) s of processor time, (?P<peak_mb>\d+) MB at most\.$",
+    re.MULTILINE,
+)
 
 
 def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | None = None) -> Iterator[Item]:
@@ -63,3 +81,62 @@ def _bar(items: Iterable[Any] | None, *, of: str, unit: str, **options: Any) -> 
     file = sys.stderr if terminal else _Lines()
     times = {"mininterval": seconds, "maxinterval": max(seconds, 10.0)}
     return tqdm(items, desc=of, unit=unit, unit_scale=unit == "B", file=file, bar_format=line, **times, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What one run of a command took."""
+
+    seconds: float
+    cpu_seconds: float
+    """Of all its threads, and of the processes that it started and waited for."""
+    peak_mb: float
+    """Largest resident memory of one of its processes, MB."""
+
+    def __str__(self) -> str:
+        """Write the line that `last_usage` reads."""
+        return f"Took {self.seconds:.2f} s, {self.cpu_seconds:.2f} s of processor time, {self.peak_mb:.0f} MB at most."
+
+
+def usage() -> Usage:
+    """What this process and its finished children have taken so far."""
+    itself, children = (resource.getrusage(whom) for whom in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # The system's maximum may still be that of the process which started this one.
+    lines = PROCESS.read_text(encoding="utf-8").splitlines() if PROCESS.is_file() else []
+    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")] or [itself.ru_maxrss]
+    return Usage(
+        seconds=time.monotonic() - STARTED,
+        cpu_seconds=sum(part.ru_utime + part.ru_stime for part in (itself, children)),
+        peak_mb=max(*peaks, children.ru_maxrss) * 1024 / 1e6,
+    )
+
+
+def report_usage() -> None:
+    """Write the line to standard error, which the rules send to their logs."""
+    sys.stderr.write(f"{usage()}\n")
+
+
+def last_usage(log: Path) -> Usage | None:
+    """What the last finished run of a command took, by its log; None where none has finished."""
+    matches = [*_LINE.finditer(log.read_text(encoding="utf-8", errors="replace"))]
+    return Usage(**{name: float(value) for name, value in matches[-1].groupdict().items()}) if matches else None
+
+
+def clock_time(seconds: float) -> str:
+    """A duration as hours, minutes and seconds, such as 25:01:01; a day counts as 24 hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def about(seconds: float) -> str:
+    """A duration in the unit that fits, such as 4 min."""
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def byte_size(size: float, figures: str = ",.1f") -> str:
+    """A number of bytes in the unit that fits, such as 44.1 GB; `figures` is how the number before it is written."""
+    for unit, length in UNITS.items():
+        if size >= length:
+            return f"{size / length:{figures}} {unit}"
+    return f"{size:.0f} B"

@@ -193,13 +193,13 @@ def read_line_batches(path: Path, schema_of: Callable[[dict[str, Any]], Any]) ->
 def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = PARQUET_ROWS) -> Iterator[Any]:
     """The rows of a Parquet file as Arrow's batches of so many rows; of these columns, those that are there.
 
-    A column is named with a dot if it is a field of another. Columns come in plain types (`plain_columns`). Raises
+    A column is named with a dot if it is a field of another. Columns come in plain types (`plain`). Raises
     `InputError` where a page does not match its checksum, or pages hold other rows than the footer counts.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cocite.core.plain_columns import plain
+    from cocite.core.written_ids import plain
 
     with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
         names, found = file.schema_arrow.names, 0

@@ -22,7 +22,7 @@ from cocite.core.options import MemoryMb, Output, Queries, Results, Threads
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table, empty_schema
 from cocite.core.tables.files import checked_files, count_rows, verified_files, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
 CONTEXTS = "corpus/contexts/*.parquet"

@@ -19,10 +19,10 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.hub import fetch_files
 from cocite.core.options import Omissions, Output, State
-from cocite.core.plain_columns import corpus_ids
 from cocite.core.progress import progress
 from cocite.core.rows import PARQUET
 from cocite.core.tables.files import open_table, write_omissions, write_table
+from cocite.core.written_ids import corpus_ids
 from cocite.corpus.selection import Ids
 
 TRIPLETS = "cite_prediction_new"

@@ -26,8 +26,8 @@ from cocite.core.options import MemoryMb, Seed, Threads
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import verified_files, write_table
+from cocite.core.tables.papers import read_queries
 from cocite.core.tables.places import as_text, path_of
-from cocite.core.tables.splits import read_queries
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.selection import Ids, ids_of_names, read_ids, smallest

@@ -23,9 +23,8 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
-from cocite.core.tables.documents import corpus_ids_of, with_papers
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.core.tables.splits import EXCLUDED, HELD_OUT
+from cocite.core.tables.papers import EXCLUDED, HELD_OUT, corpus_ids_of, with_papers
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
 from cocite.corpus.ingest.records import quoted
 

@@ -20,7 +20,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Queries, Seed
 from cocite.core.randomness import derive_seed
 from cocite.core.tables.files import scan_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import kept_of, save_encoder
 from cocite.encoder.tokens import as_text, write_reading

@@ -21,7 +21,7 @@ from cocite.config.graphs import ASPECTS
 from cocite.config.probes import described_loss
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.probes import Trained, name_of_map
+from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder import poolings
 from cocite.encoder.tokens import Tokenizer, tokenise
 

@@ -27,7 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.progress import progress
 from cocite.core.tables.files import read_table, vectors_of_papers
-from cocite.core.tables.probes import Trained, training_of
+from cocite.core.tables.places import Trained, training_of
 from cocite.evaluation.benchmark import Judgements, ScoredTasks, Tables, write_rows
 from cocite.evaluation.comparisons import drawn_interval, draws
 from cocite.evaluation.metrics import measure_rankings

@@ -19,7 +19,7 @@ from cocite.core.database import connect
 from cocite.core.id_sets import IdSet
 from cocite.core.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
 from cocite.core.tables.files import scan_table, verified_files, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 
 BATCH_ROWS = 100_000
 

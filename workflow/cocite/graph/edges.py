@@ -23,7 +23,7 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
 from cocite.core.tables.files import scan_table, write_omissions, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"

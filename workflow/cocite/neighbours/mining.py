@@ -23,7 +23,7 @@ from cocite.core.id_sets import NO_IDS, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
-from cocite.core.tables.splits import read_kept_out
+from cocite.core.tables.papers import read_kept_out
 from cocite.core.written_ids import look_up
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
 from cocite.neighbours.pools import start_workers

@@ -22,7 +22,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.progress import report
 from cocite.core.tables.files import write_table
-from cocite.core.tables.splits import read_kept_out, read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries
 from cocite.neighbours.distances import FARTHEST, Keys, Numbers, distances_in, numbers_in
 from cocite.neighbours.pools import Pools
 

@@ -25,7 +25,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
-from cocite.core.tables.splits import read_queries
+from cocite.core.tables.papers import read_queries
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
 from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers

@@ -10,8 +10,8 @@ import polars as pl
 import psutil
 
 from cocite.config.started import Start, is_alive
+from cocite.core.progress import clock_time, last_usage
 from cocite.core.tables.files import write_table
-from cocite.core.usage import clock_time, last_usage
 
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule has this name."""

@@ -10,7 +10,7 @@ from cocite.config.origins import corpus_in_words, encoder_in_words, generated_b
 from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models, that_rank_alone
 from cocite.config.sampler import oracle_models
 from cocite.config.tasks import BOTH
-from cocite.core.usage import clock_time
+from cocite.core.progress import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode

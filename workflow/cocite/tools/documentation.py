@@ -56,7 +56,7 @@ def write(context: typer.Context) -> None:
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
     """Run the queries of docs/cookbook.md again, and write their output below them."""
     from cocite.core.atomic import write_text
-    from cocite.tools.inspection.opening import open_results
+    from cocite.tools.opening import open_results
 
     with open_results(results) as database:
         write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))
@@ -136,7 +136,7 @@ def _row(parameter: Any, context: typer.Context) -> str:
 
 def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
     """The cookbook, whose queries are written by hand, with the output that they give on these results."""
-    from cocite.tools.inspection.answers import as_text, fetched
+    from cocite.tools.answers import as_text, fetched
 
     def with_output(recipe: re.Match[str]) -> str:
         header, rows = fetched(db.execute(recipe["query"]))

@@ -1,68 +1,26 @@
-"""`cocite status`: the progress of a run. `cocite check`: whether its tables are whole.
+"""Whether the tables of a run are whole: every file exists, and is readable to its end with matching checksums.
 
-Every file has to exist and to be readable to its end, with matching checksums. Without this check, a file that a disk
-or a copy damaged is noticed by the next step that reads it, or by nobody if the damage still looks like numbers.
+Without this check, a file that a disk or a copy damaged is noticed by the next step that reads it, or by nobody if the
+damage still looks like numbers.
 """
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any
 
 import typer
 
 from cocite.core.atomic import remove
 from cocite.core.errors import InputError
-from cocite.core.options import ConfigFile, Results
 
-app = typer.Typer()
 READERS = ("pyarrow", "duckdb", "polars")
 """The packages that read tables."""
 
 
-@app.command()
-def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
-    """Show how far a run is: what is done, running and failed, and how long it will still take."""
-    from cocite.config.configuration import results_folder
-    from cocite.config.started import is_copy, read_start, record_of
-    from cocite.config.yaml_files import written_configuration
-    from cocite.core.errors import printable
-    from cocite.tools.run_progress import described, read_progress
-
-    folder = results_folder(written_configuration(configfile)) if configfile else results
-    start = read_start(folder)
-    if start is None and is_copy(folder):
-        made = record_of(folder)
-        raise InputError(
-            f"{folder} was copied or moved from {made.path(made.results)}, where its run was started on {made.host}; "
-            "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
-        )
-    if start is None:
-        raise InputError(f"No run has been started in {folder}; start one, or name the results of one with --results.")
-    for line in described(read_progress(start), folder):
-        typer.echo(printable(line))
-
-
-@app.command()
-def check(
-    results: Results = Path("results"),
-    configfile: ConfigFile = None,
-    remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
-) -> None:
-    """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
-    from cocite.config.configuration import results_folder
-    from cocite.config.yaml_files import written_configuration
-    from cocite.core.locked import locked_results
-
-    folder = results_folder(written_configuration(configfile)) if configfile else results
-    with locked_results(folder) if remove and folder.is_dir() else nullcontext():
-        _check(folder, configfile, remove=remove)
-
-
-def _check(folder: Path, configfile: Path | None, *, remove: bool) -> NoReturn:
-    """Print what is broken or gone, delete what is broken if asked to, and exit with the status of `check`."""
+def check_tables(folder: Path, configfile: Path | None, *, remove: bool) -> bool:
+    """Print what is broken or gone; delete what is broken if asked to. Return whether anything is."""
     from cocite.config.started import is_copy
 
     files, broken = 0, list[Path]()
@@ -85,7 +43,7 @@ def _check(folder: Path, configfile: Path | None, *, remove: bool) -> NoReturn:
         _print_remaking(folder, gone, configfile)
     if is_copy(folder):
         typer.echo(f"{folder} is a copy: which files are gone from it is not known.")
-    raise typer.Exit(bool(broken or gone))
+    return bool(broken or gone)
 
 
 def missing(results: Path) -> Iterator[Path]:

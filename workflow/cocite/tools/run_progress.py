@@ -18,8 +18,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from cocite.config.started import Job, Start, is_alive, read_start
-from cocite.core.progress import report
-from cocite.core.usage import about
+from cocite.core.progress import about, report
 
 State = Literal["waiting", "queued", "running", "done", "failed"]
 """The state of a job. Done: also before the run. Queued: submitted to a cluster, and not started. Running: at work, or

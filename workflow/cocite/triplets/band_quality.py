@@ -21,7 +21,7 @@ from cocite.core.options import MemoryMb, Output, Queries, Seed, Threads
 from cocite.core.progress import report
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.splits import read_kept_out, read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries
 
 QUERIES_SAMPLED = 500
 _RELATIONS = """

@@ -24,18 +24,18 @@ from numpy.typing import NDArray
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.core.options import Papers, Queries
-from cocite.core.tables.documents import (
+from cocite.core.tables.files import checked_files, open_table, read_table, table_in, write_table
+from cocite.core.tables.papers import (
     NO_PAPER,
     corpus_ids_of,
     keys_in,
     known_papers,
     names_of_papers,
     papers_of_documents,
+    read_queries,
     text_ids_of,
     with_papers,
 )
-from cocite.core.tables.files import checked_files, open_table, read_table, table_in, write_table
-from cocite.core.tables.splits import read_queries
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.sampled_texts import user_supplied_queries

@@ -20,7 +20,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, check_ids, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
-from cocite.core.tables.splits import QUERIES, read_kept_out
+from cocite.core.tables.papers import QUERIES, read_kept_out
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled_texts import Titles
 

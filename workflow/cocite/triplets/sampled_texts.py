@@ -1,6 +1,6 @@
 """Texts of examples that are no papers, such as short queries: written in the order of their ids, and found again.
 
-A text's id follows from its content (`core.text_ids`), so ids are spread evenly. Texts come in any order and more than
+A text's id follows from its content (`written_ids`), so ids are spread evenly. Texts come in any order and more than
 once; they are dealt out to ranges of ids on the disk, and memory holds those of one range, however many there are.
 
 Texts must not bring papers that are kept out back under another name. Titles are compared by their words, without
@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from cocite.core.id_sets import Ids
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
-from cocite.core.tables.splits import read_kept_out
-from cocite.core.text_ids import normalised, text_ids
-from cocite.core.written_ids import look_up
+from cocite.core.tables.papers import read_kept_out
+from cocite.core.written_ids import look_up, normalised, text_ids
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])
 USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])

@@ -26,8 +26,8 @@ from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
 from cocite.core.progress import report
-from cocite.core.tables import splits
 from cocite.core.tables.files import table_in, write_omissions, write_table
+from cocite.core.tables.papers import read_kept_out, read_queries
 from cocite.triplets.sampled import WORDS, Block, read_papers, table_made_of
 from cocite.triplets.sampled_texts import USER_SUPPLIED_QUERIES, kept_out_titles, user_supplied_queries, write_texts
 
@@ -75,7 +75,7 @@ def sample(
 def _blocks(
     sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int, spill_to: Path
 ) -> Iterator[Block]:
-    asked = splits.read_queries(queries)
+    asked = read_queries(queries)
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
         asked = pa.concat_tables([user_supplied_queries(sets), asked.cast(USER_SUPPLIED_QUERIES)])
@@ -83,7 +83,7 @@ def _blocks(
         queries=asked["corpusid"].to_numpy(),
         splits=asked["split"],
         papers=read_papers(papers, queries),
-        kept_out=np.unique(splits.read_kept_out(queries)["corpusid"].to_numpy()),
+        kept_out=np.unique(read_kept_out(queries)["corpusid"].to_numpy()),
         sources=sources,
         seed=seed,
         threads=threads,

@@ -100,8 +100,8 @@ class PropagatedFeatures(Trained):
         import pyarrow as pa
 
         from cocite.core.progress import report
-        from cocite.core.tables.documents import papers_of_documents
         from cocite.core.tables.files import open_table, table_in, vectors_of
+        from cocite.core.tables.papers import papers_of_documents
         from cocite.core.written_ids import look_up
 
         model, path = embedding.given("model"), embedding.given("document_vectors")
@@ -167,7 +167,7 @@ def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
     from cocite.core.id_sets import are_in, set_of
     from cocite.core.progress import report
     from cocite.core.tables.files import open_table
-    from cocite.core.tables.splits import read_validation_queries
+    from cocite.core.tables.papers import read_validation_queries
     from cocite.core.written_ids import look_up
 
     unlinked = set_of(read_validation_queries(training.queries))

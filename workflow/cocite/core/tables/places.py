@@ -1,11 +1,14 @@
-"""Where the files of each table lie in a folder of results, what their paths say, and their rows in DuckDB's SQL.
+"""Where the files of each table are in a folder of results, what their paths mean, and their rows in DuckDB's SQL.
 
 `graph/{graph}/edges/{bucket}.parquet` names the graph that has the edges; the bucket only shards, and is not reported.
+The linear maps of a probe share a file, in which each has a name that `name_of_map` makes.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
@@ -74,3 +77,23 @@ def as_text(value: str) -> str:
 def as_name(column: str) -> str:
     """The name of a column as SQL."""
     return '"' + column.replace('"', '""') + '"'
+
+
+class Trained(NamedTuple):
+    """How a linear map of a probe was trained."""
+
+    loss: str
+    """The loss with its settings."""
+    batch_size: int
+    """Examples of a batch."""
+    seed: int
+
+
+def name_of_map(trained: Trained) -> str:
+    """The name of a map in the file that holds the maps of a probe."""
+    return json.dumps(trained)
+
+
+def training_of(name: str) -> Trained:
+    """How the map of this name was trained, the inverse of `name_of_map`."""
+    return Trained(*json.loads(name))

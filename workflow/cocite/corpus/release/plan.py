@@ -20,8 +20,8 @@ from cocite.config.source import LATEST, Source
 from cocite.config.started import program
 from cocite.core.errors import existing_folder
 from cocite.core.options import Output, Results, State
+from cocite.core.progress import about, byte_size
 from cocite.core.tables.places import path_of
-from cocite.core.usage import about, byte_size
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.manifest import (
     CopiedShard,

@@ -32,7 +32,7 @@ from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, generator, priorities
 from cocite.core.tables.files import verified_files
-from cocite.core.tables.splits import HELD_OUT, read_kept_out
+from cocite.core.tables.papers import HELD_OUT, read_kept_out
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 
 LARGEST_POOL = 1_000_000

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
 from cocite.config.plugins import check_choice
 from cocite.core.options import Omissions, Output
-from cocite.core.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.core.tables.files import read_table, scan_table
+from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
 from cocite.evaluation.preparation.builder import Builder, Fields
 from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr

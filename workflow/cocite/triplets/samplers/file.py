@@ -120,8 +120,8 @@ def read_ids(path: Path) -> Iterator[list["pa.Array"]]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from cocite.core.plain_columns import corpus_ids
     from cocite.core.rows import PARQUET, read_batches
+    from cocite.core.written_ids import corpus_ids
 
     def ids_of(batch: "pa.RecordBatch", name: str) -> "pa.Array":
         column, _, field = name.partition(".")

@@ -138,7 +138,7 @@ def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from cocite.core.tables.documents import NO_TEXT, text_ids_of
+    from cocite.core.tables.papers import NO_TEXT, text_ids_of
 
     parts = zip(*[(pa.array([], pa.string()), np.empty(0, np.int64)), *text_ids_of(documents)], strict=True)
     names, ids = pa.concat_arrays(next(parts)), np.append(np.concatenate(next(parts)), NO_TEXT)
@@ -178,7 +178,7 @@ class Classes:
         """Of the rows of `labels` of one task; a document may have several classes."""
         import numpy as np
 
-        from cocite.core.tables.documents import NO_TEXT
+        from cocite.core.tables.papers import NO_TEXT
 
         classes, members = defaultdict[int, set[str]](set), defaultdict[str, list[int]](list)
         for document, names in zip(ids_of(labels["document"]).tolist(), labels["labels"].to_pylist(), strict=True):
@@ -215,7 +215,7 @@ class Judged:
         """Of the rows of `judgements` and `collections` of one task."""
         import numpy as np
 
-        from cocite.core.tables.documents import NO_TEXT
+        from cocite.core.tables.papers import NO_TEXT
 
         queries, candidates = (ids_of(judgements[name]) for name in ("query", "candidate"))
         usable = (queries != NO_TEXT) & (candidates != NO_TEXT) & (queries != candidates)
@@ -257,7 +257,7 @@ def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:
     """The texts of the documents that rows name."""
     import pyarrow.compute as pc
 
-    from cocite.core.tables.documents import read_documents
+    from cocite.core.tables.papers import read_documents
     from cocite.triplets.sampled import documents_of
     from cocite.triplets.sampled_texts import texts_table
 

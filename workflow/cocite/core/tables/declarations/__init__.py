@@ -1,1 +1,1 @@
-"""The declarations of all tables, a module for the tables of each stage; `core.tables` gathers them."""
+"""The declarations of all tables, in modules by stage; `core.tables` gathers them."""

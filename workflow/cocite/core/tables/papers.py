@@ -1,4 +1,9 @@
-"""The documents of a benchmark as papers of the corpus, for steps that keep them out or look for them."""
+"""Which papers are queries, which are kept out of everything, and which are documents of a benchmark.
+
+The table queries names the queries and the papers that are kept out: those held out for our own benchmark and those
+that the configuration excludes. No graph, index, triplet or vocabulary may hold them. The table documents of a
+benchmark names its documents, of which some are papers of the corpus.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,9 +15,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
-from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import ids_in
+from cocite.core.written_ids import ids_in, text_ids
 
+VALIDATION = "validation"
+QUERIES = ("train", VALIDATION)
+HELD_OUT = "holdout"
+EXCLUDED = "excluded"
+KEPT_OUT = (HELD_OUT, EXCLUDED)
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
 NO_PAPER = -1
@@ -22,6 +31,27 @@ HASH = "^[0-9a-fA-F]{40}$"
 """Semantic Scholar's hash of a paper; a paper may have several."""
 
 Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
+
+
+def read_queries(path: Path) -> pa.Table:
+    """The papers that anchor triplets: corpusid, split (train or validation)."""
+    return _of_splits(path, QUERIES)
+
+
+def read_validation_queries(path: Path) -> NDArray[np.int64]:
+    """The queries that are validated on, by their corpus ids."""
+    ids: NDArray[np.int64] = _of_splits(path, (VALIDATION,))["corpusid"].to_numpy()
+    return ids
+
+
+def read_kept_out(path: Path) -> pa.Table:
+    """The papers that are kept out: corpusid, split (holdout or excluded)."""
+    return _of_splits(path, KEPT_OUT)
+
+
+def _of_splits(path: Path, splits: tuple[str, ...]) -> pa.Table:
+    table = open_table(path, "queries").read(["corpusid", "split"])
+    return table.filter(pc.is_in(table["split"], pa.array(splits)))
 
 
 def numbers_of(documents: Path) -> pa.Table:
@@ -90,14 +120,14 @@ def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
 def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")) -> Iterator[pa.RecordBatch]:
     """The columns document and is_query of a table documents, and those of texts, some rows at a time."""
     file = open_table(documents, "documents")
-    asked = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
-    for batch in file.iter_batches(ROWS_AT_ONCE, columns=asked):
-        is_query = batch["is_query"].fill_null(False) if "is_query" in asked else pa.array([False] * len(batch))
+    columns = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
+    for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
+        is_query = batch["is_query"].fill_null(False) if "is_query" in columns else pa.array([False] * len(batch))
         yield pa.record_batch({**{name: batch[name] for name in ("document", *texts)}, "is_query": is_query})
 
 
 def text_ids_of(documents: Path) -> Iterator[tuple[pa.Array, NDArray[np.int64]]]:
-    """The names of documents, some at a time, and the id of each one's text (`core.text_ids`), or NO_TEXT."""
+    """The names of documents, some at a time, and the id of each one's text (`text_id`), or NO_TEXT."""
     for batch in read_documents(documents):
         titles, abstracts = (batch[name].to_pylist() for name in ("title", "abstract"))
         is_query = batch["is_query"].to_numpy(zero_copy_only=False)

@@ -1,13 +1,14 @@
-"""Every step says at the end of its log what it took, as the operating system counts it."""
+"""Items that are made ahead; and every step says at the end of its log what it took, as the operating system counts."""
 
 import re
 import resource
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from cocite.core.usage import about, byte_size, clock_time, last_usage
+from cocite.core.progress import about, ahead, byte_size, clock_time, last_usage
 
 STEP = "from cocite.cli import main; main()"
 
@@ -36,7 +37,7 @@ def test_a_step_says_what_the_system_counted(tmp_path):
 def test_what_a_step_starts_and_waits_for_counts():
     busy = "sum(number * number for number in range(3_000_000))"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)\n"
-    code += "from cocite.core.usage import usage; print(usage().cpu_seconds, usage().seconds)"
+    code += "from cocite.core.progress import usage; print(usage().cpu_seconds, usage().seconds)"
     cpu, seconds = map(float, subprocess.check_output([sys.executable, "-c", code], text=True).split())
     assert cpu > 0.1
     assert seconds < cpu  # the package was imported after it
@@ -71,3 +72,29 @@ def test_durations_and_sizes_have_the_unit_that_fits():
     sizes = (0, 999, 1000, 44_100_000_000, 1_234_500_000_000_000)
     assert [byte_size(size) for size in sizes] == ["0 B", "999 B", "1.0 kB", "44.1 GB", "1,234.5 TB"]
     assert [byte_size(size, ".3g") for size in (999, 1_500, 2_345_678, 3e9)] == ["999 B", "1.5 kB", "2.35 MB", "3 GB"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_as_many_items_as_asked_for_are_made_in_a_thread_before_each_is_taken(count):
+    made = [threading.Event() for _ in range(6)]
+
+    def items():
+        for number, event in enumerate(made):
+            event.set()
+            yield number
+
+    upcoming = ahead(items(), count)
+    assert made[count - 1].wait(10)
+    assert not made[count].is_set()
+    for number, item in enumerate(upcoming):
+        assert item == number
+        assert number + count >= len(made) or made[number + count].wait(10)
+
+
+def test_an_error_in_the_thread_reaches_who_waits_for_the_item():
+    def items():
+        yield 0
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        list(ahead(items()))

@@ -9,14 +9,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
-from cocite.tools.doctor import TIMEOUT, Configuration, Finding
-
-RULES = Path(__file__).parents[4] / "rules"
+TIMEOUT = 20
+"""Seconds to wait for an answer of the API or of Slurm."""
+RULES = Path(__file__).parents[3] / "rules"
 RULE = re.compile(
     r"^ *(?:rule (?P<rule>\w+)|use rule (?P<base>\w+) as (?P<use>\w+) with):\n(?P<body>.*?)(?=^ *(?:use )?rule |\Z)",
     flags=re.MULTILINE | re.DOTALL,
@@ -27,6 +28,7 @@ NUMBERS = {
     "threads": re.compile(r"threads: (\d+)(?: if plan\.with_gpu else (\d+))?"),
 }
 
+Configuration = Mapping[str, Any]
 Request = dict[str, float]
 """What a job asks for, or a partition grants: `memory_mb`, `minutes` and `threads`."""
 USUAL: Request = {"memory_mb": 0, "minutes": 0, "threads": 1}
@@ -58,6 +60,21 @@ TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 A_DAY = 24 * 60
 WORDS = {"minutes": ("runtime", "minutes"), "memory_mb": ("mem_mb", "MB of memory"), "threads": ("threads", "threads")}
 """Kind of resource → its key in a profile, and its unit in words."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    verdict: Literal["ok", "warning", "failed"]
+    what: str
+    """What was checked, with the result."""
+    to_do: str = ""
+    """What to do about it; empty where nothing is wrong."""
+
+    def __str__(self) -> str:
+        """The line that is printed."""
+        return " — ".join(part for part in (f"{self.verdict:7}", self.what, self.to_do) if part)
 
 
 def rule_files() -> list[Path]:

@@ -20,8 +20,8 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import verified_files
 from cocite.plan.recorded import configuration_of
-from cocite.tools.inspection.nearest import Model
-from cocite.tools.publishing.mteb import Provenance, base_model, provenance_for, scores_of, write_mteb
+from cocite.tools.mteb_export import Provenance, base_model, provenance_for, scores_of, write_mteb
+from cocite.tools.nearest import Model
 
 DOCUMENTS = 8
 """Documents of each benchmark that are embedded again."""

@@ -24,8 +24,8 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.plan.recorded import configuration_of, configured_in
-from cocite.tools.inspection.answers import Answer, fetched
-from cocite.tools.inspection.contents import NO_RECORD, corpus_id, known_as
+from cocite.tools.answers import Answer, fetched
+from cocite.tools.contents import NO_RECORD, corpus_id, known_as
 
 SEED = re.compile(r"seed-(\d+)")
 

@@ -36,10 +36,10 @@ from starlette.types import Receive, Scope, Send
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.written_ids import LARGEST_ID, is_id
-from cocite.tools.serving import finished
-from cocite.tools.serving.finished import MissingError, Run, WrongRequestError
+from cocite.tools import finished_run
+from cocite.tools.finished_run import MissingError, Run, WrongRequestError
 
-TEMPLATES = Path(__file__).parents[3] / "report"
+TEMPLATES = Path(__file__).parents[2] / "report"
 """The templates of pages; this one looks like the report."""
 AT_ONCE = 4
 """Requests that are processed at once; the others wait."""
@@ -58,12 +58,12 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ANSWERS: Mapping[str, Callable[..., Any]] = {
-    "/api/run": finished.described,
-    "/api/papers": finished.suggested,
-    "/api/paper": finished.record,
-    "/api/nearest": finished.nearest,
-    "/api/relations": finished.related,
-    "/api/points": finished.points,
+    "/api/run": finished_run.described,
+    "/api/papers": finished_run.suggested,
+    "/api/paper": finished_run.record,
+    "/api/nearest": finished_run.nearest,
+    "/api/relations": finished_run.related,
+    "/api/points": finished_run.points,
 }
 """Path → the function that answers there, given the run; its other parameters are those of the request."""
 
@@ -211,17 +211,15 @@ def _values(path: str, request: Request) -> dict[str, Any]:
     return values
 
 
-def _text(name: str, value: str) -> str:
-    if len(value) > LONGEST_TEXT:
-        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {LONGEST_TEXT:,} at most.")
-    if not value.strip():
-        raise WrongRequestError(f"There is nothing to search for: {name} is empty.")
+def _name(name: str, value: str, longest: int = LONGEST_NAME) -> str:
+    if len(value) > longest:
+        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {longest:,} at most.")
     return value
 
 
-def _name(name: str, value: str) -> str:
-    if len(value) > LONGEST_NAME:
-        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {LONGEST_NAME} at most.")
+def _text(name: str, value: str) -> str:
+    if not _name(name, value, LONGEST_TEXT).strip():
+        raise WrongRequestError(f"There is nothing to search for: {name} is empty.")
     return value
 
 

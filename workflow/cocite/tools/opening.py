@@ -3,7 +3,6 @@
 The views are in memory, over the files that exist in the folder, whether its run is finished or not.
 """
 
-import os
 import shlex
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,9 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.config.configuration import results_folder
 from cocite.config.started import program
-from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table
@@ -24,24 +21,6 @@ from cocite.core.tables.places import Place, as_text, files_by_place, rows_of
 from cocite.plan.recorded import configuration_of, configured_in
 
 MEMORY = "2GB"
-
-
-def results_of(results: Path, configfile: Path | None) -> Path:
-    """The folder of the results: the one that is named, or that of a run with this configuration.
-
-    Raises `InputError` if the folder cannot be read.
-    """
-    folder = results if configfile is None else results_folder(written_configuration(configfile))
-    try:
-        within = list(folder.iterdir())
-    except FileNotFoundError:
-        raise InputError(f"{folder} does not exist; start a run, or name other results with --results.") from None
-    except OSError as error:
-        raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
-    for path in within:
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            report(f"Left out: {path}: its permissions do not let you read it.")
-    return folder
 
 
 @contextmanager

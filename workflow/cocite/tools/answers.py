@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cocite.core.errors import OBEYED, printable
-from cocite.tools.inspection import Form
 
 if TYPE_CHECKING:
     import duckdb
+
+    from cocite.tools.commands import Form
 
 COMPUTED = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """The beginnings of texts that spreadsheets compute; the last four are as wide as a Chinese character."""
@@ -44,7 +45,7 @@ def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[A
     return [name for name, *_ in found.description or ()], found.fetchall()
 
 
-def print_answer(answer: Answer, form: Form) -> None:
+def print_answer(answer: Answer, form: "Form") -> None:
     """Print to standard output; the table for people omits columns without values.
 
     Texts come from strangers: they are printed without characters that a terminal obeys, and CSV without formulas.

@@ -1,4 +1,8 @@
-"""The configuration, and the place that it is to run in: folders, source of the corpus, libraries, GPU, memory."""
+"""The checks of `cocite doctor` before a run: the configuration, and the place that it is to run in.
+
+Each finding says what was checked and, where it is not fine, what to do. `failed` would stop the run; `warning` may
+surprise. All findings are reported at once. The doctor writes nothing, and sends the key to the API's host only.
+"""
 
 import os
 import re
@@ -17,17 +21,32 @@ from cocite.config.settings import entry_of
 from cocite.config.source import Source
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
-from cocite.core.usage import byte_size
+from cocite.core.progress import byte_size
 from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import KEYS, plan_corpus
-from cocite.tools.doctor import TIMEOUT, Configuration, Finding
-from cocite.tools.doctor.cluster import least_requests
+from cocite.tools.cluster import TIMEOUT, Configuration, Finding, examine_cluster, least_requests
 
 LITTLE_ROOM = 10**9
 """Bytes of free space that logs alone may soon fill."""
-LOCK = Path(__file__).parents[4] / "envs" / "lock.txt"
+LOCK = Path(__file__).parents[3] / "envs" / "lock.txt"
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux states the memory limit of a container, bytes."""
+
+
+def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[Finding]:
+    """All findings on a run with this configuration and, where a profile is given, on that cluster."""
+    config, corpus = yield from examine_configuration(configfile)
+    yield python(sys.version_info[:2])
+    yield from libraries(LOCK.read_text(encoding="utf-8"))
+    yield gpu(wanted=bool(config and config["gpu"]), on_cluster=profile is not None)
+    yield faiss()
+    if profile is None:
+        yield memory(config, memory_mb)
+    yield from examine_places(corpus or {})
+    if corpus:
+        yield from examine_source(corpus)
+    if profile is not None:
+        yield from examine_cluster(profile, config)
 
 
 def examine_configuration(
@@ -124,14 +143,6 @@ def disk(config: Configuration) -> Finding:
     need = max(plan.at_peak - plan.there, 0)
     what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
     return Finding("ok", what) if plan.free >= need else Finding("failed", what, "put pathvars.results on another disk")
-
-
-def examine_machine(*, gpu_wanted: bool, on_cluster: bool) -> Iterator[Finding]:
-    """The findings on what is installed here."""
-    yield python(sys.version_info[:2])
-    yield from libraries(LOCK.read_text(encoding="utf-8"))
-    yield gpu(wanted=gpu_wanted, on_cluster=on_cluster)
-    yield faiss()
 
 
 def python(version: tuple[int, ...]) -> Finding:

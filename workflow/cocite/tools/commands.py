@@ -1,0 +1,259 @@
+"""The commands for people, which look at a run or prepare one; what they do is in the modules beside this one.
+
+`cocite show` and `search` read results without a line of SQL, and `serve` in a browser. `status` tells how far a run
+is, `check` whether its tables are whole. `doctor` and `config` look at a configuration before a run. `publish` and
+`export-mteb` write a model and the scores of a run for others. Modules are imported when a command is called, so that
+`cocite --help` is quick.
+"""
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cocite.core.errors import InputError
+from cocite.core.options import ConfigFile, Output, Results
+from cocite.core.progress import report
+
+app = typer.Typer(add_completion=False)
+
+Form = Literal["text", "csv", "json"]
+"""The ways to print an answer."""
+Limit = Annotated[int, typer.Option(min=1, max=10**9, help="Rows at most.")]
+Format = Annotated[Form, typer.Option("--format", help="How it is printed.")]
+Configuration = Annotated[Path, typer.Option(help="The configuration of the run.")]
+
+
+def results_of(results: Path, configfile: Path | None) -> Path:
+    """The folder of the results: the one that is named, or that of a run with this configuration.
+
+    Raises `InputError` if the folder cannot be read.
+    """
+    from cocite.config.configuration import results_folder
+    from cocite.config.yaml_files import written_configuration
+
+    folder = results if configfile is None else results_folder(written_configuration(configfile))
+    try:
+        within = list(folder.iterdir())
+    except FileNotFoundError:
+        raise InputError(f"{folder} does not exist; start a run, or name other results with --results.") from None
+    except OSError as error:
+        raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
+    for path in within:
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            report(f"Left out: {path}: its permissions do not let you read it.")
+    return folder
+
+
+@app.command()
+def show(
+    table: Annotated[str | None, typer.Argument(help="Table to look at; without it, all are listed.")] = None,
+    paper: Annotated[str | None, typer.Option(help="Corpus id of a paper: what the table holds of it.")] = None,
+    of: Annotated[str | None, typer.Option(help="Name of what the table is of, where there are several.")] = None,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    limit: Limit = 20,
+    form: Format = "text",
+) -> None:
+    """List the tables that a run has made so far, or show one, or what it holds of a paper."""
+    from cocite.tools import contents
+    from cocite.tools.answers import print_answer
+    from cocite.tools.opening import checking_command, open_results, viewed_tables
+
+    if table is None and (paper, of) != (None, None):
+        raise InputError("Name a table for --paper or --of; `cocite show` lists all there are.")
+    folder = results_of(results, configfile)
+    if table is None:
+        with open_results(folder) as db:
+            listing = contents.list_tables(db, folder, for_people=form == "text")
+        print_answer(listing, form)
+        return
+    chosen = contents.named_table(folder, table)
+    with open_results(folder, {chosen.name, "papers"}) as db:
+        if chosen.name not in viewed_tables(db):
+            raise InputError(f"Table {chosen.name} cannot be read; `{checking_command(folder)}` names what is broken.")
+        if paper is not None:
+            print_answer(contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit), form)
+            return
+        rows = contents.first_rows(db, folder, chosen, of, limit)
+        if form == "text":
+            print_answer(contents.columns_of(db, chosen), form)
+        print_answer(rows, form)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="A text, such as a title, or the corpus id of a paper.")],
+    model: Annotated[str | None, typer.Option(help="Name of a model, or model/seed; else the first there is.")] = None,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    limit: Limit = 10,
+    form: Format = "text",
+    embed: Annotated[
+        bool, typer.Option(help="Ask the model that was trained last, and embed the papers by it first if need be.")
+    ] = False,
+) -> None:
+    """Find the papers that a trained model places nearest to a text or a paper."""
+    from cocite.tools.answers import print_answer
+    from cocite.tools.nearest import choose_model, nearest_papers
+    from cocite.tools.opening import open_results
+
+    if not query.strip():
+        raise InputError("There is nothing to search for: the query is empty.")
+    folder = results_of(results, configfile)
+    chosen = choose_model(folder, model, configfile, embed=embed)
+    with open_results(folder, {"papers"}) as db:
+        answer = nearest_papers(db, chosen, query, limit)
+    if form != "text":
+        report(answer.heading)
+    print_answer(answer, form)
+
+
+@app.command()
+def serve(
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a model, or model/seed; can be given again. Without it, all that have vectors."),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address at which it is served; this machine alone reaches 127.0.0.1.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8642,
+) -> None:
+    """Search a finished run in a browser: the nearest papers by two models, and what the graph says of them."""
+    import ipaddress
+    import signal
+
+    from cocite.tools.finished_run import open_run
+    from cocite.tools.search_indexes import default_cache
+    from cocite.tools.web import listen, server, url_of
+
+    folder = results_of(results, configfile)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
+    with open_run(folder, model or [], cache or default_cache(), configfile) as run, listen(host, port) as listening:
+        if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
+            report(
+                f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
+                "to keep them to this machine."
+            )
+        report(f"Serving {folder} at {url_of(listening)} until Ctrl+C.")
+        try:
+            server(run, host).run(sockets=[listening])
+        except KeyboardInterrupt:
+            report("Ended.")
+
+
+@app.command()
+def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
+    """Show how far a run is: what is done, running and failed, and how long it will still take."""
+    from cocite.config.started import is_copy, read_start, record_of
+    from cocite.core.errors import printable
+    from cocite.tools.run_progress import described, read_progress
+
+    folder = results_of(results, configfile)
+    start = read_start(folder)
+    if start is None and is_copy(folder):
+        made = record_of(folder)
+        raise InputError(
+            f"{folder} was copied or moved from {made.path(made.results)}, where its run was started on {made.host}; "
+            "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
+        )
+    if start is None:
+        raise InputError(f"No run has been started in {folder}; start one, or name the results of one with --results.")
+    for line in described(read_progress(start), folder):
+        typer.echo(printable(line))
+
+
+@app.command()
+def check(
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
+) -> None:
+    """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
+    from cocite.core.locks import locked_results
+    from cocite.tools.integrity import check_tables
+
+    folder = results_of(results, configfile)
+    with locked_results(folder) if remove else nullcontext():
+        raise typer.Exit(check_tables(folder, configfile, remove=remove))
+
+
+@app.command()
+def doctor(
+    configfile: Configuration = Path("config.yaml"),
+    profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
+    memory_mb: Annotated[
+        int, typer.Option(help="Memory that all jobs together may take on this machine, MB: MEMORY_MB of make.")
+    ] = 4000,
+) -> None:
+    """Check this place before a run: configuration, libraries, memory, disks, key, Slurm.
+
+    The exit status is 1 if the run would stop.
+    """
+    from cocite.tools.machine import examine
+
+    is_failed = False
+    for finding in examine(configfile, profile, memory_mb):
+        is_failed |= finding.verdict == "failed"
+        typer.echo(str(finding))
+    raise typer.Exit(int(is_failed))
+
+
+@app.command()
+def config(configfile: Configuration = Path("config.yaml")) -> None:
+    """Print a configuration with all defaults filled in; the exit status is 1 where it cannot be run."""
+    import yaml
+
+    from cocite.config.configuration import resolve_or_explain
+    from cocite.config.yaml_files import written_configuration
+
+    resolved, faults = resolve_or_explain(written_configuration(configfile))
+    for fault in faults:
+        typer.echo(f"Error: {fault}", err=True)
+    if faults:
+        raise typer.Exit(1)
+    typer.echo(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), nl=False)
+
+
+@app.command()
+def publish(
+    model: Annotated[str, typer.Argument(help="Name of a model, or model/seed.")],
+    *,
+    licence: Annotated[str, typer.Option(help="Licence of the weights, as the hub calls it, such as apache-2.0.")],
+    output: Output,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    vectors: Annotated[bool, typer.Option(help="Put the vectors of all papers in.")] = False,
+) -> None:
+    """Write the folder of a model for publication, and check that it opens and embeds as the run did."""
+    from cocite.tools.nearest import find_model
+    from cocite.tools.published_folder import write_folder
+
+    folder = results_of(results, configfile)
+    checked = write_folder(folder, find_model(folder, model, "MODEL"), output, licence=licence, with_vectors=vectors)
+    report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
+
+
+@app.command("export-mteb")
+def export_mteb(
+    *,
+    output: Output,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    owner: Annotated[str, typer.Option(help="Whose models they are, before the slash in mteb's names.")] = "cocite",
+) -> None:
+    """Write the scores of a run as the library mteb writes its results, a file of JSON for each task of each model."""
+    from cocite.tools.mteb_export import export_results
+
+    written, omitted = export_results(results_of(results, configfile), output, owner)
+    for reason, names in omitted.items():
+        report(f"Left out are scores {reason} ({', '.join(names)}).")
+    report(f"{output}: {written:,} results, which mteb reads with ResultCache({str(output)!r}).")
