@@ -27,6 +27,8 @@ from cocite.triplets.sampled_texts import Titles
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
 LISTS = ("positives", "negatives")
+ENDS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
+"""The tables of graphs, and the columns of the papers that they link."""
 TRAINING, VALIDATION = QUERIES
 WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
 """What the rows of each table that a sampler gives are called, all of them and one."""

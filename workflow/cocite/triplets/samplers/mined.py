@@ -24,8 +24,6 @@ QUERIES_AT_ONCE = 50_000
 """Queries whose candidates are in memory together."""
 EXAMPLES_AT_ONCE = 20_000
 """Examples that draw from their candidates together."""
-LINKS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
-"""The tables of graphs, and the columns of the papers that they link."""
 DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
     f"candidates left out: {reason}"
     for reason in (
@@ -210,10 +208,10 @@ def _are_linked(block: "Block", queries: "Ids", documents: "Ids") -> "NDArray[np
     import numpy as np
 
     from cocite.core.tables.files import table_in
-    from cocite.triplets.sampled import among
+    from cocite.triplets.sampled import ENDS, among
 
     is_linked = np.zeros(len(queries), dtype=bool)
-    for table in {table_in(source) for source in block.sources} & LINKS.keys():
-        pairs = ([batch[name].to_numpy() for name in LINKS[table]] for batch in block.read(table, LINKS[table]))
+    for table in {table_in(source) for source in block.sources} & ENDS.keys():
+        pairs = ([batch[name].to_numpy() for name in ENDS[table]] for batch in block.read(table, ENDS[table]))
         is_linked |= among(queries, documents, (pair for one, other in pairs for pair in ((one, other), (other, one))))
     return is_linked
