@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 from tests.neighbours.small_searches import Row, by_definition, search
 
-from cocite.neighbours import exact, pools, searching, vectors
+from cocite.neighbours import nearest, searching, vectors
 
 METRICS = ["cosine", "l2", "inner_product"]
 
 
 def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make blocks so small that pools overflow and are cut down in small searches as well."""
-    for module in (exact, pools, vectors):
+    for module in (searching, nearest, vectors):
         monkeypatch.setattr(module, "BLOCK", size)
 
 
@@ -69,8 +69,8 @@ def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(tmp_path, m
     """The first fifty of each five hundred, which the guess is made from, are the nearest of all, or the farthest."""
     in_blocks_of(50, monkeypatch)
     passes = []
-    search_all = exact._search
-    monkeypatch.setattr(exact, "_search", lambda *args: passes.append(1) or search_all(*args))
+    search_all = searching._search
+    monkeypatch.setattr(searching, "_search", lambda *args: passes.append(1) or search_all(*args))
     lengths = {paper: 1.0 + (paper % 500 if near else 499 - paper % 500) for paper in range(1, 2500)}
     line = {0: [0.0]} | {paper: [length] for paper, length in lengths.items()}
     found = search(tmp_path, line, {0: "train"}, k=400, row_group=500)
@@ -98,6 +98,6 @@ def test_blocks_groups_shards_and_threads_change_no_bit(tmp_path, monkeypatch, c
     assert again(threads=1, row_group=333) == whole
     assert sorted(again(shard=(0, 20)) + again(shard=(10, 20))) == whole
     in_blocks_of(50, monkeypatch)
-    monkeypatch.setattr(pools, "TILE", 7)
+    monkeypatch.setattr(nearest, "TILE", 7)
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 31)
     assert again(threads=2) == whole

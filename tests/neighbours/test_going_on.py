@@ -8,7 +8,7 @@ from tests.neighbours.small_searches import KilledError, Row, by_definition, sea
 from cocite.config.embeddings import SearchSettings
 from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import write_checked_json
-from cocite.neighbours import exact, query_groups, searching
+from cocite.neighbours import query_groups, searching
 from cocite.neighbours.query_groups import open_search
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
@@ -19,7 +19,7 @@ SPLITS = dict.fromkeys(VECTORS, "train")
 def met(monkeypatch):
     """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
     met = []
-    blocks = exact._blocks
+    blocks = searching._blocks
 
     def dying(documents, row_groups):
         for row_group, block in blocks(documents, row_groups):
@@ -28,7 +28,7 @@ def met(monkeypatch):
                 raise KilledError
             yield row_group, block
 
-    monkeypatch.setattr(exact, "_blocks", dying)
+    monkeypatch.setattr(searching, "_blocks", dying)
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 40)
     return met
 

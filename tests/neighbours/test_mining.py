@@ -17,7 +17,7 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.neighbours import mining, pools, ranking, word_ranking
+from cocite.neighbours import mining, nearest, word_ranking
 from cocite.neighbours import vectors as vectors_module
 from cocite.neighbours.mining import mine
 
@@ -134,7 +134,7 @@ def test_the_best_documents_are_those_of_a_brute_force(
     tmp_path, monkeypatch, drawn, metric, last, relabel, in_memory, data
 ):
     block = data.draw(st.integers(1, 9))
-    for module in (vectors_module, pools):
+    for module in (vectors_module, nearest):
         monkeypatch.setattr(module, "BLOCK", block)
     vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     papers = sorted(vectors)
@@ -190,7 +190,7 @@ def test_a_search_that_was_killed_goes_on_after_its_last_group(crowd, monkeypatc
     folder, examples, vectors = crowd
     files = vectors if by == BY_ENCODER else []
     whole = mined(folder, examples, files, by=by)
-    kind = ranking.VectorRanking if by == BY_ENCODER else word_ranking.WordRanking
+    kind = mining.VectorRanking if by == BY_ENCODER else word_ranking.WordRanking
     rank, ranked = kind.rank, []
 
     def dying(self, asked, *rest):

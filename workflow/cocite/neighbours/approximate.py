@@ -28,22 +28,25 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import derive_seed, priorities
-from cocite.neighbours.distances import (
+from cocite.neighbours.nearest import (
+    BLOCK,
     FARTHEST,
     Block,
     Keys,
     Metric,
     Numbers,
+    Pools,
     Vectors,
+    Workers,
     block_of,
     comparable,
     exact_distance,
     key_of,
     numbers_in,
+    start_workers,
 )
-from cocite.neighbours.exact import Search
-from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
 from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.searching import Search
 from cocite.neighbours.vectors import NOWHERE, VectorFiles
 
 SAMPLE_OF_LIST = 64

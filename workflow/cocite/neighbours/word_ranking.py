@@ -20,10 +20,9 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
-from cocite.neighbours.distances import FARTHEST, Keys, Metric, key_of
-from cocite.neighbours.pools import Workers
+from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
+from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.ranking import Asked, Ranked, Ranking, found_in, scores_of
 from cocite.neighbours.vectors import NOWHERE, Documents
 
 K1, B = 1.5, 0.75
