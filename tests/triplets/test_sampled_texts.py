@@ -24,8 +24,15 @@ from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.triplets import sampled_texts
 from cocite.triplets.sampled import Sampled
-from cocite.triplets.sampled_texts import find_texts, texts_table, write_texts
-from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
+from cocite.triplets.texts import (
+    find_texts,
+    materialise,
+    texts_table,
+    training_examples,
+    validation_examples,
+    write_documents,
+    write_texts,
+)
 
 WORDS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz")), min_size=1, max_size=30)
 PAPERS = {paper: (f"title {paper}", f"abstract {paper}") for paper in range(1, 31)}

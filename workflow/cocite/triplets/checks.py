@@ -47,7 +47,7 @@ from cocite.core.tables.files import checked_files, open_table, read_table, tabl
 from cocite.core.tables.splits import read_kept_out, read_queries
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
-from cocite.triplets.sampled_texts import user_supplied_queries
+from cocite.triplets.texts import user_supplied_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"

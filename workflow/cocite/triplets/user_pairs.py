@@ -25,6 +25,7 @@ from cocite.triplets.sampled import (
     VALIDATION,
     Block,
     Sampled,
+    Titles,
     among,
     as_lists,
     documents_of,
@@ -32,7 +33,7 @@ from cocite.triplets.sampled import (
     each_once,
     numbered,
 )
-from cocite.triplets.sampled_texts import Titles, texts_table
+from cocite.triplets.texts import texts_table
 
 if TYPE_CHECKING:
     from cocite.triplets.samplers.pairs import UserSuppliedPairs
