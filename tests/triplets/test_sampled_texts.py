@@ -22,7 +22,7 @@ from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
-from cocite.triplets import sampled_texts
+from cocite.triplets import texts as module
 from cocite.triplets.sampled import Sampled
 from cocite.triplets.texts import (
     find_texts,
@@ -86,7 +86,7 @@ def run(folder, asked, output, sources=(), texts=None):
 def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_factory, words, at_once, asked):
     path = tmp_path_factory.mktemp("texts") / "texts.parquet"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sampled_texts, "ROWS_AT_ONCE", at_once)
+        patched.setattr(module, "ROWS_AT_ONCE", at_once)
         batches = [batch for pair in words for batch in texts_table(*zip(pair), is_query=False).to_batches()]
         written = write_texts(path, batches)
         rows = read_table(path, "sampled_texts").to_pylist()

@@ -68,7 +68,9 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -
         with_intent += int(np.count_nonzero(intents))
         ways = (source, target, intents | IS_CITED), (target, source, intents)
         for one, other, traits in ways[:1] if directed else ways:
-            found.append(_of_members(queries, one, other, traits))
+            places = places_of(queries, one).astype(np.int64)
+            is_ours = places >= 0
+            found.append((places[is_ours], other[is_ours], traits[is_ours]))
             linked.add(found[-1][1])
     members = linked.finish()
     packed = np.concatenate([places << 32 | places_of(members, papers) for places, papers, _ in found])
@@ -209,20 +211,6 @@ def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
     queries = np.repeat(block.queries, len(bits))
     keys = priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64)
     return QueryAspectRows(queries, np.tile(np.array(bits, dtype=np.uint8), len(block.queries)), keys, len(bits))
-
-
-@njit(nogil=True, cache=True)
-def _of_members(members, one, other, traits):  # type: ignore[no-untyped-def]
-    """The citations whose one end is a member: the places of these ends, the other ends, and the traits."""
-    places, others = np.empty(len(one), dtype=np.int64), np.empty(len(one), dtype=np.int64)
-    kept = np.empty(len(one), dtype=np.uint8)
-    count = 0
-    for edge in range(len(one)):
-        place = place_of(members, one[edge])
-        if place >= 0:
-            places[count], others[count], kept[count] = place, other[edge], traits[edge]
-            count += 1
-    return places[:count].copy(), others[:count].copy(), kept[:count].copy()
 
 
 @njit(nogil=True, cache=True)

@@ -178,6 +178,12 @@ def numbered(sizes: Ids) -> tuple[Ids, Ids]:
     return groups, np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
+def first_of_groups(groups: Ids, keys: NDArray[Any], count: int | Ids) -> Ids:
+    """The places, rising, of the members of each group with the smallest keys, so many of each; `groups` rise."""
+    order = np.lexsort((keys, groups))
+    return np.sort(order[np.arange(len(order)) - np.searchsorted(groups, groups) < count])
+
+
 def as_examples(triplets: pa.Table) -> pa.Table:
     """Triplets as examples: lists of one positive and of one negative."""
     lists = {name: as_lists(triplets[name[:-1]].to_numpy(), np.ones(len(triplets), int)) for name in LISTS}

@@ -31,6 +31,7 @@ from cocite.triplets.sampled import (
     documents_of,
     drawn_splits,
     each_once,
+    first_of_groups,
     numbered,
 )
 from cocite.triplets.texts import texts_table
@@ -172,7 +173,6 @@ def _of_each_query(
 ) -> pa.Table:
     """At most so many examples of each query, and these in whole blocks, at random."""
     queries, numbers = (rows[name].to_numpy().astype(np.int64) for name in ("query", "number"))
-    order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
     starts = np.searchsorted(queries, queries)
     allowed = np.searchsorted(queries, queries, "right") - starts
     before = len(rows)
@@ -184,8 +184,8 @@ def _of_each_query(
     if blocks_of is not None:
         allowed -= allowed % blocks_of
         counts["examples beyond the last whole block of a query"] += before - _sum_of_each(allowed, starts)
-    is_taken = np.arange(len(order)) - starts < allowed
-    return rows.take(pa.array(np.sort(order[is_taken])))
+    keys = priorities(seed, "brought examples", queries, numbers)
+    return rows.take(pa.array(first_of_groups(queries, keys, allowed)))
 
 
 def _sum_of_each(of_queries: Ids, starts: Ids) -> int:

@@ -131,7 +131,7 @@ class MinedNegatives(Mining):
         import pyarrow.compute as pc
 
         from cocite.core.randomness import priorities
-        from cocite.triplets.sampled import among, numbered
+        from cocite.triplets.sampled import among, first_of_groups, numbered
 
         places = np.searchsorted(queries, rows["query"].to_numpy())
         examples, nth = numbered(starts[places + 1] - starts[places])
@@ -141,13 +141,12 @@ class MinedNegatives(Mining):
             own = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
             is_new = ~among(examples, documents[offered], iter([own]))
             examples, offered = examples[is_new], offered[is_new]
-        order = np.arange(len(examples))
+        keys: Any = np.arange(len(examples))
         if self.pick == "random":
             numbers = rows["number"].to_numpy().astype(np.int64)
             ids = rows["query"].to_numpy()[examples], numbers[examples], documents[offered]
-            order = np.lexsort((priorities(seed, "mined negatives", *ids), examples))
-        rank = np.arange(len(order)) - np.searchsorted(examples, examples)
-        taken = np.sort(order[rank < self.negatives])
+            keys = priorities(seed, "mined negatives", *ids)
+        taken = first_of_groups(examples, keys, self.negatives)
         return examples[taken], offered[taken]
 
     def _joined(self, rows: "pa.Table", examples: "Ids", picked: "pa.Table") -> "pa.Table":
