@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
-from tests.neighbours.small_searches import read_counts, write_queries
+from tests.neighbours.small import read_counts, write_queries
 from tests.papers import papers_table
 from tests.triplets.blocks import write_examples, write_triplets
 
@@ -176,7 +176,7 @@ def test_groups_threads_files_and_memory_change_no_bit(crowd, monkeypatch, by):
     files = vectors if by == BY_ENCODER else []
     whole = mined(folder, examples, files, by=by, threads=2)
     assert len(whole[0]) == 40
-    for group, texts in ((7, 50), (1, 11)):
+    for group, texts in ((7, 50), (3, 37)):
         monkeypatch.setattr(
             mining, "open_search", lambda *_, size=group: (folder / "state").mkdir(exist_ok=True) or size
         )
