@@ -273,7 +273,7 @@ class HNSWSearch(Search):
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
         for block in ahead(self.table.blocks()):
-            look_up(block, queries, proposed, met, self.metric, keys)
+            _compare_proposed(block, queries, proposed, met, self.metric, keys)
         keys.sort(axis=1)
         return keys[:, :k]
 
@@ -292,7 +292,7 @@ class HNSWSearch(Search):
 
 
 @njit(nogil=True, cache=True)
-def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
+def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
     """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
     papers of the block, and those proposed to a query, are in rising order."""
     numbers, vectors, norms = block

@@ -127,7 +127,7 @@ def pick_two_away(
     negatives.
     """
     picked = picks(len(seats.queries), count, block.seed, name)
-    _strike_linked(easy, links)
+    _exclude_linked(easy, links)
     is_between = np.ones(len(links.traits), dtype=bool) if any_way else links.traits & IS_CITED > 0
     of_each = links.papers[is_between]
     places = np.repeat(np.arange(len(block.queries)), np.diff(links.starts))[is_between]
@@ -236,7 +236,7 @@ def _offer_links(picked, seats, links, listed, required, opposed):  # type: igno
 
 
 @njit(nogil=True, cache=True)
-def _strike_linked(easy, links):  # type: ignore[no-untyped-def]
+def _exclude_linked(easy, links):  # type: ignore[no-untyped-def]
     for place in range(len(links.starts) - 1):
         exclude_all(easy, place, links.papers[links.starts[place] : links.starts[place + 1]], easy.papers.shape[1])
 
