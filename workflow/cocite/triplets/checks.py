@@ -65,7 +65,7 @@ Rows = Iterator[tuple[str, str, int, int]]
 Places = Callable[[Ids], NDArray[Any]]
 """Gives papers their places among those of a set."""
 QUERIES_SAMPLED = 500
-_RELATIONS = """
+_RELATED = """
 WITH known AS (
     SELECT citing, cited FROM read_parquet($citations)
     WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
@@ -83,7 +83,7 @@ FROM cocited FULL JOIN either_way USING (query, paper) WHERE paper <> query ORDE
 """
 WIDTH = 5
 LADDER = (5, 10, 25, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
-_QUALITY = """
+_MEASURED = """
 WITH bands AS (SELECT DISTINCT unnest($ranks)::INTEGER AS last_rank)
 SELECT last_rank, greatest(last_rank - $width, 0) + 1 AS first_rank, count(DISTINCT found.query) AS queries,
     count(*) AS papers, count(*) FILTER (cocited > 0) AS cocited, count(*) FILTER (cited) AS cited
@@ -271,8 +271,12 @@ def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[P
 
 
 def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Rows:
-    """Check the mined negatives of a set by the tables `sampled_relations` and `mined_positives`."""
-    queries, negatives, scores = _mined_pairs(examples)
+    """Check the mined negatives of a set, each once, by the tables `sampled_relations` and `mined_positives`."""
+    of_negatives = examples["negative_scores"].combine_chunks().flatten()
+    is_mined = of_negatives.is_valid().to_numpy(zero_copy_only=False)
+    mined = np.stack(_pairs_of(examples)["negative"])[:, is_mined]
+    (queries, negatives), first = np.unique(mined, axis=1, return_index=True)
+    scores = of_negatives.filter(pa.array(is_mined)).to_numpy()[first]
     known = read_table(relations, "sampled_relations")
     is_sampled = np.isin(queries, known["query"].to_numpy())
     for part, column in RELATIONS.items():
@@ -284,15 +288,6 @@ def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Rows:
     places = np.searchsorted(lowest["query"].to_numpy(), queries)
     is_above = scores > lowest["score_min"].to_numpy()[places]
     yield FALSE_NEGATIVE, "above a positive", int(np.count_nonzero(is_above)), len(queries)
-
-
-def _mined_pairs(examples: pa.Table) -> tuple[Ids, Ids, np.ndarray]:
-    """The distinct pairs of a query and a mined negative, and the score of each."""
-    scores = examples["negative_scores"].combine_chunks().flatten()
-    is_mined = scores.is_valid().to_numpy(zero_copy_only=False)
-    pairs = np.stack(_pairs_of(examples)["negative"])[:, is_mined]
-    distinct, first = np.unique(pairs, axis=1, return_index=True)
-    return distinct[0], distinct[1], scores.filter(pa.array(is_mined)).to_numpy()[first]
 
 
 class BandSettings(Entry):
@@ -324,7 +319,7 @@ def relate_sample(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sampled)
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        related = db.sql(_RELATIONS, params={"citations": files}).to_arrow_reader()
+        related = db.sql(_RELATED, params={"citations": files}).to_arrow_reader()
         written = write_table(output, "sampled_relations", related)
     report(f"{len(sampled):,} queries are related to {written:,} papers.")
 
@@ -349,4 +344,4 @@ def measure_bands(
     }
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sample_queries(queries, seed))
-        write_table(output, "band_quality", db.sql(_QUALITY, params=parameters).to_arrow_reader())
+        write_table(output, "band_quality", db.sql(_MEASURED, params=parameters).to_arrow_reader())
