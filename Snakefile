@@ -1,9 +1,7 @@
 from pathlib import Path
 
-from cocite.plan.files import as_text, folders_of, folders_of_buckets, option
-from cocite.plan.plan import either
-from cocite.plan.resources import megabytes, minutes, warn_of_memory
-from cocite.plan.run import begin, check_files, has_page, refuse_unknown_targets, start
+from cocite.plan.plan import begin, check_files, either, has_page, refuse_unknown_targets, start
+from cocite.plan.stage import as_text, folders_of, folders_of_buckets, megabytes, minutes, option, warn_of_memory
 from cocite.tools.run_progress import report_failures
 from snakemake.logging import logger
 from snakemake.utils import min_version

@@ -1,6 +1,6 @@
 import json
 
-from cocite.config.triplets import sets_by_aspect
+from cocite.config.sampler import sets_by_aspect
 from cocite.plan.recorded import FOR_PROVENANCE
 from cocite.plan.report import logs_of
 

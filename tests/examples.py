@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cocite.config.objectives import LOSSES
+from cocite.config.encoders import LOSSES
 from cocite.config.plugins import plugins
 from cocite.core.tables.files import read_table, write_table
 from cocite.encoder.data import ExampleFiles

@@ -8,10 +8,16 @@ import yaml
 from tests.baselines.tables import documents, embedded
 from tests.configurations import refused
 
-from cocite.config.baselines import baselines_with_vectors, beside_models, reported_on, trained_entries
 from cocite.config.configuration import configure
-from cocite.config.runs import runs_of, runs_that_rank_alone
-from cocite.config.stale import is_configured
+from cocite.config.runs import (
+    baselines_with_vectors,
+    beside_models,
+    reported_on,
+    runs_of,
+    runs_that_rank_alone,
+    trained_entries,
+)
+from cocite.plan.recorded import is_configured
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,8 +12,8 @@ from tests.rows import write_rows
 
 from cocite.baselines.grid import RANDOM, choose_point, draw_validation, read_judged, reciprocal_rank
 from cocite.config.baseline import combinations
-from cocite.config.baselines import seeds_of, trained_entries
 from cocite.config.configuration import configure
+from cocite.config.runs import seeds_of, trained_entries
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table

@@ -18,7 +18,7 @@ from tests.benchmarks.measuring import say
 
 from cocite.config.configuration import Configuration
 from cocite.config.probes import described_loss
-from cocite.config.stale import configuration_of
+from cocite.plan.recorded import configuration_of
 
 RESAMPLES = 2000
 TASKS = ("cite", "cocite")

@@ -19,12 +19,12 @@ from torch.nn.functional import gelu, normalize
 
 from cocite.config.loss import Loss
 from cocite.config.probes import MapTraining, described_loss
-from cocite.config.stale import configuration_of
 from cocite.encoder.probing import LARGEST_NORM, Ready, open_ready, schedule_of
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.probes import asked_of
 from cocite.evaluation.ranking import by_distance, rank_candidates
 from cocite.evaluation.scored import Vectors
+from cocite.plan.recorded import configuration_of
 
 
 def main(results: Path, probe: str) -> None:

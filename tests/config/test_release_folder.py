@@ -1,11 +1,14 @@
-"""Which files of a release in a folder are read, and what is said of those that are not."""
+"""Which files of a release in a folder are read, and which releases and earlier runs are refused before any job."""
 
 import gzip
 import json
 import os
 
 import pytest
+import yaml
+from tests.configurations import refused
 
+from cocite.config.configuration import resolve
 from cocite.config.release_folder import find_shards, readme_of, stated_by, unpacked
 from cocite.core.errors import InputError
 
@@ -111,3 +114,142 @@ def test_a_statement_that_is_no_file_is_named_and_not_waited_for(tmp_path):
 def test_a_readme_that_is_not_utf8_is_kept_as_far_as_it_can_be_read(tmp_path):
     (tmp_path / "README.txt").write_bytes("Café, cite us".encode("latin-1"))
     assert readme_of(tmp_path) == "Caf\ufffd, cite us"
+
+
+@pytest.mark.parametrize("name", ["mine-v1", "2024", "v1.0_final", "2026-02-30"])
+def test_a_release_in_a_folder_has_any_name(written, release, name):
+    (release / "release.json").unlink()
+    del written["benchmarks"]["scirepeval"]
+    corpus = {"source": "directory", "path": str(release)}
+    assert resolve(written | {"release": name, "corpus": corpus})["release"] == name
+
+
+@pytest.mark.parametrize("name", ["my release", "../x", "", "-v1", "a" * 101, "mine\n"])
+def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, release, name):
+    (release / "release.json").unlink()
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    message = refused(written, "release", name)
+    assert "; a name of a release has up to 100 letters from a to z" in message
+    assert "\n" not in message
+    assert not set("[]{}*+") & set(message)
+
+
+def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(written, release):
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    message = refused(written, "pathvars", {"results": str(release.parent)})
+    assert "holds the release in" in message
+    assert "a run removes files from its results" in message
+
+
+def test_links_do_not_hide_that_results_and_release_are_one_folder(written, release, tmp_path_factory):
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(release)
+    written["corpus"] = {"source": "directory", "path": str(link)}
+    assert "lies in the release" in refused(written, "pathvars", {"results": str(release)})
+
+
+def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(written, release, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Rights do not bind the user root, as whom tests may run.
+    monkeypatch.setattr("cocite.corpus.sources.directory.find_shards", refuse)
+    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
+    assert message == f"{release}/papers: Permission denied; grant this user the right to it."
+
+
+def test_a_release_with_a_file_that_nobody_would_read_or_without_a_dataset_is_refused(written, release):
+    (release / "papers" / "1.csv").touch()
+    corpus = {"source": "directory", "path": str(release)}
+    assert f"key corpus.path: {release}/papers/1.csv would not be read" in refused(written, "corpus", corpus)
+    (release / "papers" / "1.csv").unlink()
+    (release / "abstracts" / "x_00000_abstracts.gz").unlink()
+    assert "lacks the dataset abstracts" in refused(written, "corpus", corpus)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b'{"release_id": "\xff"}'])
+def test_a_release_json_that_is_no_object_is_named(written, release, content):
+    (release / "release.json").write_bytes(content)
+    assert "release.json" in refused(written, "corpus", {"source": "directory", "path": str(release)})
+
+
+@pytest.mark.parametrize(
+    "counts", [{"papers": -5}, {"papers": True, "citations": 9}, {"papers": None, "citations": "x"}]
+)
+def test_counts_that_are_none_say_nothing_about_k(written, release, counts):
+    (release / "release.json").write_text(json.dumps(counts))
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    del written["benchmarks"]["scirepeval"]
+    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """What a run with two buckets leaves that kept its ingested rows."""
+    for table in ("papers", "citations", *(f"ingested/{name}" for name in ("papers", "abstracts", "citations"))):
+        for bucket in range(2):
+            (tmp_path / "base" / "corpus" / table).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "base" / "corpus" / table / f"{bucket}.parquet").touch()
+    (tmp_path / "base" / "corpus" / "manifest.json").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "base"
+
+
+def test_a_base_is_an_earlier_run_that_kept_its_rows_in_as_many_buckets(written, base):
+    del written["benchmarks"]["scirepeval"]
+    s2 = {"source": "s2", "base": "base", "buckets": 2}
+    assert resolve(written | {"corpus": s2})["corpus"]["base"] == "base"
+    assert "base has 2 buckets, but corpus.buckets is 3" in refused(written, "corpus", s2 | {"buckets": 3})
+    for file in (base / "corpus" / "ingested" / "abstracts").iterdir():
+        file.unlink()
+    assert "the run in base did not keep its ingested rows (no corpus/ingested/abstracts/" in refused(
+        written, "corpus", s2
+    )
+    (base / "corpus" / "manifest.json").unlink()
+    assert "base is not the results folder of an earlier run" in refused(written, "corpus", s2)
+
+
+def test_a_base_is_another_folder_and_goes_with_the_source_that_has_diffs(written, base):
+    assert "key corpus.base does not go with source: demo" in refused(written, "corpus.base", "base")
+    written["corpus"] = {"source": "s2", "buckets": 2, "base": "base"}
+    assert "corpus.base: base is this run's own results folder" in refused(written, "pathvars", {"results": str(base)})
+
+
+def test_a_base_that_has_served_may_be_gone(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    del written["benchmarks"]["scirepeval"]
+    written["corpus"] = {"source": "s2", "buckets": 2, "base": "base"}
+    assert "base is not the results folder" in refused(written, "release", "2026-01-13")
+    (tmp_path / "results" / "corpus").mkdir(parents=True)
+    (tmp_path / "results" / "corpus" / "manifest.json").touch()
+    assert resolve(written)["corpus"]["base"] == "base"
+
+
+@pytest.fixture
+def written_for_openalex(written):
+    del written["benchmarks"]["scirepeval"]
+    return written
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"contexts": {}}, "corpus.contexts does not go with source: openalex"),
+        ({"path": "nowhere"}, "corpus.path: the folder nowhere does not exist"),
+        ({"path": ".", "url": "http://host"}, "corpus.url and corpus.path do not go together"),
+        ({"filters": {"from_year": 2020, "to_year": 2010}}, "from_year (2020) must not be after to_year (2010)"),
+        ({"filters": {"field": ["Medicine"]}}, "corpus.filters.field"),
+        ({"base": "base", "buckets": 3}, "base has 2 buckets, but corpus.buckets is 3"),
+        ({"base": "base", "buckets": 2}, "base was made with corpus.filters: {"),
+        (
+            {"base": "base", "buckets": 2, "filters": {"from_year": 2000}},
+            "base was made with corpus.match, which decides on MAG ids",
+        ),
+    ],
+)
+def test_what_a_copy_of_openalex_cannot_be_is_refused(written_for_openalex, base, keys, said):
+    filters = {"from_year": 2000, "fields": [], "languages": [], "types": [], "retracted": False, "paratext": False}
+    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": filters}
+    of_base["match"] = "papers"
+    (base / "configuration.yaml").write_text(yaml.safe_dump({"corpus": of_base}))
+    assert said in refused(written_for_openalex, "corpus", {"source": "openalex", **keys})

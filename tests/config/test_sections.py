@@ -8,17 +8,16 @@ from tests.config.conftest import PAIRS
 from tests.configurations import recorded, refused
 from tests.hub import COMMIT
 
-from cocite.config.configuration import configure, resolve
+from cocite.config.configuration import TripletSet, configure, resolve
 from cocite.config.embeddings import AnyEngine, Embedding, edge_settings
 from cocite.config.engine import EdgeSettings
 from cocite.config.models import TrainingSettings
 from cocite.config.origins import graph_of, sampling_of, settings_of_origin
 from cocite.config.runs import adapters_of, first_seed, mapped_runs, model_of, runs_of
 from cocite.config.settings import entry_of, parse_settings, settings_of
-from cocite.config.stale import is_configured
-from cocite.config.triplets import TripletSet
 from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
+from cocite.plan.recorded import is_configured
 
 
 @pytest.mark.parametrize(
@@ -35,10 +34,6 @@ def test_a_model_has_the_adapters_of_its_encoder_where_it_trains_one(adapted, tr
     config = configure(adapted)
     assert adapters_of(config, "cocite") == has
     assert adapters_of(config, "untrained_small") == {"proximity", "search"}
-
-
-def test_the_default_configuration_has_no_oracle(written):
-    assert "oracle" not in {entry["sampler"] for entry in resolve(written)["triplets"].values()}
 
 
 def test_a_benchmark_without_answers_has_no_oracle(with_oracle, tmp_path):
@@ -116,6 +111,7 @@ def test_files_of_walks_are_stale_once_no_walks_have_their_name(with_walks):
 
 
 def test_a_model_says_what_walks_its_triplets_come_from(with_walks):
+    assert "walks" not in settings_of_origin("cocite", resolve(with_walks))
     with_walks["models"]["cocite"]["triplets"] = "walked"
     config = resolve(with_walks)
     part = settings_of_origin("cocite", config)
@@ -126,10 +122,6 @@ def test_a_model_says_what_walks_its_triplets_come_from(with_walks):
         told = graph_of("walked", {"configuration": whole})
         assert told["walks"] == "near"
         assert (told["graph"], told["signal"], told["restart"]) == ("citation", "citation", 0.15)
-
-
-def test_a_model_of_triplets_from_an_embedding_says_nothing_of_walks(with_walks):
-    assert "walks" not in settings_of_origin("cocite", resolve(with_walks))
 
 
 def test_without_maps_there_is_one_of_the_first_benchmark_about_held_out_papers_if_there_is_any(written):

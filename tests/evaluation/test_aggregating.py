@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from cocite.config.benchmarks import TASKS
-from cocite.config.benchmarks.csfcube import CsfCube
+from cocite.config.benchmarks.by_aspect import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.core.tables.files import read_table, write_table

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names
-from cocite.config.benchmarks.scidocs import SciDocs
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.config.benchmarks.scirepeval import SciRepEval
+from cocite.config.benchmarks.scirepeval import SciDocs, SciRepEval
 from cocite.config.runs import scored_runs
 from cocite.core.errors import InputError
 

@@ -14,10 +14,9 @@ from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import BeirSettings
-from cocite.config.benchmarks.csfcube import CsfCube
+from cocite.config.benchmarks.by_aspect import CsfCube
 from cocite.config.encoders import EncoderSettings
-from cocite.config.mteb import name_in_mteb
-from cocite.config.tasks import InMteb
+from cocite.config.tasks import InMteb, name_in_mteb
 from cocite.core.tables.files import read_table
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.evaluation.folders import BenchmarkFolder, scored_by, scores_of
 
-from cocite.config.benchmarks.litsearch import LitSearch
+from cocite.config.benchmarks.beir import LitSearch
 
 BROAD, SPECIFIC = 0, 1
 QUERIES, CORPUS = "query/full-00000-of-00001.parquet", "corpus_clean/full-{:05}-of-00002.parquet"

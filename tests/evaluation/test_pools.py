@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.evaluation.folders import RUN, BenchmarkFolder, scored_by, scores_of, write_vectors
 
 from cocite.config.benchmarks import declared
-from cocite.config.benchmarks.csfcube import RELEASED, CsfCube
+from cocite.config.benchmarks.by_aspect import RELEASED, CsfCube
 from cocite.core.errors import InputError
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.scored import UnscorableError

@@ -30,4 +30,4 @@ def small(tmp_path_factory):
 def of_what_counts(monkeypatch):
     """Lets a provenance have of its configuration what a test is about; the rest is the least that there is."""
     monkeypatch.setattr("cocite.report.results.recorded_configuration", recorded)
-    monkeypatch.setattr("cocite.config.stale.recorded_configuration", recorded)
+    monkeypatch.setattr("cocite.plan.recorded.recorded_configuration", recorded)

@@ -3,7 +3,7 @@
 import pytest
 
 from cocite.config.benchmarks import BENCHMARKS
-from cocite.config.benchmarks.csfcube import RELEASED
+from cocite.config.benchmarks.by_aspect import RELEASED
 from cocite.report.labels import measure, metric_in_words
 
 

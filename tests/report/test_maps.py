@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 
+from cocite.config.configuration import Map
 from cocite.config.map import Clustering
-from cocite.config.maps import Map
 from cocite.config.settings import entry_of
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed, generator

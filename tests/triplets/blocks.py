@@ -7,8 +7,8 @@ import pyarrow as pa
 from tests.papers import papers_table
 from tests.rows import table_of, write_rows
 
+from cocite.config.configuration import TripletSet
 from cocite.config.settings import parse_settings
-from cocite.config.triplets import TripletSet
 from cocite.core.id_sets import set_of
 from cocite.core.tables.files import read_table, table_in, vector_column, write_table
 from cocite.triplets.checks import check_triplets

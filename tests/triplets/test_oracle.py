@@ -7,7 +7,7 @@ from tests.configurations import recorded
 from tests.rows import write_rows
 from tests.triplets.blocks import found_by, sampler, write_papers, write_queries, written_checks, written_sample
 
-from cocite.config.triplets import oracle_models, oracles
+from cocite.config.sampler import oracle_models, oracles
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 

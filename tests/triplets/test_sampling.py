@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
+from cocite.config.configuration import SAMPLERS
 from cocite.config.plugins import plugins
-from cocite.config.triplets import SAMPLERS
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
 from cocite.core.tables.files import write_table

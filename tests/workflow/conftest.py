@@ -1,5 +1,7 @@
 """One finished run of a small demo, for the tests that look at it or plan on top of it."""
 
+import gzip
+import json
 import re
 import shutil
 import subprocess
@@ -43,6 +45,12 @@ SMALL = {
         },
     },
 }
+RECORDS = {
+    "papers": {"corpusid": 1, "title": "On shards"},
+    "abstracts": {"corpusid": 1, "abstract": "Text."},
+    "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
+}
+"""A record of each dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +97,13 @@ class Run:
         options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
         options += ["--resources", "mem_mb=4000", "--configfile", str(config or self.folder / "config.yaml")]
         return [*options, "--replace-workflow-config"]
+
+
+def write_release(folder: Path) -> None:
+    """A release with one shard of each dataset, which holds its record."""
+    for dataset, record in RECORDS.items():
+        (folder / dataset).mkdir(parents=True)
+        (folder / dataset / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode() + b"\n"))
 
 
 def edited(**entries):

@@ -18,7 +18,7 @@ from typing import Any
 
 USED = (
     *("snakemake.cli", "snakemake.report.html_reporter", "jinja2", "requests"),
-    *("cocite.plan.run", "cocite.tools.run_progress"),
+    *("cocite.plan.plan", "cocite.tools.run_progress"),
 )
 """What Snakemake and the Snakefile import when they run."""
 

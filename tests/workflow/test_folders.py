@@ -1,12 +1,13 @@
-"""A folder of results and the runs in it: which are refused, which go on side by side, and what becomes of a copy."""
+"""A folder of results: which are refused, which go on side by side, and what becomes of copies and leftovers."""
 
 import fcntl
-import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,28 +15,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from tests.workflow.conftest import ROOT, SMALL, Run, edited, planned
+from tests.workflow.conftest import ROOT, SMALL, Run, edited, planned, write_release
 from typer.testing import CliRunner
 
 from cocite.cli import app
 
-RECORDS = {
-    "papers": {"corpusid": 1},
-    "abstracts": {"corpusid": 1, "abstract": "Bees."},
-    "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
-}
-"""A record of each dataset."""
 MANIFEST = "results/corpus/manifest.json"
+ACCOUNTED = "results/corpus/omissions/ingest-papers.parquet"
 EDITED = edited(models__cocite__loss="cosent")
 
 
 @pytest.fixture(scope="module")
 def made_once(tmp_path_factory):
     run = Run(folder=tmp_path_factory.mktemp("listed"))
-    for dataset, record in RECORDS.items():
-        folder = run.folder / "release" / dataset
-        folder.mkdir(parents=True)
-        (folder / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode() + b"\n"))
+    write_release(run.folder / "release")
     run.configure({**SMALL, "corpus": {"source": "directory", "path": "release", "buckets": 2}, "benchmarks": {}})
     run.make(MANIFEST)
     return run
@@ -194,3 +187,29 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
         assert "Nothing to be done" in run.make("triplets", config=run.folder / f"{name}.yaml")
         status = CliRunner().invoke(app, ["status", "--results", f"{name}/results"]).stdout
         assert status.startswith(f"{name}/results: finished")
+
+
+@pytest.mark.long
+def test_raw_shards_that_were_ingested_before_a_kill_are_removed_and_files_from_the_future_are_named(run):
+    run.make(ACCOUNTED, options=["--notemp"])
+    raw, made = run.folder / "results/corpus/raw", run.folder / ACCOUNTED
+    assert list(raw.rglob("*.gz"))
+    made.unlink()
+    run.make(ACCOUNTED, options=["--dry-run"])
+    assert list(raw.rglob("*.gz"))
+
+    manifest, later = run.folder / MANIFEST, time.time() + 3600
+    content, before = manifest.read_bytes(), manifest.stat()
+    os.utime(manifest, (later, later))
+    result = run.snakemake("results/corpus/papers/0.parquet")
+    said = result.stdout + result.stderr
+    assert result.returncode == 1
+    assert f"{MANIFEST} is of " in said
+    assert "find results/corpus -newermt now -exec touch {} +" in said
+    assert manifest.read_bytes() == content
+    assert list(raw.rglob("*.gz"))
+
+    os.utime(manifest, (before.st_atime, before.st_mtime))
+    assert "raw/papers/0, which a killed run left" in run.make(ACCOUNTED)
+    assert not (raw / "papers/0").exists()
+    assert (run.folder / "results/corpus/ingested/papers/0.parquet").exists()

@@ -7,9 +7,16 @@ import pytest
 from tests.configurations import with_changes
 
 from cocite.config.configuration import read_configuration, resolve
-from cocite.config.stale import configuration_of, recorded_values
 from cocite.core.errors import InputError
-from cocite.plan.recorded import edited, files_without_record, missing_records, record, refuse_another_corpus
+from cocite.plan.recorded import (
+    configuration_of,
+    edited,
+    files_without_record,
+    missing_records,
+    record,
+    recorded_values,
+    refuse_another_corpus,
+)
 from cocite.tools.documentation import ROOT
 
 CONFIG = {

@@ -1,22 +1,15 @@
 """What cannot be run is refused before the first job, in one sentence, whatever way it comes in."""
 
-import gzip
 import json
 import re
 import subprocess
 
 import pytest
-from tests.workflow.conftest import ROOT, SMALL, edited, planned
+from tests.workflow.conftest import RECORDS, ROOT, SMALL, edited, planned, write_release
 from tests.workflow.preloaded import snakemake
 from typer.testing import CliRunner
 
 from cocite.cli import app
-
-RECORDS = {
-    "papers": {"corpusid": 1, "title": "On shards"},
-    "abstracts": {"corpusid": 1, "abstract": "Text."},
-    "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
-}
 
 
 def said(result: subprocess.CompletedProcess[str]) -> str:
@@ -30,9 +23,7 @@ def said(result: subprocess.CompletedProcess[str]) -> str:
 @pytest.fixture
 def brought(run):
     """A release in a folder with one shard of each dataset, and a configuration that reads it."""
-    for dataset, record in RECORDS.items():
-        (run.folder / "mine" / dataset).mkdir(parents=True)
-        (run.folder / "mine" / dataset / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode()))
+    write_release(run.folder / "mine")
     corpus = {"source": "directory", "path": "mine"}
     run.configure({"release": "mine-v1", "corpus": corpus, "queries": {"count": 1, "min_citations": 0}})
     return run

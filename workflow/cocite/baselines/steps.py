@@ -17,8 +17,8 @@ import typer
 from pydantic import ConfigDict
 
 from cocite.config.baseline import Baseline
-from cocite.config.baselines import AnyBaseline
 from cocite.config.entries import as_json
+from cocite.config.runs import AnyBaseline
 from cocite.config.settings import GivenAsJson, entry_of
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.checkpoints import remove_state

@@ -122,7 +122,6 @@ class Baseline(Entry):
             return
         if name in all_parts(name, lambda each: [under] if (under := baselines[each].under) else []):
             yield f"{key}.of: a baseline must not stand on itself."
-            return
         below = baselines[self.under]
         has_vectors = not (below.ranks_alone or below.is_reported)
         if not has_vectors or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on):
@@ -158,14 +157,12 @@ class Trained(Baseline):
         for name in self.grid or {}:
             if name not in known:
                 yield f"{key}.grid names {name!r}; it can name {', '.join(known)}."
-                return
         for point in combinations(self.grid) if self.grid else ():
             try:
                 self._point(point)
             except ValidationError as error:
                 values = ", ".join(f"{name}: {value}" for name, value in point.items())
                 yield f"{key}.grid: {values} cannot be trained ({error.errors()[0]['msg'].strip(' .')})."
-                return
 
 
 class Seeded(Trained):

@@ -5,12 +5,12 @@ that names the key. Each section is declared in a module of its own; here they c
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from cocite.config.baselines import AnyBaseline, usual_baselines
 from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import EncoderSettings
@@ -26,29 +26,36 @@ from cocite.config.entries import (
     as_json,
     check_characters,
 )
-from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
-from cocite.config.maps import Map, usual_maps
+from cocite.config.map import MapSettings
 from cocite.config.models import Model
-from cocite.config.plugins import one_of
+from cocite.config.plugins import one_of, plugins
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
-from cocite.config.settings import validated
+from cocite.config.runs import METHODS, AnyBaseline
+from cocite.config.sampler import Sampler
+from cocite.config.settings import explain, quoted, validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
-from cocite.config.triplets import TripletSet
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
+from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
+SAMPLERS = "cocite.triplets.samplers"
 
 if TYPE_CHECKING:
     Corpus = Source
+    Map = MapSettings
+    TripletSet = Sampler
 else:
     Corpus = one_of("cocite.corpus.sources", "source")
+    Map = one_of("cocite.report.map_methods", "method", default="tsne")
+    TripletSet = one_of(SAMPLERS, "sampler")
 Folder = Annotated[Text, AfterValidator(check_characters)]
+_methods: Any = plugins(METHODS, "kind")
 
 
 class PathVariables(Entry):
@@ -78,7 +85,7 @@ class Configuration(Entry):
     """Whether fine-tuning, embedding and `engine: torch` ask a cluster for GPUs: one for each process of a training,
     one for an embedding, `gpus` of a graph embedding. Without a cluster they ask for those of the machine, if it has
     any, and wait for each other."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
     auto stands for float32 when the documents of benchmarks are embedded, so that scores hold on every machine. When
     models are trained and papers of the corpus are embedded, it stands for bfloat16 on a GPU that has it and on a CPU
@@ -104,7 +111,7 @@ class Configuration(Entry):
     """Text encoders before fine-tuning, by name."""
     models: dict[Name, Model] = Field(default={})
     """Encoders that are fine-tuned on triplets, by name."""
-    baselines: dict[Name, AnyBaseline] = Field(default=usual_baselines())
+    baselines: dict[Name, AnyBaseline] = Field(default={kind: _methods[kind](kind=kind) for kind in ("bm25", "random")})
     """What every model is compared with, by name. Left out, they are bm25 and random; given, exactly what is named is
     scored, which may be nothing ({})."""
     benchmarks: dict[Name, AnyBenchmark] = Field(default={})
@@ -210,7 +217,10 @@ def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]
     except ValidationError as error:
         return None, explain(error, Configuration, given)
     if "maps" not in config.model_fields_set:
-        config = config.model_copy(update={"maps": usual_maps(config.benchmarks)})
+        held_out = [name for name, entry in config.benchmarks.items() if entry.made_by is not None]
+        config = config.model_copy(
+            update={"maps": {name: validated(Map, {"benchmark": name}) for name in held_out[:1]}}
+        )
     config, faults = with_grids(config)
     return config, faults or inconsistencies(config)
 
@@ -261,7 +271,7 @@ def _entries(config: Configuration) -> Iterator[tuple[str, Entry]]:
 def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
     for faults in found:
         try:
-            yield from [f"Configuration key {fault}" for fault in faults][:1]
+            yield from (f"Configuration key {fault}" for fault in islice(faults, 1))
         except OSError as error:
             said = os_error_hint(error)
             if said is None:

@@ -7,9 +7,11 @@ read from the source.
 import ast
 import inspect
 import json
+import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -65,10 +67,15 @@ def _described(kind: type[Entry]) -> dict[str, str]:
     return {key: texts[name] for key, name in zip(fields_of(kind), kind.model_fields, strict=True)}
 
 
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    parsed = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in parsed.body if isinstance(node, ast.ClassDef)}
+
+
 def _docstrings(kind: type[Entry]) -> dict[str, str]:
-    [of_class] = ast.parse(inspect.getsource(kind)).body
     texts = {}
-    for field, below in zip(of_class.body, of_class.body[1:], strict=False):  # type: ignore[attr-defined]
+    for field, below in pairwise(_classes(kind.__module__)[kind.__name__].body):
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 texts[name] = " ".join(text.split())

@@ -1,7 +1,7 @@
-"""The section `encoders`: text encoders before fine-tuning."""
+"""The section `encoders`: text encoders before fine-tuning, and which of their weights can learn."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
@@ -15,16 +15,22 @@ from cocite.config.entries import (
     ShortFor,
     Text,
     Whole,
-    all_parts,
     distinct,
     inconsistent,
     unpinned,
     unsuitable,
 )
-from cocite.config.objectives import AnyLoss
-from cocite.config.plugins import modules
+from cocite.config.loss import Loss
+from cocite.config.plugins import modules, one_of
 
 POOLINGS = "cocite.encoder.poolings"
+LOSSES = "cocite.encoder.losses"
+
+if TYPE_CHECKING:
+    AnyLoss = Loss
+else:
+    AnyLoss = one_of(LOSSES, "kind")
+
 AdapterName = Literal["proximity", "classification", "regression", "search"]
 FieldName = Literal["title", "abstract", "venue", "authors", "year"]
 TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")
@@ -101,13 +107,10 @@ class LearnedMap(Entry):
 
 def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     """The encoders that have mined negatives of a set, or that models started from which have."""
-    sets = config.triplets
-    for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
-        by = getattr(sets.get(each), "by", None)
-        if by is not None and by.kind == "model" and by.name in config.models:
-            yield config.base_encoder(by.name)
-        if by is not None and by.kind == "encoder" and by.name in config.encoders:
-            yield by.name
+    for entry in config.set_with_parts(triplets).values():
+        by = getattr(entry, "by", None)
+        if by is not None and by.kind != "bm25":
+            yield config.base_encoder(by.name) if by.kind == "model" else by.name
 
 
 class EncoderSettings(Entry):
@@ -216,3 +219,40 @@ class EncoderSettings(Entry):
             yield from unpinned(key, "model", self.model, self.revision)
         for name, adapter in (self.adapters or {}).items():
             yield from unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)
+
+
+class AllWeights(Entry):
+    """All weights learn."""
+
+    kind: Literal["all"]
+    """Which weights learn."""
+
+
+class BiasTerms(Entry):
+    """The bias terms only (BitFit), for which ten times the learning rate is common."""
+
+    kind: Literal["bias"]
+    """Which weights learn."""
+
+
+class LowRank(Entry):
+    """Low-rank additions to the linear layers, which are summed into them in the end."""
+
+    kind: Literal["lora"]
+    """Which weights learn."""
+    rank: Count = 8
+    """Rank of the additions."""
+    alpha: Count = 16
+    """The additions are scaled by this over their rank."""
+
+
+class Bottlenecks(Entry):
+    """An adapter alone: bottlenecks between the layers, which stay beside the weights of the encoder. Tasks of its
+    format see what the encoder gives with it; the others see what they saw before."""
+
+    kind: Literal["adapter"]
+    """Which weights learn."""
+    name: AdapterName = "proximity"
+    """Its name, that of a format of tasks; one that the encoder has by that name learns on."""
+    reduction: Count = 16
+    """How many times narrower than the encoder the bottlenecks are."""

@@ -59,7 +59,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """What is wrong with this entry in view of the disk and of other sections; sentences that begin with a key."""
+        """What is wrong in view of the disk and of other sections, a key and why; the first sentence counts."""
         yield from ()
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:

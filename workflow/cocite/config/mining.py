@@ -42,7 +42,7 @@ class ByEncoder(ByVectors):
 
     kind: Literal["encoder"]
     """What documents are ranked by."""
-    name: Name
+    name: Annotated[Name, Refers("encoders")]
     """Name of the encoder."""
 
 
@@ -51,7 +51,7 @@ class ByModel(ByVectors):
 
     kind: Literal["model"]
     """What documents are ranked by."""
-    name: Name
+    name: Annotated[Name, Refers("models")]
     """Name of the model."""
     seed: Count | None = None
     """Which of the model's seeds. Left out, the first."""
@@ -117,7 +117,7 @@ class Mining(SearchedDocuments, Sampler):
     duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.95
     """Cosine to the query or to one of its positives from which a document is a near-duplicate and no negative; with
     bm25, of their vectors of weighted words. null keeps them all."""
-    unlinked_in: Names = ()
+    unlinked_in: Annotated[Names, Refers("graphs")] = ()
     """Names of graphs: a document that is linked with the query in one of them is no negative."""
     others: Literal["dropped", "kept"] = "dropped"
     """Whether the negatives that the examples have already stay, in front of the mined ones."""
@@ -155,17 +155,6 @@ class Mining(SearchedDocuments, Sampler):
         if None not in (self.min_score, self.max_score) and self.min_score > self.max_score:  # type: ignore[operator]
             raise inconsistent(f".min_score ({self.min_score}) must not exceed max_score ({self.max_score}).")
         return self
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """An encoder, a model or graphs that are not declared."""
-        named = [("unlinked_in", name, "graphs") for name in self.unlinked_in]
-        if not isinstance(self.by, ByWords):
-            named.insert(0, ("by.name", self.by.name, f"{self.by.kind}s"))
-        for at, given, section in named:
-            declared = getattr(config, section)
-            if given not in declared:
-                has = ", ".join(declared) or "none"
-                yield f"{key}.{at} names {given!r}, which {section} does not declare (declared: {has})."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A circle: a set that is a part of itself, or the model that mines depends on the set that it mines."""

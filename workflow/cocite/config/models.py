@@ -1,13 +1,13 @@
 """The section `models`: encoders that are fine-tuned on one set of examples, or on several."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.aspects import CONCATENATED
-from cocite.config.encoders import POOLINGS, AdapterName
+from cocite.config.encoders import POOLINGS, AllWeights, AnyLoss, BiasTerms, Bottlenecks, LowRank
 from cocite.config.entries import (
     Count,
     Entry,
@@ -22,48 +22,13 @@ from cocite.config.entries import (
     filled,
     inconsistent,
 )
-from cocite.config.objectives import LOSSES as LOSSES
-from cocite.config.objectives import AnyLoss, Comparison, Term, faults_of_terms
+from cocite.config.graphs import CONCATENATED
+from cocite.config.loss import Loss
 from cocite.config.plugins import modules
 
-
-class AllWeights(Entry):
-    """All weights learn."""
-
-    kind: Literal["all"]
-    """Which weights learn."""
-
-
-class BiasTerms(Entry):
-    """The bias terms only (BitFit), for which ten times the learning rate is common."""
-
-    kind: Literal["bias"]
-    """Which weights learn."""
-
-
-class LowRank(Entry):
-    """Low-rank additions to the linear layers, which are summed into them in the end."""
-
-    kind: Literal["lora"]
-    """Which weights learn."""
-    rank: Count = 8
-    """Rank of the additions."""
-    alpha: Count = 16
-    """The additions are scaled by this over their rank."""
-
-
-class Bottlenecks(Entry):
-    """An adapter alone: bottlenecks between the layers, which stay beside the weights of the encoder. Tasks of its
-    format see what the encoder gives with it; the others see what they saw before."""
-
-    kind: Literal["adapter"]
-    """Which weights learn."""
-    name: AdapterName = "proximity"
-    """Its name, that of a format of tasks; one that the encoder has by that name learns on."""
-    reduction: Count = 16
-    """How many times narrower than the encoder the bottlenecks are."""
-
-
+Kinds = Annotated[
+    tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)
+]
 Spaces = Annotated[
     tuple[Literal["background", "methodology", "result", "miscellaneous", "concatenated"], ...],
     Strict(False),
@@ -79,6 +44,58 @@ SIMPLE_POOLINGS = tuple(name for name in modules(POOLINGS) if name != "sentences
 """The poolings of token vectors."""
 SUM_OF_SHARES = 1e-6
 """By how much shares may miss 1 in their sum."""
+
+
+class Term(Entry):
+    """What a model learns: one of the losses that are added up, or, with a set of its own, one of several tasks."""
+
+    triplets: Annotated[str | None, Refers("triplets")] = None
+    """Name of the set that it learns from, with its own validation set, that of the set's group. Left out, that of the
+    model; with one, each objective has one, and they are mixed as the model's mixing says."""
+    loss: Annotated[AnyLoss, ShortFor("kind")]
+    """How examples are compared: a name, or a name and its settings."""
+    one_per_query: bool = False
+    """Of a set of its own, whether a round through it has one example of each query, and the next round another one."""
+    space: Literal["encoder", "aspects"] = "encoder"
+    """Where: the vectors of the encoder, or those that a linear map of each aspect makes of them."""
+    negatives: Kinds | None = None
+    """Kinds of negatives that it sees; an example without any of them does not count in it. Left out, all."""
+    weight: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Of losses that are added up, what this one is multiplied by; left out, 1. The α of a hybrid is the weight of one
+    loss, and 1 − α that of the other; with 0, it is not computed. Of objectives with sets of their own, the share of
+    the examples that come from this set; the shares sum to 1, and left out, they are equal."""
+
+    @property
+    def comparing(self) -> tuple[Any, Any, Any]:
+        """What two objectives have in common whose examples a loss compares with one another."""
+        return self.loss, self.space, self.negatives
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A loss that a training computes, with what it compares."""
+
+    loss: Loss
+    space: Literal["encoder", "aspects"]
+    negatives: tuple[str, ...] | None
+    """Kinds of negatives that it sees; None for all."""
+    weight: float = 1.0
+    """What it is multiplied by."""
+    objectives: frozenset[int] | None = None
+    """Numbers of the objectives whose examples it compares with one another; None for all."""
+
+
+def faults_of_terms(terms: Sequence[Term]) -> Iterator[str]:
+    """What has no effect on losses that compare no examples; the sentences follow the key of the entry."""
+    for number, term in enumerate(terms):
+        if term.loss.input_kind != "examples":
+            at, kind = f".objectives[{number}]", term.loss.kind
+            if term.space != "encoder":
+                yield f"{at}.space ({term.space}) has no effect on the loss {kind}, which sees documents of no aspect."
+            if term.negatives is not None:
+                yield f"{at}.negatives has no effect on the loss {kind}, which sees all documents."
+    if len({term.loss for term in terms if term.loss.input_kind == "masks"}) > 1:
+        yield ".objectives mask two shares of the tokens; give each mlm the same share."
 
 
 class TrainingSettings(Entry):
@@ -296,7 +313,6 @@ class Model(TrainingSettings):
             earlier = all_parts(name, lambda each: filter(None, [config.models[each].from_]))
             if name in earlier:
                 yield f"{key}.from: a model must not go on from itself ({' from '.join((name, *earlier))})."
-                return
             for seed in set(self.seeds).difference(config.models[self.from_].seeds):
                 yield f"{key}.seeds has {seed}, and models.{self.from_}, which it goes on from, has no such training."
         yield from self._faults_of_objectives(key, config)

@@ -13,9 +13,9 @@ from typing import Any
 
 from cocite.config.benchmarks import KINDS
 from cocite.config.benchmarks.scirepeval import GENERATED as GENERATED_FOLDER
+from cocite.config.configuration import SAMPLERS
 from cocite.config.entries import summary_of
 from cocite.config.plugins import plugins
-from cocite.config.triplets import SAMPLERS
 
 Provenance = Mapping[str, Any]
 GENERATED = "This is generated data."

@@ -1,7 +1,7 @@
-"""What is found by name: engines, samplers, losses and benchmarks, as classes in the modules of a folder.
+"""What is found by name: engines, samplers, losses and benchmarks, as a rule one module with one class each.
 
-A class in the folder of its kind is known as soon as it lies there. It is an `Entry`: the fields are the keys that an
-entry of the configuration may hold, one of them is the name of the plugin, and a method does the work. The
+A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
+that an entry of the configuration may hold, one of them has the name as its only value, and a method does the work. The
 configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
@@ -13,25 +13,28 @@ from inspect import isclass
 from operator import or_
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, default_of
+from cocite.config.entries import Entry, default_of, tag_of
 from cocite.core.errors import InputError
 
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of the modules of a package, by the name that their field `key` has."""
-    found = {}
-    for _, name, _ in iter_modules(import_module(package).__path__):
-        module = import_module(f"{package}.{name}")
-        for kind in vars(module).values():
-            is_own = isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__
-            if is_own and key in kind.model_fields:
-                [named] = get_args(kind.model_fields[key].annotation)
-                found[named] = kind
+    """The classes in the modules of a package that have a field `key`, by its only value, sorted. Raises `ValueError`
+    where two of them have the same."""
+    modules = [import_module(f"{package}.{name}") for _, name, _ in iter_modules(import_module(package).__path__)]
+    kinds = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
+    ]
+    found = {tag_of(kind, key): kind for kind in kinds}
+    if len(found) < len(kinds):
+        raise ValueError(f"Two classes in the modules of {package} have the same {key}.")
     return dict(sorted(found.items()))
 
 

@@ -6,13 +6,14 @@ and those of its grids: a grid stands for a set with every combination of some v
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, Strict, ValidationError, model_validator
 
 from cocite.config.baseline import Choices, combinations
 from cocite.config.benchmark import HoldoutSettings
+from cocite.config.encoders import AnyLoss
 from cocite.config.entries import (
     Count,
     Entry,
@@ -30,10 +31,8 @@ from cocite.config.entries import (
     inconsistent,
 )
 from cocite.config.loss import Loss
-from cocite.config.objectives import AnyLoss
 from cocite.config.sampler import Sampler
 from cocite.config.settings import validated
-from cocite.config.triplets import TripletSet
 
 FIXED = ("sampler", "group")
 """The keys of a set that a grid cannot name."""
@@ -155,7 +154,7 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
             key = f"Configuration key probes.{probe}.grids.{name}"
             if grid.of not in config.triplets:
                 continue  # it is refused as a name that is not declared
-            sets, fault = _sets_of(name, grid, as_json(config.triplets[grid.of]))
+            sets, fault = _sets_of(name, grid, config.triplets[grid.of])
             faults += [f"{key}{fault}"] if fault else []
             for each, made in sets.items():
                 if {**config.triplets, **found}.get(each, made) != made:
@@ -164,8 +163,9 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     return config.model_copy(update={"triplets": {**config.triplets, **found}}), faults
 
 
-def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The sets of a grid by name, and what is wrong with it, which follows its key."""
+def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> tuple[dict[str, Any], str]:
+    """The sets of a grid by name, which differ from an entry, and what is wrong with it, which follows its key."""
+    base = as_json(entry)
     for key in grid.grid:
         if key not in base or key in FIXED:
             known = ", ".join(each for each in base if each not in FIXED)
@@ -173,7 +173,7 @@ def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[st
     sets = {}
     for number, point in enumerate(combinations(grid.grid)):
         try:
-            sets[point_name(name, number)] = validated(TripletSet, {**base, **point, "group": name})
+            sets[point_name(name, number)] = validated(type(entry), {**base, **point, "group": name})
         except ValidationError as error:
             values = ", ".join(f"{key}: {value}" for key, value in point.items())
             return {}, f".grid: {values} makes no set ({error.errors()[0]['msg'].strip(' .')})."

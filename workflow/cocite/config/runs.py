@@ -1,18 +1,25 @@
 """Who is scored, in the order that people read: models as configured, untrained encoders, baselines.
 
 A run is a model in one of its spaces, or what stands in for one, and its training seed; what is not trained has the
-seed 0.
+seed 0. The section `baselines` has what models are compared with, each found by its kind.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cocite.config.baselines import baselines_on, seeds_of, that_rank_alone
+from cocite.config.baseline import Baseline
+from cocite.config.plugins import one_of
 from cocite.config.tasks import Task
+
+METHODS = "cocite.baselines.methods"
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
     from cocite.config.models import Model
+
+    AnyBaseline = Baseline
+else:
+    AnyBaseline = one_of(METHODS, "kind")
 
 IN_SPACE = "_in_"
 """What is between the name of a model and that of one of its spaces, or of a further pooling."""
@@ -20,6 +27,8 @@ AVERAGED = "_averaged"
 """What follows the name of a model if the mean of its weights over all seeds stands in for it."""
 UNTRAINED = "untrained_"
 """What is in front of the name of an encoder as it is before fine-tuning."""
+POINT = "_point-"
+"""What stands between the name of a baseline and the number of a point of its grid."""
 MAPPED = 8
 """Runs that a map shows unless it names some: as many as two rows of panels hold."""
 
@@ -150,3 +159,64 @@ def first_seed(config: "Configuration", name: str) -> int:
     if name in config.baselines:
         return seeds_of(name, config.baselines)[0]
     return training_seeds(config, name)[0] if model_of(name) in config.models else 0
+
+
+def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
+    """The names of the baselines that are scored on a benchmark, or on any."""
+    return [
+        name
+        for name, entry in config.baselines.items()
+        if not entry.is_reported and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
+    ]
+
+
+def reported_on(config: "Configuration", benchmark: str) -> list[str]:
+    """The names of the baselines with scores that others reported, on a benchmark that has tasks of mteb."""
+    has_tasks = any(task.mteb for task in config.benchmarks[benchmark].scored_tasks)
+    return [name for name, entry in config.baselines.items() if has_tasks and entry.is_reported]
+
+
+def trained_entries(baselines: Mapping[str, Baseline]) -> dict[str, Baseline]:
+    """What is trained, by name: baselines, and of those with a grid each of its points, as `<name>_point-<number>`."""
+    found: dict[str, Baseline] = {}
+    for name, entry in baselines.items():
+        if points := entry.points:
+            found |= {f"{name}{POINT}{number}": point for number, point in enumerate(points)}
+        elif entry.trained_on:
+            found[name] = entry
+    return found
+
+
+def baseline_of(name: str) -> str:
+    """The baseline that something trained is, or is a point of the grid of."""
+    return name.partition(POINT)[0]
+
+
+def seeds_of(name: str, baselines: Mapping[str, Baseline]) -> Sequence[int]:
+    """The seeds that a baseline is trained with, or those of the one that it stands on; 0 if there are none."""
+    entry = baselines[baseline_of(name)]
+    seeds: Sequence[int] | None = getattr(entry, "seeds", None)
+    if seeds is not None:
+        return seeds
+    return (0,) if entry.under is None else seeds_of(entry.under, baselines)
+
+
+def seed_under(name: str, seed: int, baselines: Mapping[str, Baseline]) -> int:
+    """The seed of the baseline that another one with this seed stands on; 0 if that one has no seeds."""
+    under = baselines[baseline_of(name)].under
+    return seed if under is not None and seed in seeds_of(under, baselines) else 0
+
+
+def baselines_with_vectors(config: "Configuration") -> list[str]:
+    """The names of the baselines that have vectors."""
+    return [name for name in baselines_on(config, None) if not config.baselines[name].ranks_alone]
+
+
+def that_rank_alone(config: "Configuration") -> list[str]:
+    """The names of the baselines that rank documents and do nothing else."""
+    return [name for name, entry in config.baselines.items() if entry.ranks_alone]
+
+
+def beside_models(config: "Configuration") -> list[str]:
+    """The names of the baselines that figures show with models: all that are scored but chance, which is far away."""
+    return [name for name in baselines_on(config, None) if not config.baselines[name].is_chance]

@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Whole, as_json, inconsistent
-from cocite.config.explained import shown
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
+from cocite.config.settings import shown
 from cocite.core.errors import InputError
 
 IdSpace = Literal["s2", "openalex", "own"]
@@ -239,10 +239,7 @@ class Source(Entry):
             return
         if self.whose_ids != "s2" and self.matched_with is None:
             why = "hashes lead to Semantic Scholar's corpus ids, and the corpus has others"
-            yield (
-                f"{key} has no effect: {why}; name Semantic Scholar's papers in corpus.match as well, or leave it out."
-            )
-            return
+            yield f"{key} has no effect: {why}; name Semantic Scholar's papers in corpus.match too, or leave it out."
         yield from _faults_of_shards(key, self.paper_ids, "paper-ids")
 
     def faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
@@ -295,7 +292,6 @@ class MatchedSource(Source):
             return
         if self.whose_ids == "s2":
             yield f"{key} has no effect, since the corpus has Semantic Scholar's ids; leave it out."
-            return
         yield from _faults_of_shards(key, self.match, "papers")
 
 

@@ -21,7 +21,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cocite.config.models import BiasTerms, Bottlenecks, LowRank, TrainingSettings
+from cocite.config.encoders import BiasTerms, Bottlenecks, LowRank
+from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed

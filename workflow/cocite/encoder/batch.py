@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.objectives import Comparison
+from cocite.config.models import Comparison
 from cocite.encoder.data import WHOLE, Documents, Examples, Links, Numbers, moved
 from cocite.encoder.masking import Drawn, Masked, Masking
 

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.config.aspects import ASPECTS
-from cocite.config.models import TrainingSettings
-from cocite.config.objectives import Comparison
+from cocite.config.graphs import ASPECTS
+from cocite.config.models import Comparison, TrainingSettings
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 from torch import nn
 
-from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import TITLE_AND_ABSTRACT
+from cocite.config.graphs import CONCATENATED
 from cocite.core.atomic import atomic_path, write_json
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.files import write_table

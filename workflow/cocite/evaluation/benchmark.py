@@ -26,7 +26,7 @@ TaskNames = Annotated[
     str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
 ]
 ScoredTasks = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
-KindName = Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.config.benchmarks.")]
+KindName = Annotated[str, typer.Option(help="Kind of the benchmark, as the configuration names it.")]
 Metrics = Annotated[
     str,
     typer.Option(help="Metrics of the tasks instead of the declared ones, with commas between them; empty for those."),

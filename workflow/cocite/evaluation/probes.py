@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from cocite.config.benchmarks import names
-from cocite.config.objectives import AnyLoss
+from cocite.config.encoders import AnyLoss
 from cocite.config.probes import described_loss
 from cocite.config.settings import GivenAsJson, validated
 from cocite.core.atomic import write_text

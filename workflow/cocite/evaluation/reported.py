@@ -15,9 +15,8 @@ import typer
 
 from cocite.config.benchmarks import declared, names
 from cocite.config.benchmarks.beir import BeirSettings
-from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
 from cocite.config.settings import GivenAsJson
-from cocite.config.tasks import Task
+from cocite.config.tasks import META, SPLIT, Task, is_same_test, name_in_mteb, result_files
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output

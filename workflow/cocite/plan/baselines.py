@@ -8,17 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.baseline import Baseline
-from cocite.config.baselines import (
-    baseline_of,
-    baselines_on,
-    baselines_with_vectors,
-    seed_under,
-    seeds_of,
-    trained_entries,
-)
 from cocite.config.folders import files_in
-from cocite.plan.files import StagePlan, as_text, expand
-from cocite.plan.resources import size_mb
+from cocite.config.runs import baseline_of, baselines_on, baselines_with_vectors, seed_under, seeds_of, trained_entries
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb
 
 
 class BaselinePlan(StagePlan):

@@ -12,8 +12,7 @@ from snakemake.io import temp
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
 from cocite.config.source import Link, Source
-from cocite.plan.files import StagePlan, as_text, expand
-from cocite.plan.resources import A_DAY, size_mb
+from cocite.plan.stage import A_DAY, StagePlan, as_text, expand, size_mb
 
 NUMBERED = "<results>/corpus/numbered/{list}.txt"
 LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"

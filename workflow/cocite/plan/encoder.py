@@ -10,8 +10,7 @@ from typing import Any
 
 from cocite.config.folders import files_in
 from cocite.config.runs import UNTRAINED, adapters_of, model_of, training_seeds, untrained, with_weights
-from cocite.plan.files import StagePlan, expand
-from cocite.plan.resources import Request, size_mb, within_a_day
+from cocite.plan.stage import Request, StagePlan, expand, size_mb, within_a_day
 from cocite.plan.triplets import validation_of
 
 MODEL = "<results>/encoder/{model}/seed-{seed}/model"

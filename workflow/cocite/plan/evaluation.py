@@ -8,16 +8,14 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cocite.config.baselines import reported_on
 from cocite.config.benchmark import Fetched
 from cocite.config.benchmarks import sides_of
 from cocite.config.benchmarks.beir import Beir, files_of
 from cocite.config.entries import as_json
 from cocite.config.folders import files_in
-from cocite.config.runs import runs_of, runs_that_rank_alone, scored_models, scored_runs
+from cocite.config.runs import reported_on, runs_of, runs_that_rank_alone, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.files import StagePlan, expand
-from cocite.plan.resources import Request, size_mb
+from cocite.plan.stage import Request, StagePlan, expand, size_mb
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""

@@ -1,26 +1,47 @@
-"""The plan of a run: what follows from its configuration for all stages.
+"""The plan of a run: what follows from its configuration for all stages, and how a run begins with it, and starts.
 
 The Snakefile makes one `Plan`. Each stage has a part of it, whose methods are input functions, parameters and resources
 of the stage's rules; a rule keeps its literal paths and asks for the rest.
 """
 
 import json
-from collections.abc import Callable, Iterable
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from cocite.config.configuration import Configuration
+from snakemake.exceptions import WorkflowError
+
+from cocite.config.configuration import Configuration, configure
 from cocite.config.entries import as_json
+from cocite.config.folders import make_folders
 from cocite.config.settings import settings_of
+from cocite.config.started import write_start
+from cocite.config.yaml_files import written_configuration
+from cocite.core.atomic import remove
+from cocite.core.errors import InputError
+from cocite.core.gpus import gpus
+from cocite.core.locked import lock_results, writes_results
+from cocite.core.progress import report
 from cocite.plan.baselines import BaselinePlan
 from cocite.plan.corpus import CorpusPlan
 from cocite.plan.encoder import EncoderPlan
 from cocite.plan.evaluation import EvaluationPlan
-from cocite.plan.files import expand
-from cocite.plan.graph import GraphPlan
-from cocite.plan.neighbours import NeighbourPlan
+from cocite.plan.graph import GraphPlan, NeighbourPlan
+from cocite.plan.recorded import check_folder, record
 from cocite.plan.report import ReportPlan
+from cocite.plan.stage import expand
+from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
 from cocite.plan.triplets import TripletPlan
+
+LONGEST_WAIT = 60.0
+"""Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""
+MARK = ".snakemake_timestamp"
+"""The file in a folder that a rule made, whose time Snakemake takes for that of the folder."""
 
 
 class Plan:
@@ -77,3 +98,110 @@ class Plan:
 def either(names: Iterable[str]) -> str:
     """Regular expression that matches one of these names; without names it matches nothing."""
     return "|".join(names) or "(?!)"
+
+
+def check_files(workflow: Any) -> None:
+    """Raise `WorkflowError` for what Snakemake's own reader of configuration files accepts in silence."""
+    try:
+        for file in workflow.configfiles or ["config.yaml"]:
+            written_configuration(Path(file))
+    except InputError as error:
+        raise WorkflowError(error) from None
+
+
+def begin(workflow: Any, config: dict[str, Any]) -> Plan:
+    """The plan of a run. The main process makes and locks the folders that it writes to. Raises `WorkflowError`, one
+    sentence, for a configuration or a folder that cannot be used."""
+    # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
+    os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+    on_cluster = workflow.resource_settings.nodes is not None
+    try:
+        configuration = configure(config)
+        plan = Plan(configuration, with_gpu=configuration.gpu if on_cluster else bool(gpus()))
+        if workflow.is_main_process:
+            if writes_results(sys.argv[1:]):
+                make_folders(plan.resolved)
+                lock_results(Path(plan.results))
+            check_folder(plan.resolved)
+    except (InputError, OSError) as error:
+        raise WorkflowError(error) from None
+    # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
+    if not on_cluster and "gpu" not in workflow.global_resources:
+        workflow.register_resource("gpu", len(gpus()))
+    return plan
+
+
+def refuse_unknown_targets(workflow: Any, plan: Plan) -> None:
+    """Raise `WorkflowError` for a target that this configuration does not have; it names those that it has."""
+    if not workflow.is_main_process:
+        return
+    outputs = outputs_of(workflow)
+    arguments = [argument for argument in sys.argv[1:] if argument and not argument.startswith("-")]
+    try:
+        check_targets(arguments, outputs, plan)
+        check_spelling(targets_of(sys.argv[1:]), [rule.name for rule in workflow.rules], outputs, Path(plan.results))
+    except InputError as error:
+        raise WorkflowError(error) from None
+
+
+def start(workflow: Any, plan: Plan, log: list[str]) -> None:
+    """What happens before the first job: leftovers of earlier runs go, and the run is written down."""
+    try:
+        check_times(workflow)
+    except InputError as error:
+        raise WorkflowError(error) from None
+    for file in surplus_files(outputs_of(workflow), plan):
+        file.unlink()
+    remove_unneeded(workflow)
+    record(plan.resolved, Path(plan.results))
+    write_start(workflow, log, Path(plan.results))
+
+
+def outputs_of(workflow: Any) -> list[str]:
+    """The outputs of all rules, as Snakemake writes them, with wildcards in braces."""
+    return [str(output) for rule in workflow.rules for output in rule.output]
+
+
+def has_page(workflow: Any) -> bool:
+    """Whether the run was to make the report."""
+    return any(job.rule.name == "write_page" for job in workflow.dag.jobs)
+
+
+def remove_unneeded(workflow: Any) -> None:
+    """Remove the temporary files and folders whose last reader is done. Snakemake removes them when that job has ended.
+    A run that is killed in between leaves them, and the next one does not look for them."""
+    if workflow.storage_settings.notemp:
+        return
+    for path in list(_unneeded(workflow.dag)):
+        report(f"Removing {path}, which a killed run left.")
+        remove(path)
+
+
+def _unneeded(dag: Any) -> Iterator[Path]:
+    for job in dag.jobs:
+        for file in job.temp_output:
+            # A target other than `all` may lack jobs that read a file: without any reader, it stays.
+            readers = [reader for reader, files in dag.depending[job].items() if file in files]
+            is_read = bool(readers) and not any(map(dag.needrun, [job, *readers]))
+            if is_read and Path(file).exists() and not dag.is_needed_tempfile(job, file):
+                yield Path(file)
+
+
+def check_times(workflow: Any) -> None:
+    """Wait until no input of a job is from the future; raise `InputError` where that would take long. Snakemake fails a
+    job whose output is older than an input, and removes that output, though it is whole."""
+    dag = workflow.dag
+    inputs = {Path(file) for job in dag.jobs if dag.needrun(job) for file in job.input}
+    timed = {path: path / MARK if (path / MARK).exists() else path for path in inputs if path.exists()}
+    times = {path: mark.stat().st_mtime for path, mark in timed.items()}
+    newest = max(times, key=lambda path: times[path], default=None)
+    if newest is None or (ahead := times[newest] - time.time()) <= 0:
+        return
+    if ahead > LONGEST_WAIT:
+        then, now = (f"{datetime.fromtimestamp(at).astimezone():%F %T%z}" for at in (times[newest], time.time()))
+        raise InputError(
+            f"{newest} is of {then}, and the clock of this machine says {now}: a step that reads it would end with an "
+            "error and lose what it made. Set the clock, or give the files that are from the future the present time: "
+            f"find {newest.parent} -newermt now -exec touch {{}} +"
+        )
+    time.sleep(ahead)

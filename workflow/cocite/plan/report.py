@@ -11,8 +11,7 @@ from snakemake.io import report
 
 from cocite.config.map import MapSettings, labels_of
 from cocite.config.runs import mapped_runs
-from cocite.plan.files import StagePlan, as_text, expand
-from cocite.plan.resources import size_mb
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb
 
 MAPPED_TABLES = ("documents", "judgements", "labels")
 

@@ -13,11 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cocite.config.baselines import seeds_of
 from cocite.config.release_folder import WORKS
-from cocite.config.runs import model_of, training_seeds
-from cocite.config.stale import NAMES, names_of
+from cocite.config.runs import model_of, seeds_of, training_seeds
 from cocite.core.errors import InputError
+from cocite.plan.recorded import NAMES, names_of
 
 if TYPE_CHECKING:
     from cocite.plan.plan import Plan

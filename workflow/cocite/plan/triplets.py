@@ -9,10 +9,9 @@ from typing import Any
 
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.stale import names_of
-from cocite.config.triplets import graphs_of_aspects, oracles
-from cocite.plan.files import StagePlan, expand
-from cocite.plan.resources import Request, size_mb
+from cocite.config.sampler import graphs_of_aspects, oracles
+from cocite.plan.recorded import names_of
+from cocite.plan.stage import Request, StagePlan, expand, size_mb
 
 EXAMPLES = "sampled_examples"
 """The table of sets that give examples; the others give `triplets`."""

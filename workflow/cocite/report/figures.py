@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
 from cocite.config.probes import named_sets
-from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
+from cocite.config.sampler import graphs_of_aspects, sets_by_aspect
 from cocite.core.atomic import read_json
 from cocite.core.options import Results, Seed
 from cocite.core.randomness import generator

@@ -8,8 +8,8 @@ import polars as pl
 
 from cocite.config.configuration import Configuration
 from cocite.config.sampler import Sampler
-from cocite.config.stale import is_configured
 from cocite.core.tables.files import read_table
+from cocite.plan.recorded import is_configured
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
 from cocite.report.published import read_published
 from cocite.report.results import read, read_each

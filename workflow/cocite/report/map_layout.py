@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from cocite.config.configuration import Map
 from cocite.config.map import Clustering, MapSettings
-from cocite.config.maps import Map
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import ADAPTERS
 from cocite.core.options import Output, Seed

@@ -8,8 +8,8 @@ import polars as pl
 import typer
 
 from cocite.config.benchmarks import names
+from cocite.config.configuration import Map
 from cocite.config.map import FIELD
-from cocite.config.maps import Map
 from cocite.config.settings import GivenAsJson
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from cocite.config.configuration import Configuration
 from cocite.config.origins import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.config.runs import mapped_runs, with_vectors
-from cocite.config.triplets import oracle_models
+from cocite.config.sampler import oracle_models
 from cocite.core.atomic import write_text
 from cocite.report.canvas import read_figure
 from cocite.report.costs import OF_ALL

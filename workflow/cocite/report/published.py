@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from cocite.config.benchmarks.mdcr import Mdcr
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import Mdcr
 from cocite.config.configuration import Configuration
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, WITH_FEW_SHOT

@@ -12,13 +12,12 @@ from typing import Any
 import polars as pl
 import yaml
 
-from cocite.config.baselines import beside_models
 from cocite.config.benchmarks.beir import PUBLISHED, task_of
 from cocite.config.configuration import Configuration
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.entries import as_json
-from cocite.config.objectives import Term
-from cocite.config.runs import IN_SPACE, model_of, scored_models, untrained
+from cocite.config.models import Term
+from cocite.config.runs import IN_SPACE, beside_models, model_of, scored_models, untrained
 from cocite.config.tasks import BOTH
 from cocite.report.labels import mean_cell, over_seeds_of_one
 from cocite.report.published import read_published

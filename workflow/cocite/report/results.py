@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from cocite.config.baselines import reported_on
 from cocite.config.configuration import Configuration, recorded_configuration
-from cocite.config.runs import mapped_runs, runs_of, runs_that_rank_alone, scored_runs
+from cocite.config.runs import mapped_runs, reported_on, runs_of, runs_that_rank_alone, scored_runs
 from cocite.core.atomic import read_json
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table

@@ -5,12 +5,11 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.baselines import that_rank_alone
 from cocite.config.configuration import Configuration
 from cocite.config.origins import corpus_in_words, encoder_in_words, generated_benchmarks, has_generated_corpus
-from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models
+from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models, that_rank_alone
+from cocite.config.sampler import oracle_models
 from cocite.config.tasks import BOTH
-from cocite.config.triplets import oracle_models
 from cocite.core.usage import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of

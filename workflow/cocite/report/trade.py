@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import polars as pl
 from matplotlib.axes import Axes
 
-from cocite.config.baselines import baselines_on, beside_models
 from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
-from cocite.config.runs import model_of, untrained
-from cocite.config.triplets import oracle_models
+from cocite.config.runs import baselines_on, beside_models, model_of, untrained
+from cocite.config.sampler import oracle_models
 from cocite.report.canvas import COLOURS, SERIES, SMALL, Entry, Titles, canvas
 from cocite.report.labels import mean_cell, metric_in_words
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.config.stale import configuration_of, configured_in
 from cocite.core.atomic import atomic_path
 from cocite.core.options import Output, Results
 from cocite.core.tables import TABLES
 from cocite.core.tables.places import as_text, files_by_place, rows_of
+from cocite.plan.recorded import configuration_of, configured_in
 
 FORMAT = "v1.0.0"
 """The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""

@@ -17,8 +17,8 @@ from cocite.config.configuration import results_folder
 from cocite.config.origins import CARD_SCORES, generated_benchmarks
 from cocite.config.probes import named_sets
 from cocite.config.runs import model_of, training_seeds, with_weights
+from cocite.config.sampler import graphs_of_aspects, oracle_models
 from cocite.config.started import read_start
-from cocite.config.triplets import graphs_of_aspects, oracle_models
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError

@@ -129,8 +129,8 @@ def fault_behind(error: Exception) -> str | None:
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
     """Delete the outputs that the files belong to, and print the command that makes them again if a rule does."""
     from cocite.config.configuration import configure
-    from cocite.config.stale import configuration_of
     from cocite.config.yaml_files import written_configuration
+    from cocite.plan.recorded import configuration_of
 
     def output_of(path: Path) -> Path:
         """The file itself, or the folder that it is a shard of, which Snakemake marks."""
@@ -166,9 +166,9 @@ def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | N
 
 def _tables(results: Path, config: Any = None) -> Iterator[tuple[Path, str]]:
     """The files of all tables, each with the table's name; with a configuration, only the files of its entries."""
-    from cocite.config.stale import configured_in
     from cocite.core.tables import TABLES
     from cocite.core.tables.places import files_by_place
+    from cocite.plan.recorded import configured_in
 
     for table in TABLES.values():
         for files in files_by_place(results, table, configured_in(config)).values():

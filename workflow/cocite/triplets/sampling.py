@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from cocite.config.configuration import TripletSet
 from cocite.config.entries import as_json
 from cocite.config.sampler import Sampler
 from cocite.config.settings import GivenAsJson
-from cocite.config.triplets import TripletSet
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings

@@ -6,7 +6,7 @@ from typing import Literal
 
 from cocite.config.baseline import Baseline
 from cocite.config.entries import GivenPath, Whole
-from cocite.config.mteb import result_files
+from cocite.config.tasks import result_files
 from cocite.core.errors import InputError
 
 

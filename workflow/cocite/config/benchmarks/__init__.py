@@ -1,4 +1,4 @@
-"""The benchmarks, a module with one class each: its fields say what an entry may hold, `declared` has its tasks."""
+"""The benchmarks, a class each: its fields say what an entry may hold, `declared` has its tasks."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,15 +1,15 @@
-"""The benchmark `beir`: searches of whole collections, any in the layout of BEIR."""
+"""Benchmarks of searches by short or long texts: `beir`, any in the layout of BEIR, `litsearch` and `doris_mae`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.benchmark import UserSuppliedBenchmark
-from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
+from cocite.config.benchmark import Fetched, FolderBenchmark, HubBenchmark, UserSuppliedBenchmark
+from cocite.config.entries import MEASURE, Commit, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
@@ -34,20 +34,21 @@ PUBLISHED = {
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
 Measure = Annotated[str, Field(pattern=MEASURE)]
 """A metric of searches, as trec_eval names it; the reciprocal rank has a depth here as well."""
+SPECIFICITIES = {0: "broad", 1: "specific"}
+"""The values of `specificity` of a question of LitSearch, and what they stand for."""
+IN_LITSEARCH = {"kind": "retrieval", "group": "litsearch", "texts": "litsearch"}
+IN_DORIS_MAE = {"kind": "search", "group": "doris_mae", "texts": "doris_mae"}
 NO_NAME = re.compile("[^a-z0-9]+")
+
+
+def _search(name: str, *metrics: str, **others: Any) -> Task:
+    return Task(name=name, metrics=metrics, similarity="cosine", **others)
 
 
 def task_of(dataset: str) -> Task:
     """The task of a dataset."""
-    return Task(
-        name=f"{PREFIX}{dataset.replace('-', '_')}",
-        kind="retrieval",
-        group="beir",
-        metrics=METRICS,
-        similarity="cosine",
-        test=dataset,
-        mteb=PUBLISHED.get(dataset),
-    )
+    name = f"{PREFIX}{dataset.replace('-', '_')}"
+    return _search(name, *METRICS, kind="retrieval", group="beir", test=dataset, mteb=PUBLISHED.get(dataset))
 
 
 def task_named(name: str) -> Task | None:
@@ -71,11 +72,7 @@ def datasets_in(folder: Path) -> dict[str, Path]:
 def files_of(folder: Path, split: str) -> list[Path]:
     """The corpus, the queries and the judgements of a dataset, each in the form that is there, or else as in BEIR."""
     judged = [folder / QRELS.format(split=split), *([folder / "qrels.tsv"] if split == "test" else [])]
-    return [
-        _there([folder / CORPUS], ROWS),
-        _there([folder / QUERIES], ROWS),
-        _there(judged, JUDGED),
-    ]
+    return [_there([folder / CORPUS], ROWS), _there([folder / QUERIES], ROWS), _there(judged, JUDGED)]
 
 
 def _there(paths: Sequence[Path], ends: Sequence[str]) -> Path:
@@ -173,3 +170,60 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
         for task in self.tasks or ():
             if task not in known:
                 yield f"{key}.tasks names {task!r}, which is the task of no dataset (they are {', '.join(known)})."
+
+
+class Collection(Entry):
+    """The dataset of the Hugging Face hub that holds questions and corpus."""
+
+    dataset: Text = "princeton-nlp/LitSearch"
+    """Its name."""
+    revision: Commit = "9573fb284a1026c998df47024b888a163f0f0e25"
+    """Its commit, 40 hexadecimal digits. The default is the last one of July 2024."""
+
+
+class LitSearch(HubBenchmark):
+    """LitSearch, questions about the literature that are searched in 64,183 papers (Ajith et al., 2024).
+
+    "LitSearch: A Retrieval Benchmark for Scientific Literature Search".
+    """
+
+    kind: Literal["litsearch"]
+    reads: ClassVar = ("corpus_clean", "query")
+    split: ClassVar[str] = "full"
+    """The one split of each config."""
+    # Most of a file are full texts, which are not read: 1,200 MB took 484 MB.
+    memory_of_byte: ClassVar = 0.5
+    declared: ClassVar = (
+        _search("litsearch_broad", "recall_20", "ndcg_cut_10", test="broad", **IN_LITSEARCH),
+        _search("litsearch_specific", "recall_5", "recall_20", "ndcg_cut_10", test="specific", **IN_LITSEARCH),
+    )
+    hub: Collection | None = None
+    """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
+
+    @property
+    def from_hub(self) -> Mapping[str, Fetched]:
+        """The questions and the corpus, not the one with full texts by paragraph; nothing if it is here."""
+        if self.hub is None:
+            return {}
+        fetched = Fetched(dataset=self.hub.dataset, revision=self.hub.revision, splits=[self.split])
+        return {f"data/{config}": fetched for config in self.reads}
+
+
+class DorisMae(FolderBenchmark):
+    """DORIS-MAE, descriptions of a need with many aspects, each with some 100 abstracts to rank (Wang et al., 2023).
+
+    "DORIS-MAE: Scientific Document Retrieval using Multi-level Aspect-based Queries". An abstract is relevant to the
+    task doris_mae where its mean score over the aspects of the query is 1 or more; doris_mae_graded knows the sums.
+    """
+
+    kind: Literal["doris_mae"]
+    # Most of the abstracts are passed over: 64 MB took 240 MB, of which 150 are those of a reader at rest.
+    memory_of_byte: ClassVar = 3
+    declared = (
+        _search("doris_mae", "recall_5", "recall_20", "Rprec", "map", **IN_DORIS_MAE),
+        _search("doris_mae_graded", "ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best", **IN_DORIS_MAE),
+    )
+    id_space: DocumentIds = "own"
+    """Whose ids the documents have. Those that are released are own ones, which are compared with no ids of papers; s2
+    stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's works, corpus for the ids of this
+    run's corpus."""

@@ -1,9 +1,9 @@
-"""The benchmark `scirepeval`."""
+"""The benchmark `scirepeval`, and those that its paper scores encoders on as well: `scidocs`, `s2and` and `mdcr`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from cocite.config.benchmark import Fetched, HubBenchmark
+from cocite.config.benchmark import Fetched, FolderBenchmark, HubBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
@@ -153,3 +153,70 @@ class SciRepEval(HubBenchmark):
         if self.is_generated and config.corpus.source not in ("demo", "directory"):
             source = config.corpus.source
             yield f"{key}.folder is demo, which is generated about the sources demo and directory only, not {source}."
+
+
+GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+class SciDocs(FolderBenchmark):
+    """SciDocs in its own layout (Cohan et al., 2020, "SPECTER")."""
+
+    kind: Literal["scidocs"]
+    has_hashes = True
+    declared = (
+        Task(name="mag", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
+        Task(name="mesh", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
+        *(task for task in TASKS if task.texts == "scidocs_view_cite_read"),
+        Task(
+            name="recomm",
+            kind="clicks",
+            group="scidocs",
+            metrics=("ndcg_adjusted", "P_1_adjusted"),
+            similarity="cosine",
+        ),
+    )
+
+
+class S2and(FolderBenchmark):
+    """S2AND, authors of one name told apart (Subramanian et al., 2021).
+
+    "S2AND: A Benchmark and Evaluation System for Author Name Disambiguation".
+    """
+
+    kind: Literal["s2and"]
+    declared = tuple(
+        Task(
+            name=f"s2and_{dataset}",
+            kind="disambiguation",
+            group="s2and",
+            metrics=("b3_f1", "b3_precision", "b3_recall"),
+            test=dataset,
+        )
+        for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
+    )
+
+
+FIELDS = (
+    *("Art", "Biology", "Business", "Chemistry", "Computer Science", "Economics", "Engineering"),
+    *("Environmental Science", "Geography", "Geology", "History", "Materials Science", "Mathematics", "Medicine"),
+    *("Philosophy", "Physics", "Political Science", "Psychology", "Sociology"),
+)
+
+
+class Mdcr(FolderBenchmark):
+    """MDCR, the recommendation of citations in 19 fields (Medić & Šnajder, 2022).
+
+    "Large-scale Evaluation of Transformer-based Article Encoders on the Task of Citation Recommendation".
+    """
+
+    kind: Literal["mdcr"]
+    declared = tuple(
+        Task(
+            name=f"mdcr_{field.lower().replace(' ', '_')}",
+            kind="ranking",
+            group="mdcr",
+            metrics=("map", "ndcg", "recall_5"),
+            test=field,
+        )
+        for field in FIELDS
+    )

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import duckdb
 import typer
 
-from cocite.config.aspects import INTENTS
+from cocite.config.graphs import INTENTS
 from cocite.core.database import connect
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD

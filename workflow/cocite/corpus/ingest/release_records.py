@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from cocite.config.aspects import INTENTS
+from cocite.config.graphs import INTENTS
 from cocite.core.tables import PRIMARY_KEYS
 from cocite.core.written_ids import DIGITS
 

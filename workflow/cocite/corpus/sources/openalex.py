@@ -150,7 +150,7 @@ class OpenAlex(FetchedSource, MatchedSource):
             yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
 
     def _differences(self, key: str, base: Path, results: Path) -> Iterator[str]:
-        from cocite.config.stale import recorded_values
+        from cocite.plan.recorded import recorded_values
 
         recorded = None if (results / "corpus/manifest.json").is_file() else recorded_values(base)
         if recorded is None:

@@ -22,7 +22,7 @@ MDCR:
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
+from cocite.config.benchmarks.by_aspect import ALL, FACETS, FOLDS, JUDGED, TEXTS
 from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.core.errors import InputError
 from cocite.core.progress import progress

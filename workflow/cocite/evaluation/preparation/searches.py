@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from cocite.config.benchmarks import litsearch, names
-from cocite.config.benchmarks.beir import CORPUS, QUERIES, BeirSettings, files_of, task_of
+from cocite.config.benchmarks import names
+from cocite.config.benchmarks.beir import CORPUS, QUERIES, SPECIFICITIES, BeirSettings, LitSearch, files_of, task_of
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
 from cocite.core.errors import InputError
@@ -268,17 +268,18 @@ def read_litsearch(
     Raises `InputError` where a file is missing or a row is wrong, a task has no question, or too many of the papers
     that answer its questions are not in the corpus.
     """
-    texts, papers, at = Texts(keeps_fields=keeps_fields), set(), folder / litsearch.QUERIES
-    rows = read_split(folder / litsearch.CORPUS, litsearch.SPLIT, ("corpusid", "title", "abstract"))
+    texts, papers = Texts(keeps_fields=keeps_fields), set()
+    searched, at = (folder / name for name in LitSearch.reads)
+    rows = read_split(searched, LitSearch.split, ("corpusid", "title", "abstract"))
     for row in progress(rows, of="Corpus", unit="paper"):
         papers.add(row.identifier("corpusid"))
         texts.add_paper("litsearch", row.identifier("corpusid"), row)
-    questions: dict[str, list[tuple[str, Row]]] = {name: [] for name in litsearch.SPECIFICITIES.values()}
-    for number, row in enumerate(read_split(at, litsearch.SPLIT, ("query", "specificity", "corpusids"))):
+    questions: dict[str, list[tuple[str, Row]]] = {name: [] for name in SPECIFICITIES.values()}
+    for number, row in enumerate(read_split(at, LitSearch.split, ("query", "specificity", "corpusids"))):
         value = row.require("specificity")
-        if value not in litsearch.SPECIFICITIES:
+        if value not in SPECIFICITIES:
             raise InputError(f"{row.place}: specificity must be 0 (broad) or 1 (specific), not {value!r}.")
-        questions[litsearch.SPECIFICITIES[value]].append((f"query-{number}", row))
+        questions[SPECIFICITIES[value]].append((f"query-{number}", row))
     asked = {task: questions[task.labels_folder] for task in declared if not names or task.name in names}
     for task, rows_of_task in asked.items():
         for name, row in rows_of_task:

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from cocite.config.stale import configuration_of, configured_in
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import ID, TABLES, Table
 from cocite.core.tables.places import Place, as_text, files_by_place
 from cocite.core.usage import byte_size
 from cocite.core.written_ids import LARGEST_ID, is_id
+from cocite.plan.recorded import configuration_of, configured_in
 from cocite.tools.inspection.answers import Answer, fetched
 from cocite.tools.inspection.opening import left_out, viewed_tables
 

@@ -17,13 +17,13 @@ import duckdb
 from pyarrow.parquet import read_schema
 
 from cocite.config.runs import UNTRAINED, model_of
-from cocite.config.stale import configuration_of, configured_in
 from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files
 from cocite.core.tables.places import files_by_place, path_of
+from cocite.plan.recorded import configuration_of, configured_in
 from cocite.tools.inspection.answers import Answer, fetched
 from cocite.tools.inspection.contents import NO_RECORD, corpus_id, known_as
 

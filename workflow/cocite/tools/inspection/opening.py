@@ -14,7 +14,6 @@ from pathlib import Path
 import duckdb
 
 from cocite.config.configuration import results_folder
-from cocite.config.stale import configuration_of, configured_in
 from cocite.config.started import program
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
@@ -22,6 +21,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table
 from cocite.core.tables.files import checked_files
 from cocite.core.tables.places import Place, as_text, files_by_place, rows_of
+from cocite.plan.recorded import configuration_of, configured_in
 
 MEMORY = "2GB"
 

@@ -13,13 +13,13 @@ import polars as pl
 from cocite.config.configuration import recorded_configuration
 from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import model_of
-from cocite.config.stale import configuration_of
-from cocite.config.triplets import oracle_models
+from cocite.config.sampler import oracle_models
 from cocite.core.atomic import atomic_path, write_text
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import verified_files
+from cocite.plan.recorded import configuration_of
 from cocite.tools.inspection.nearest import Model
 from cocite.tools.publishing.mteb import Provenance, base_model, provenance_for, scores_of, write_mteb
 

@@ -15,17 +15,16 @@ import polars as pl
 from cocite import __version__
 from cocite.config.benchmarks import declared
 from cocite.config.configuration import Configuration, recorded_configuration
-from cocite.config.mteb import META, SPLIT, SUBSET, is_same_test, name_in_mteb
 from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import UNTRAINED, model_of, untrained
-from cocite.config.stale import PROVENANCE, configured_in
-from cocite.config.tasks import BOTH
-from cocite.config.triplets import oracle_models
+from cocite.config.sampler import oracle_models
+from cocite.config.tasks import BOTH, META, SPLIT, SUBSET, is_same_test, name_in_mteb
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
+from cocite.plan.recorded import PROVENANCE, configured_in
 
 OWN = "CoCite"
 """The beginning of the names of tasks that are not mteb's."""

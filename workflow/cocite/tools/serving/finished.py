@@ -16,13 +16,13 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from cocite.config.stale import configuration_of, configured_in
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.documents import NO_PAPER, papers_of_documents
 from cocite.core.tables.files import checked_files, read_table
 from cocite.core.tables.places import files_by_place, path_of
+from cocite.plan.recorded import configuration_of, configured_in
 from cocite.tools.inspection.nearest import Model, choose_model, models_of, text_embedder
 from cocite.tools.inspection.opening import changed_files, open_results, viewed_tables
 from cocite.tools.serving.search_indexes import (

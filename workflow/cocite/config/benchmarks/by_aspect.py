@@ -1,12 +1,13 @@
-"""The benchmark `csfcube`."""
+"""Benchmarks whose tasks are about one aspect each: `aspects`, made of held-out papers, and `csfcube`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from cocite.config.benchmark import FolderBenchmark
+from cocite.config.benchmark import AspectSettings, Benchmark, FolderBenchmark
 from cocite.config.entries import Whole
+from cocite.config.graphs import INTENTS
 from cocite.config.tasks import OVER_FOLDS, Task
 
 FACETS = ("background", "method", "result")
@@ -17,6 +18,15 @@ TEXTS, JUDGED, FOLDS = "abstracts-csfcube-preds.jsonl", "test-pid2anns-csfcube-{
 METRICS = ("map", "Rprec", "P_20", "recall_20", "ndcg", "Rprec_csfcube", "ndcg_csfcube", "ndcg_20%_csfcube")
 RELEASED = ("map", "Rprec_csfcube", "P_20", "recall_20", "ndcg_csfcube", "ndcg_20_csfcube", "ndcg_20%_csfcube")
 """The metrics that the released evaluation averages over folds."""
+
+
+class Aspects(Benchmark, AspectSettings):
+    """What held-out papers of our own corpus are linked with by each aspect of citations."""
+
+    kind: Literal["aspects"]
+    by_aspect = True
+    declared = tuple(Task(name=name, kind="ranking", group="aspects", metrics=("map", "ndcg")) for name in INTENTS)
+    made_by = AspectSettings
 
 
 def _task(facet: str) -> Task:

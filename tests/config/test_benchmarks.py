@@ -1,14 +1,68 @@
-"""Ids are compared only with ids of the same origin; what would need others is refused, or says what would help."""
+"""Benchmarks in the configuration: the datasets and tasks of collections, and whose ids documents have."""
 
 import gzip
 import itertools
 
 import pytest
-from tests.configurations import refused
+from tests.configurations import recorded, refused
 
-from cocite.config.benchmarks import KINDS
+from cocite.config.benchmarks import KINDS, declared
 from cocite.config.configuration import resolve
 from cocite.config.source import link_between
+from cocite.core.errors import InputError
+
+
+def resolved(written, **entry):
+    written["benchmarks"]["searches"] = {"kind": "beir", **entry}
+    return resolve(written)["benchmarks"]["searches"]
+
+
+def typed(entry):
+    return recorded({"benchmarks": {"searches": entry}}).benchmarks["searches"]
+
+
+BOTH = {"own-papers": "own_papers", "scifact": "SciFact"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "found", "tasks"),
+    [
+        ({"folder": "."}, BOTH, ["beir_own_papers", "beir_scifact"]),
+        ({"folder": ".", "tasks": ["beir_scifact"]}, BOTH, ["beir_scifact"]),
+        ({"folder": "SciFact"}, {"scifact": "SciFact"}, ["beir_scifact"]),
+        (
+            {"datasets": {"claims-2020": "SciFact"}, "queries": "short"},
+            {"claims-2020": "SciFact"},
+            ["beir_claims_2020"],
+        ),
+    ],
+)
+def test_the_datasets_and_tasks_of_a_collection_are_known_before_any_job(
+    datasets, tmp_path, monkeypatch, entry, found, tasks
+):
+    monkeypatch.chdir(tmp_path)
+    entry = resolved(datasets, **entry)
+    assert entry["datasets"] == found
+    assert "folder" not in entry
+    assert [task.name for task in typed(entry).scored_tasks] == tasks
+    assert list(typed(entry).suites) == ["small"]
+    assert resolved(datasets, **entry) == entry
+
+
+def test_two_datasets_of_one_name_are_refused(datasets, tmp_path):
+    (tmp_path / "own papers").mkdir()
+    (tmp_path / "own papers/corpus.jsonl").touch()
+    message = refused(datasets, "benchmarks.searches", {"kind": "beir", "folder": str(tmp_path)})
+    assert "benchmarks.searches.folder holds own papers and own_papers, whose tasks have one name" in message
+
+
+def test_a_task_is_known_by_its_name_and_others_are_refused():
+    assert declared("beir_trec_covid").test == "trec-covid"
+    assert declared("beir_my_papers").test == "my-papers"
+    for name in ("beir_", "beir_A", "beir_a/b"):
+        with pytest.raises(InputError, match="The task: "):
+            declared(name)
+
 
 SPACES = ("s2", "openalex", "own")
 BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "litsearch", "s2and")

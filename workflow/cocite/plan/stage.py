@@ -1,0 +1,141 @@
+"""What the plans of the stages share: files and options of jobs, and what jobs ask for.
+
+Jobs ask for memory and time by the size of their input, and for more of both with each attempt. The comments in the
+rules give measured peak memory and processor time of a job, its start included, on a machine with two cores, for
+generated releases of the given number of papers and for hci (experiments/hci.yaml). The requests are several times as
+large. "Bounded" marks a command that is given its memory (`--memory-mb`) and spills to disk rather than exceed it: its
+request is a constant. Where an input does not exist yet, Snakemake evaluates the request later.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snakemake.io import expand as expanded
+from snakemake.logging import logger
+from snakemake.resources import Resource
+
+from cocite.config.entries import as_json
+
+if TYPE_CHECKING:
+    from cocite.config.configuration import Configuration
+    from cocite.plan.plan import Plan
+
+A_DAY = 24 * 60  # minutes: what most clusters grant
+PRODUCTS = 3e10
+"""Products of two numbers that a thread computes in a second."""
+
+Request = Callable[[Any, Any, int], int]
+"""From wildcards, input and the number of the attempt to megabytes or minutes."""
+
+
+class StagePlan:
+    """What the plans of all stages have."""
+
+    def __init__(self, plan: "Plan") -> None:
+        """`plan` has the configuration, and the plans of the other stages."""
+        self.plan: Plan = plan
+        self.config: Configuration = plan.config
+        self.buckets = plan.buckets
+
+
+def expand(path: str, **wildcards: Any) -> list[str]:
+    """A file for every combination of the values of some wildcards."""
+    files: list[str] = expanded(path, **wildcards)
+    return files
+
+
+def as_text(entry: Any, *without: str, **further: Any) -> str:
+    """An entry as JSON for an option, without some of its keys and with further ones."""
+    kept = {key: value for key, value in as_json(entry).items() if key not in without}
+    return json.dumps(kept | further, sort_keys=True)
+
+
+def folders_of(inputs: str) -> Callable[[Any, Any], list[Path]]:
+    """The folders of some files, each once: one folder for all files of a sharded table."""
+
+    def folders(wildcards: Any, input: Any) -> list[Path]:
+        files: Sequence[str] = [input[inputs]] if isinstance(input[inputs], str) else input[inputs]
+        return list(dict.fromkeys(Path(file).parent for file in files))
+
+    return folders
+
+
+def folders_of_buckets(inputs: str) -> Callable[[Any, Any], list[str]]:
+    """The tables among some files: the folder of each sharded one, the file of any other."""
+
+    def tables(wildcards: Any, input: Any) -> list[str]:
+        paths = map(Path, input[inputs])
+        return sorted({str(path.parent if path.stem.isdigit() else path) for path in paths})
+
+    return tables
+
+
+def option(name: str, *, of_folder: bool = False) -> Callable[[Any, Any], list[str]]:
+    """An option with the path of the input of its name, or the folder of its files; nothing if a job has none."""
+
+    def words(wildcards: Any, input: Any) -> list[str]:
+        path = input[name.removeprefix("--")]
+        if not path:
+            return []
+        return [name, str(Path(path[0]).parent if of_folder else path)]
+
+    return words
+
+
+def size_mb(paths: str | Path | Iterable[str | Path]) -> float:
+    """Size of a file or of several, MB. A folder counts as the files in it, which Snakemake takes for an empty file."""
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    files = [file for path in given for file in (path.rglob("*") if path.is_dir() else [path])]
+    return sum(file.stat().st_size for file in files if not file.is_dir()) / 1e6
+
+
+def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
+    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt. A
+    factor may be a function of the wildcards."""
+
+    def asked(wildcards: Any, input: Any, attempt: int) -> int:
+        factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}
+        of_some = sum(factor * size_mb(input[name]) for name, factor in factors.items())
+        of_all = every * size_mb(input) if every else 0
+        return ceil(least + of_some + of_all) * attempt
+
+    return asked
+
+
+megabytes = by_size  # of memory
+minutes = by_size
+
+
+def within_a_day(needed: float, attempt: int) -> int:
+    """Minutes, no more than a day at the first attempt: a stopped job resumes."""
+    return min(A_DAY, ceil(needed)) * attempt
+
+
+def warn_of_memory(workflow: Any) -> None:
+    """Warn of jobs that ask for more memory than there is, since Snakemake lowers requests in silence."""
+    for rule in workflow.rules if "mem_mb" in workflow.global_resources else ():
+        asked = rule.resources.get("mem_mb")
+        if asked is not None and asked.is_evaluable():
+            granted = workflow.global_resources["mem_mb"].value
+            rule.resources["mem_mb"] = Resource("mem_mb", _warned(rule.name, asked, granted))
+
+
+def _warned(name: str, asked: Any, granted: int) -> Callable[..., Any]:
+    """What a resource gives; it warns once if a job of this name is granted less of it."""
+    said = list[int]()
+
+    def amount(wildcards: Any, **given: Any) -> Any:
+        value = asked.evaluate(wildcards, **given).value
+        if isinstance(value, int) and value > granted and not said:
+            said.append(value)
+            logger.warning(
+                f"{name} asks for {value:,} MB of memory, and all jobs together are granted {granted:,} MB "
+                "(--resources mem_mb, or MEMORY_MB of make). It is started all the same, and may take more than it is "
+                "granted."
+            )
+        return value
+
+    return amount
