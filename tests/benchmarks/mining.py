@@ -75,10 +75,8 @@ def _ours(folder: Path) -> Cost:
 
 def rank(folder: Path, threads: int, last_rank: int) -> float:
     """The seconds of our ranking of documents with all vectors in memory."""
-    from cocite.neighbours.distances import Metric
-    from cocite.neighbours.mining import read_asked, read_documents
-    from cocite.neighbours.pools import start_workers
-    from cocite.neighbours.ranking import VectorRanking
+    from cocite.neighbours.mining import VectorRanking, read_asked, read_documents
+    from cocite.neighbours.nearest import Metric, start_workers
     from cocite.neighbours.vectors import VectorFiles
 
     asked = read_asked(folder / "triplets.parquet")

@@ -118,7 +118,7 @@ def test_building_an_index_is_not_given_how_it_is_searched() -> None:
     assert settings_of(neighbours, SearchSettings) == {"metric": "l2", "k": 9, "index": {"kind": "ivf", "nprobe": 2}}
 
 
-@pytest.mark.parametrize("package", [(SAMPLERS, "sampler"), (LOSSES, "kind"), (METHODS, "kind"), (ENGINES, "engine")])
+@pytest.mark.parametrize("package", [(LOSSES, "kind"), (METHODS, "kind"), (ENGINES, "engine")])
 def test_a_plugin_has_the_name_of_its_module(package: tuple[str, str]) -> None:
     assert all(kind.__module__ == f"{package[0]}.{name}" for name, kind in plugins(*package).items())
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.neighbours.small_walks import write_edges
+from tests.neighbours.small import write_edges
 
 from cocite.config.graphs import Combination
 from cocite.core.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
-from tests.neighbours.small_searches import read_counts, write_queries
+from tests.neighbours.small import read_counts, write_queries
 from tests.papers import papers_table
 from tests.triplets.blocks import write_examples, write_triplets
 
@@ -17,7 +17,7 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.neighbours import mining, pools, ranking, word_ranking
+from cocite.neighbours import mining, nearest, word_ranking
 from cocite.neighbours import vectors as vectors_module
 from cocite.neighbours.mining import mine
 
@@ -134,7 +134,7 @@ def test_the_best_documents_are_those_of_a_brute_force(
     tmp_path, monkeypatch, drawn, metric, last, relabel, in_memory, data
 ):
     block = data.draw(st.integers(1, 9))
-    for module in (vectors_module, pools):
+    for module in (vectors_module, nearest):
         monkeypatch.setattr(module, "BLOCK", block)
     vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     papers = sorted(vectors)
@@ -176,7 +176,7 @@ def test_groups_threads_files_and_memory_change_no_bit(crowd, monkeypatch, by):
     files = vectors if by == BY_ENCODER else []
     whole = mined(folder, examples, files, by=by, threads=2)
     assert len(whole[0]) == 40
-    for group, texts in ((7, 50), (1, 11)):
+    for group, texts in ((7, 50), (3, 37)):
         monkeypatch.setattr(
             mining, "open_search", lambda *_, size=group: (folder / "state").mkdir(exist_ok=True) or size
         )
@@ -190,7 +190,7 @@ def test_a_search_that_was_killed_goes_on_after_its_last_group(crowd, monkeypatc
     folder, examples, vectors = crowd
     files = vectors if by == BY_ENCODER else []
     whole = mined(folder, examples, files, by=by)
-    kind = ranking.VectorRanking if by == BY_ENCODER else word_ranking.WordRanking
+    kind = mining.VectorRanking if by == BY_ENCODER else word_ranking.WordRanking
     rank, ranked = kind.rank, []
 
     def dying(self, asked, *rest):

@@ -1,32 +1,50 @@
-"""The search for neighbours: who is searched, in what order, and what is refused."""
+"""The search for neighbours: who is searched, in what order, what is refused; exact to the last bit, and resumed."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.neighbours.small_searches import LINE, read_counts, read_rows, search, write_queries, write_vectors
-from tests.papers import papers_table
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
+from tests.neighbours.small import (
+    LINE,
+    KilledError,
+    Row,
+    by_definition,
+    read_counts,
+    read_rows,
+    search,
+    search_again,
+    write_papers,
+    write_queries,
+    write_vectors,
+)
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.embeddings import SearchSettings
+from cocite.core.atomic import checked_path
+from cocite.core.checkpoints import write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
+from cocite.neighbours import nearest, query_groups, searching, vectors
+from cocite.neighbours.query_groups import open_search
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
+
+METRICS = ["cosine", "l2", "inner_product"]
+VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
+SPLITS = dict.fromkeys(VECTORS, "train")
 
 
 def test_neighbours_come_by_distance_and_ties_by_corpus_id(tmp_path):
     found = search(tmp_path, LINE, {1: "train"}, k=3)
     assert found == [(1, 1, 2, 9.0), (1, 2, 4, 9.0), (1, 3, 3, 25.0)]
-
-
-def write_papers(folder: Path, abstracts: dict[int, str | None]) -> Path:
-    texts = {paper: (f"title {paper}", abstract) for paper, abstract in abstracts.items()}
-    write_table(folder / "papers.parquet", "papers", papers_table(texts))
-    return folder / "papers.parquet"
 
 
 def test_among_papers_with_a_text_only_those_have_a_rank(tmp_path):
@@ -141,3 +159,167 @@ def test_the_commands_build_search_and_measure_an_index(tmp_path):
     ]
     (row,) = read_table(Path(quality), "search_quality").to_pylist()
     assert (row["k"], row["queries"], row["recall"]) == (2, 1, 1.0)
+
+
+def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make blocks so small that pools overflow and are cut down in small searches as well."""
+    for module in (searching, nearest, vectors):
+        monkeypatch.setattr(module, "BLOCK", size)
+
+
+@given(
+    drawn=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=4, max_size=90),
+    metric=st.sampled_from(METRICS),
+    block=st.integers(1, 30),
+    row_group=st.integers(1, 100),
+    relabel=st.sampled_from(RELABELLINGS),
+    data=st.data(),
+)
+def test_the_result_is_that_of_the_definition(tmp_path, monkeypatch, drawn, metric, block, row_group, relabel, data):
+    in_blocks_of(block, monkeypatch)
+    k = data.draw(st.integers(1, len(drawn) - 2))
+    placed = {relabel(10 * at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
+    found = search(tmp_path, placed, dict.fromkeys(placed, "train"), metric=metric, k=k, row_group=row_group)
+    assert found == [row for query in placed for row in by_definition(placed, query, metric, k)]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    metric=st.sampled_from(METRICS),
+    scale=st.sampled_from([1e-35, 1e-25, 1e-6, 1.0, 1e6]),
+    spread=st.sampled_from([0.0, 1.0, 8.0]),
+)
+def test_no_paper_is_missed_for_rounding_whatever_the_lengths(tmp_path, monkeypatch, seed, metric, scale, spread):
+    """Vectors crowd around two points, with lengths up to e^±`spread` apart: most distances are near ties."""
+    in_blocks_of(8, monkeypatch)
+    rng = np.random.default_rng(seed)
+    near = rng.normal(size=(2, 24))[rng.integers(0, 2, 80)] + 1e-6 * rng.normal(size=(80, 24))
+    drawn = (scale * near * np.exp(spread * rng.uniform(-1, 1, (80, 1)))).astype(np.float32)
+    placed = {paper: drawn[paper].tolist() for paper in range(80)}
+    found = search(tmp_path, placed, dict.fromkeys(range(0, 80, 9), "train"), metric=metric, k=20)
+    every = {query: by_definition(placed, query, metric, 79) for query in range(0, 80, 9)}
+    distances = {(row[0], row[2]): row[3] for rows in every.values() for row in rows}
+    own = [distances[row[0], row[2]] for row in found]
+    nearest = [row[3] for rows in every.values() for row in rows[:20]]
+    assert len(found) == len(nearest)
+    for expected in (own, nearest):
+        np.testing.assert_allclose([row[3] for row in found], expected, rtol=1e-6, atol=1e-14)
+
+
+def test_a_tie_at_the_last_rank_is_cut_by_corpus_id_however_many_share_it(tmp_path):
+    shared = {paper: [1.0, 0.0] for paper in range(100, 9000)} | {7: [0.0, 0.0], 9999: [0.0, 1.0]}
+    assert [row[2] for row in search(tmp_path, shared, {7: "train"}, k=3)] == [100, 101, 102]
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(tmp_path, monkeypatch, near):
+    """The first fifty of each five hundred, which the guess is made from, are the nearest of all, or the farthest."""
+    in_blocks_of(50, monkeypatch)
+    passes = []
+    search_all = searching._search
+    monkeypatch.setattr(searching, "_search", lambda *args: passes.append(1) or search_all(*args))
+    lengths = {paper: 1.0 + (paper % 500 if near else 499 - paper % 500) for paper in range(1, 2500)}
+    line = {0: [0.0]} | {paper: [length] for paper, length in lengths.items()}
+    found = search(tmp_path, line, {0: "train"}, k=400, row_group=500)
+    assert found == by_definition(line, 0, "l2", 400)
+    assert len(passes) == (2 if near else 1)
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    """20 crowds of papers whose distances differ in the last digits."""
+    rng = np.random.default_rng(5)
+    near = rng.normal(size=(20, 48))
+    return {paper: list(near[paper % 20] + 1e-6 * rng.normal(size=48)) for paper in range(1500)}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_blocks_groups_shards_and_threads_change_no_bit(tmp_path, monkeypatch, crowded, metric):
+    splits = dict.fromkeys(range(0, 1500, 10), "train")
+
+    def again(**options: object) -> list[Row]:
+        return search(tmp_path, crowded, splits, metric=metric, k=70, **options)
+
+    whole = again(threads=2)
+    assert all(a[3] <= b[3] for a, b in pairwise(whole) if a[0] == b[0])
+    assert again(threads=1, row_group=333) == whole
+    assert sorted(again(shard=(0, 20)) + again(shard=(10, 20))) == whole
+    in_blocks_of(50, monkeypatch)
+    monkeypatch.setattr(nearest, "TILE", 7)
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 31)
+    assert again(threads=2) == whole
+
+
+@pytest.fixture
+def met(monkeypatch):
+    """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
+    met = []
+    blocks = searching._blocks
+
+    def dying(documents, row_groups):
+        for row_group, block in blocks(documents, row_groups):
+            met.append(row_group)
+            if len(met) == 13:
+                raise KilledError
+            yield row_group, block
+
+    monkeypatch.setattr(searching, "_blocks", dying)
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 40)
+    return met
+
+
+def again(folder: Path, **changed: object) -> list[Row]:
+    """The same search, in the same tables."""
+    return search_again(folder, SearchSettings(metric="l2", k=4), **changed)
+
+
+@pytest.mark.parametrize(("seconds", "goes_on"), [(0.0, [1, 2, 3, 4]), (60.0, [0, 1, 2, 3, 4])])
+def test_it_goes_on_after_the_finished_queries_and_the_last_row_group_that_was_saved(
+    tmp_path, monkeypatch, met, seconds, goes_on
+):
+    """A row group is done, and saved, once another one follows."""
+    monkeypatch.setattr(query_groups, "SECONDS_BETWEEN_SAVES", seconds)
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    assert met == [0, 1, 2, 3, 4] * 2 + [0, 1, 2]
+    assert not (tmp_path / "neighbours.parquet").exists()
+    del met[:]
+    found = again(tmp_path)
+    assert met == goes_on
+    assert found == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.fixture
+def killed(tmp_path, met):
+    """A search that died in its third group."""
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    del met[:]
+    return tmp_path
+
+
+def test_it_starts_afresh_where_the_search_is_another(killed, met):
+    write_queries(killed, dict.fromkeys(range(7), "train"))
+    assert again(killed) == [row for query in range(7) for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("room", "begun", "groups"), [(80, 40, 1), (50, 60, 2)])
+def test_it_goes_on_with_the_groups_that_it_began_with_unless_memory_is_too_little(
+    killed, monkeypatch, met, room, begun, groups
+):
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: room)
+    assert (killed / "state" / "group.json").read_text() == "40\n"
+    write_checked_json(killed / "state" / "group.json", begun)
+    assert again(killed) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4] * groups
+
+
+def test_groups_of_another_search_are_not_used(tmp_path):
+    groups = tmp_path / "state" / "groups"
+    for belongs_to, expected in (({"k": 1}, False), ({"k": 1}, True), ({"k": 2}, False)):
+        assert open_search(tmp_path / "state", belongs_to, 10) == 10
+        assert (groups / "0.npy").exists() == expected
+        with checked_path(groups / "0.npy") as written:
+            written.touch()

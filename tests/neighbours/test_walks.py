@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.neighbours.small_searches import KilledError, read_counts, read_rows, write_queries
-from tests.neighbours.small_walks import (
+from tests.neighbours.small import (
     TREE,
-    by_definition,
+    KilledError,
     chances_by_definition,
     degrees_by_definition,
     links_of,
+    read_counts,
+    read_rows,
     walk,
+    walks_by_definition,
     write_edges,
+    write_papers,
+    write_queries,
 )
-from tests.neighbours.test_searching import write_papers
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -76,7 +79,7 @@ def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, wei
 def test_neighbours_are_ranked_as_a_dense_computation_ranks_them(tmp_path, score, weighted, restart):
     found = walk(tmp_path, RINGS, {7: "train", 60: "validation"}, weighted=weighted, score=score, restart=restart, k=20)
     asked = {"restart": restart, "score": score, "weighted": weighted}
-    expected = [row for query in (7, 60) for row in by_definition(RINGS, query, 20, **asked)]
+    expected = [row for query in (7, 60) for row in walks_by_definition(RINGS, query, 20, **asked)]
     assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-6)
     gaps = np.abs(np.diff([row[3] for row in expected]))
     apart = [at for at in range(1, len(expected) - 1) if min(gaps[at - 1], gaps[at]) > 1e-5]

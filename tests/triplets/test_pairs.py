@@ -258,7 +258,8 @@ def test_scores_come_in_several_tables(msmarco, name, listed):
     st.floats(0, 5),
     st.integers(1, 4),
 )
-def test_the_margin_is_that_of_the_published_script(tmp_path_factory, mined, margin, per_system):
+def test_the_margin_is_that_of_the_published_script(tmp_path_factory, monkeypatch, mined, margin, per_system):
+    monkeypatch.setattr(mined_pairs, "PARTS", 5)
     folder = tmp_path_factory.mktemp("msmarco")
     write_queries(folder, {1: "train"})
     write_papers(folder, [1])

@@ -113,7 +113,7 @@ def test_neither_triplets_nor_counts_depend_on_threads_blocks_of_queries_or_what
     one = run(folder, name)
     with monkeypatch.context() as patched:
         patched.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
-        patched.setattr("cocite.triplets.samplers.union.QUERIES_AT_ONCE", 3)
+        patched.setattr("cocite.triplets.samplers.sets.QUERIES_AT_ONCE", 3)
         assert run(folder, name, output="again", threads=3) == one
     monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
     assert run(folder, name, output="again") == one

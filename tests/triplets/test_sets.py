@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.core.errors import InputError
-from cocite.triplets.samplers import union
 
 from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets
 
@@ -66,7 +65,7 @@ def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, othe
     folder = tmp_path_factory.mktemp("sets")
     paths = [write_examples(folder / "one", one), write_examples(folder / "other", other)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(union, "QUERIES_AT_ONCE", at_once)
+        patched.setattr("cocite.triplets.samplers.sets.QUERIES_AT_ONCE", at_once)
         sampled = sample("union", block(range(1, 7), [], paths))
     assert examples_in(sampled) == united(one, other)
     common = set(map(said_by, one)) & set(map(said_by, other))

@@ -1,28 +1,56 @@
-"""Sets that are compared have one size and one validation set; their texts lie in shards that can be streamed."""
+"""Sets that are compared have one size and one validation set; their texts lie in shards that can be streamed.
+
+Examples may hold texts that are no papers: they are written once, found again, and counted for what they are.
+"""
 
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import LARGE
 from tests.papers import papers_table
+from tests.rows import table_of
 
+from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
+from cocite.core.written_ids import text_id
 from cocite.triplets import texts
-from cocite.triplets.sampled import LISTS
-from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
+from cocite.triplets.sampled import LISTS, Sampled
+from cocite.triplets.texts import (
+    find_texts,
+    materialise,
+    texts_table,
+    training_examples,
+    validation_examples,
+    write_documents,
+    write_texts,
+)
 
-from .blocks import block, sample, write_triplets
+from .blocks import (
+    block,
+    found_by,
+    sample,
+    sampler,
+    write_queries,
+    write_triplets,
+    written_checks,
+    written_sample,
+)
 from .blocks import write_examples as write_sampled
 from .blocks import write_papers as write_bucket
 
 PAPERS = range(1, 61)
 LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
 SHORT = [(query, 30, 50 + i, "train") for query in range(1, 4) for i in range(3)]
+WORDS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz")), min_size=1, max_size=30)
+OF_CORPUS = {paper: (f"title {paper}", f"abstract {paper}") for paper in range(1, 31)}
+SEARCHES = {f"search {number}": "validation" if number > 8 else "train" for number in range(1, 11)}
 
 
 def write_papers(folder, *, without_text=()):
@@ -208,3 +236,138 @@ def test_a_union_of_triplets_and_examples_counts_in_documents_and_validates_like
 def said_by(examples):
     """Examples as query, positives, negatives and aspect."""
     return list(zip(*(examples[name].to_pylist() for name in ("query", *LISTS, "aspect")), strict=True))
+
+
+def query(words):
+    return text_id(words, None, is_query=True)
+
+
+def document(title, abstract=None):
+    return text_id(title, abstract, is_query=False)
+
+
+class Searches(Sampler):
+    """A sampler of searches: a few words, a paper that they find, a brought document, and no negative."""
+
+    sampler: Literal["searches"] = "searches"
+    gives = "sampled_examples"
+    brings_texts: ClassVar[bool] = True
+
+    def sample(self, block):
+        found = sorted((query(words), 1 + place, split) for place, (words, split) in enumerate(SEARCHES.items()))
+        brought = document("brought", "elsewhere")
+        rows = [(text, 1, split, [paper, brought], []) for text, paper, split in found]
+        texts = [
+            texts_table([*SEARCHES], [None] * len(SEARCHES), is_query=True),
+            texts_table(["brought"] * 2, ["elsewhere"] * 2, is_query=False),
+        ]
+        columns = "query number split positives negatives"
+        return Sampled(rows=table_of("sampled_examples", columns, rows), texts=pa.concat_tables(texts))
+
+
+@pytest.fixture
+def searched(tmp_path):
+    splits = {paper: "validation" if paper > 8 else "train" for paper in range(1, 11)}
+    write_queries(tmp_path, splits)
+    for bucket in (0, 1):
+        write_bucket(tmp_path, {paper: texts for paper, texts in OF_CORPUS.items() if paper % 2 == bucket}, bucket)
+    write_triplets(tmp_path / "triplets.parquet", [(paper, 10 + paper, 20 + paper, splits[paper]) for paper in splits])
+    run(tmp_path, Searches(), "searches", texts=tmp_path / "texts.parquet")
+    return tmp_path
+
+
+def run(searched, asked, output, sources=(), texts=None):
+    paths = [searched / f"{source}.parquet" for source in sources]
+    return written_sample(searched, asked, paths, output=f"{output}.parquet", texts=texts)[0]
+
+
+@given(WORDS, st.integers(1, 7), st.sets(st.sampled_from("abcdefgh")))
+def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_factory, words, at_once, asked):
+    path = tmp_path_factory.mktemp("texts") / "texts.parquet"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(texts, "ROWS_AT_ONCE", at_once)
+        batches = [batch for pair in words for batch in texts_table(*zip(pair), is_query=False).to_batches()]
+        written = write_texts(path, batches)
+        rows = read_table(path, "sampled_texts").to_pylist()
+        expected = {document(*pair): (*pair, False) for pair in words}
+        assert written == len(rows)
+        assert {row["text"]: (row["title"], row["abstract"], row["is_query"]) for row in rows} == expected
+        wanted = np.array(sorted(document(title) for title in asked), dtype=np.int64)
+        found = np.zeros(len(wanted), dtype=bool)
+        rows = [row for batch in find_texts(wanted, found, [path, path]) for row in batch.to_pylist()]
+    assert [row["text"] for row in rows] == [id_ for id_ in wanted if id_ in expected]
+    assert found.tolist() == [id_ in expected for id_ in wanted]
+
+
+def test_without_a_file_for_its_texts_a_sampler_that_brings_some_is_refused(searched):
+    with pytest.raises(InputError, match="brings texts: --texts must name the file"):
+        run(searched, Searches(), "again")
+
+
+def test_brought_texts_stand_among_the_documents_beside_the_papers(searched):
+    files = {"output": searched / "examples.parquet", "documents": searched / "documents"}
+    sets = [searched / "searches.parquet", searched / "texts.parquet"]
+    materialise(sets, triplets=sets[0], papers=searched / "papers", seed=1, threads=2, **files)
+    assert sorted(path.name for path in (searched / "documents").iterdir()) == ["0.parquet", "1.parquet"]
+    written = read_table(searched / "documents", "training_documents").to_pylist()
+    found = {row["corpusid"]: (row["title"], row["abstract"], row["is_query"]) for row in written}
+    searches = {query(words): (words, None, True) for words, split in SEARCHES.items() if split == "train"}
+    papers = {paper: (*OF_CORPUS[paper], False) for paper in range(1, 9)}
+    assert found == searches | papers | {document("brought", "elsewhere"): ("brought", "elsewhere", False)}
+    assert len(written) == len(found)
+
+
+def documents_beside(searched, rows, *texts):
+    """The buckets of the documents of examples."""
+    write_documents(searched / "documents", "training_documents", rows, searched / "papers", texts, threads=1)
+    return [read_table(searched / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
+
+
+def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(searched):
+    rows = training_examples(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
+    nothing = pa.array([[]], pa.list_(pa.int64()))
+    alone = rows.slice(0, 1).set_column(rows.column_names.index("positives"), "positives", nothing)
+    buckets = documents_beside(searched, alone, searched / "texts.parquet")
+    assert sorted(map(len, buckets)) == [0, 1]
+    assert all("is_query" in bucket.column_names for bucket in buckets)
+
+
+def test_documents_of_papers_alone_do_not_say_what_a_query_is(searched):
+    rows = training_examples(searched / "triplets.parquet", [searched / "triplets.parquet"], seed=1)
+    for bucket in documents_beside(searched, rows, searched / "texts.parquet"):
+        assert bucket.column_names == ["corpusid", "title", "abstract"]
+
+
+def test_a_text_that_no_table_holds_is_named_and_nothing_is_written(searched):
+    rows = training_examples(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
+    with pytest.raises(InputError, match=r"9 texts of the examples are in no table sampled_texts \(none are given\)"):
+        documents_beside(searched, rows)
+    assert not (searched / "documents").exists()
+
+
+def test_sets_made_of_others_keep_queries_that_are_texts_beside_papers(searched):
+    union = run(searched, sampler("union", of=["searches", "triplets"]), "union", ["searches", "triplets"])
+    assert sorted(union["query"].to_pylist()) == sorted([*map(query, SEARCHES), *range(1, 11)])
+    assert {row["query"]: row["split"] for row in union.to_pylist() if row["query"] < 0} == {
+        query(words): split for words, split in SEARCHES.items()
+    }
+    half = run(searched, sampler("subset", of="searches", share=0.5), "half", ["searches"])
+    assert sorted(half["split"].to_pylist()) == ["train"] * 4 + ["validation"]
+    assert set(half["query"].to_pylist()) <= set(map(query, SEARCHES))
+    found = validation_examples([searched / "triplets.parquet", searched / "searches.parquet"], seed=1)
+    assert sorted(found["query"].to_pylist()) == sorted([query("search 9"), query("search 10"), 9, 10])
+
+
+def test_checks_count_texts_as_texts_and_their_queries_as_queries(searched):
+    checks, per_query, _ = written_checks(searched, searched / "searches.parquet")
+    assert found_by(checks) == {
+        ("collision", "pairs"): (0, 20),
+        ("no text", "query"): (0, 10),
+        ("no text", "positive"): (0, 11),
+        ("no text", "negative"): (0, 0),
+    }
+    assert [tuple(row.values()) for row in per_query] == [("train", 1, 8), ("validation", 1, 2)]
+    run(searched, sampler("union", of=["searches", "triplets"]), "union", ["searches", "triplets"])
+    checks, per_query, _ = written_checks(searched, searched / "union.parquet")
+    assert found_by(checks)["no text", "positive"] == (0, 21)
+    assert per_query[0] == {"split": "train", "count": 1, "queries": 16}

@@ -1,6 +1,6 @@
-"""What a sampler of triplets is to the configuration: an entry of its settings, one class a module; what sets hold.
+"""What a sampler of triplets is to the configuration: an entry of its settings, one class each; what sets hold.
 
-The samplers are modules of `triplets/samplers`; how to add one is in docs/how-to/new-sampler.md.
+The samplers are in the modules of `triplets/samplers`; how to add one is in docs/how-to/new-sampler.md.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ BY_ASPECT = "aspects"
 
 
 class Sampler(Entry):
-    """How positives and negatives are found; a sampler has a field `sampler` as well, the name of its module."""
+    """How positives and negatives are found; the only value of a sampler's field `sampler` is its name."""
 
     sampler: str
     """How positives and negatives are found."""

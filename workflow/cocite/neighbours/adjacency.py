@@ -139,13 +139,12 @@ def _array_file(path: Path, dtype: type, length: int) -> Iterator[Callable[[NDAr
 
 def _placed(files: Sequence[Path], papers: IdSet, *, weighted: bool) -> Iterator[EdgeBlock]:
     """The edges as places of papers, with their weights or nothing."""
-
-    def placed() -> Iterator[EdgeBlock]:
-        for source, target, *weight in _edges(files, ["source", "target", *(["weight"] if weighted else [])]):
-            given = weight[0] if weighted else np.empty(0, dtype=np.float32)
-            yield places_of(papers, source), places_of(papers, target), given
-
-    return ahead(placed())
+    blocks = _edges(files, ["source", "target", *(["weight"] if weighted else [])])
+    nothing = np.empty(0, dtype=np.float32)
+    return ahead(
+        (places_of(papers, source), places_of(papers, target), weight[0] if weighted else nothing)
+        for source, target, *weight in blocks
+    )
 
 
 def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]:

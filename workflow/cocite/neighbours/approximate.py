@@ -28,22 +28,25 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import derive_seed, priorities
-from cocite.neighbours.distances import (
+from cocite.neighbours.nearest import (
+    BLOCK,
     FARTHEST,
     Block,
     Keys,
     Metric,
     Numbers,
+    Pools,
     Vectors,
+    Workers,
     block_of,
     comparable,
     exact_distance,
     key_of,
     numbers_in,
+    start_workers,
 )
-from cocite.neighbours.exact import Search
-from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
 from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.searching import Search
 from cocite.neighbours.vectors import NOWHERE, VectorFiles
 
 SAMPLE_OF_LIST = 64
@@ -270,7 +273,7 @@ class HNSWSearch(Search):
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
         for block in ahead(self.table.blocks()):
-            look_up(block, queries, proposed, met, self.metric, keys)
+            _compare_proposed(block, queries, proposed, met, self.metric, keys)
         keys.sort(axis=1)
         return keys[:, :k]
 
@@ -289,7 +292,7 @@ class HNSWSearch(Search):
 
 
 @njit(nogil=True, cache=True)
-def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
+def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
     """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
     papers of the block, and those proposed to a query, are in rising order."""
     numbers, vectors, norms = block

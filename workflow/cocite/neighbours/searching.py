@@ -4,12 +4,19 @@ In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighb
 are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample. If a
 paper that is kept out has a vector, the search stops, because what it would find would be a leak.
 
+The exact search compares every vector with all queries of a group. A pool takes in most papers before it knows how near
+k of them are, so a few blocks are searched first to guess that; a query that a wrong guess leaves with fewer than k
+papers is searched again without one. Unlike `faiss.knn` on each block and a merge, whose products in float32 put near
+ties into another order, distances and order are the same bit for bit whatever the blocks, groups and threads, and a
+killed search resumes. On two threads it takes half the time that FAISS takes (`tests/benchmarks/searching.py`).
+
 The table `search_quality` holds, for a seeded sample of the queries, the share of the k nearest papers of the exact
 search that the index led to, at several k, and the seconds that either search took.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Annotated
 
@@ -17,25 +24,124 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.embeddings import FlatIndex, HnswWalk, IndexSettings, IvfProbing, SearchSettings
+from cocite.config.embeddings import FlatIndex, IndexSettings, IvfProbing, SearchSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
+from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.papers import read_queries
-from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, numbers_in
-from cocite.neighbours.exact import Search
-from cocite.neighbours.pools import Workers, bytes_of_thread, capacity, start_workers
+from cocite.neighbours.nearest import FARTHEST, Block, Keys, Metric, numbers_in
+from cocite.neighbours.searching import Search
+from cocite.neighbours.nearest import Workers, bytes_of_thread, capacity, start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
+from cocite.core.tables.papers import read_queries
+from cocite.neighbours.nearest import (
+    BLOCK,
+    FARTHEST,
+    Block,
+    Keys,
+    Metric,
+    Pools,
+    Workers,
+    bytes_of_thread,
+    capacity,
+    numbers_in,
+    start_workers,
+)
+from cocite.neighbours.query_groups import RESERVED_MB, Checkpoint, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import NOWHERE, VectorFiles, open_vectors
 
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
 RANKS = (10, 100, 1000)
 """Recall is measured at these ranks, where k is larger, and at k."""
+ROW_GROUPS_SAMPLED = 8
+"""Row groups whose first block serves to guess, at most."""
+TIMES_RANK = 4
+"""The first documents that a guess is made from are so many times the rank that is guessed at."""
+
+
+class Search:
+    """A way to search the papers of a table: here among all of them, exactly."""
+
+    held_mb = 0.0
+    """Memory that it takes besides the queries, their pools and blocks of vectors."""
+
+    def __init__(self, table: VectorFiles, metric: Metric) -> None:
+        self.table, self.metric = table, metric
+
+    def find(self, ids: Ids, workers: Workers) -> Block:
+        """Those of the papers that are searched, with their vectors."""
+        return self.table.choose(ids, workers)
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
+
+        `FARTHEST` fills up the rows of queries with fewer papers. The exact search, and no other, resumes from the row
+        group in the checkpoint and offers it the pools after each row group.
+        """
+        pools = Pools(queries, self.metric, k)
+        met = checkpoint.restore(pools) if checkpoint else 0
+        if not met:
+            pools.worst[:] = _guess(self.table, queries, self.metric, k, workers)
+        keys = _search(self.table, pools, workers, checkpoint, met)
+        short = np.flatnonzero(keys[:, -1] == FARTHEST)
+        if len(short):
+            keys[short] = _search(self.table, Pools(queries.choose(short), self.metric, k), workers)
+        return keys
+
+
+def _search(
+    documents: VectorFiles, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
+) -> Keys:
+    """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
+    sizes = documents.sizes
+    with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=sum(sizes[met:])) as bar:
+        for row_group, block in ahead(_blocks(documents, range(met, len(sizes)))):
+            if checkpoint and row_group > met:
+                checkpoint.save(pools, row_group)
+                met = row_group
+            pools.offer(block, workers)
+            bar.update(len(block.numbers))
+    return pools.nearest(workers)
+
+
+def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
+    """A key for each query that k documents are probably below; `FARTHEST` where the sample is too small to guess.
+
+    It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
+    once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
+    """
+    sizes = documents.sizes
+    sampled = range(0, len(sizes), max(1, -(-len(sizes) // ROW_GROUPS_SAMPLED)))
+    met = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
+    expected = k * met / max(1, sum(sizes))
+    rank = ceil(expected + 5 * sqrt(expected) + 10)
+    if 2 * rank > met:
+        return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
+    pools = Pools(queries, metric, rank)
+    for row_group in sampled:
+        for block in documents.blocks([row_group]):
+            if row_group == 0:  # Before the pools know any limit, each document that is offered is compared exactly.
+                pools.offer(block.choose(slice(0, TIMES_RANK * rank)), workers)
+                pools.nearest(workers)
+                block = block.choose(slice(TIMES_RANK * rank, None))
+            if len(block.numbers):
+                pools.offer(block, workers)
+            break
+    return pools.nearest(workers)[:, -1]
+
+
+def _blocks(documents: VectorFiles, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+    """The blocks of each row group, with its number."""
+    for row_group in row_groups:
+        for block in documents.blocks([row_group]):
+            yield row_group, block
 
 
 def build_index(
@@ -52,13 +158,11 @@ def build_index(
     It holds the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
     """
     table, metric = open_vectors(vectors, papers), Metric[settings.metric.upper()]
-    if settings.index.kind == "ivf":
-        from cocite.neighbours.approximate import build_ivf
+    from cocite.neighbours.approximate import build_hnsw, build_ivf
 
+    if settings.index.kind == "ivf":
         build_ivf(table, metric, settings.index.nlist, seed=seed, threads=threads, output=output)
     else:
-        from cocite.neighbours.approximate import build_hnsw
-
         build_hnsw(table, metric, settings.index, output=output)
 
 
@@ -106,24 +210,20 @@ def search_neighbours(
 def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | None) -> Search:
     """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
     metric = Metric[settings.metric.upper()]
-    if (index is None) != (settings.index.kind == "flat"):
-        raise InputError(f"index is {settings.index.kind}: --index must {'be empty' if index else 'name its folder'}.")
-    if index is None:
+    if isinstance(settings.index, FlatIndex):
+        if index is not None:
+            raise InputError("index is flat: --index must be empty.")
         return Search(table, metric)
+    if index is None:
+        raise InputError(f"index is {settings.index.kind}: --index must name its folder.")
     if not index.is_dir():
         raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
     # FAISS takes longer to import than a small exact search takes.
-    match settings.index:
-        case IvfProbing(nprobe=nprobe):
-            from cocite.neighbours.approximate import IVFSearch
+    from cocite.neighbours.approximate import HNSWSearch, IVFSearch
 
-            return IVFSearch(table, metric, index, nprobe)
-        case HnswWalk(ef_search=ef_search):
-            from cocite.neighbours.approximate import HNSWSearch
-
-            return HNSWSearch(table, metric, index, ef_search)
-        case _:
-            raise AssertionError(settings.index)
+    if isinstance(settings.index, IvfProbing):
+        return IVFSearch(table, metric, index, settings.index.nprobe)
+    return HNSWSearch(table, metric, index, settings.index.ef_search)
 
 
 def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> VectorFiles:

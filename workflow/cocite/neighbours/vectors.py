@@ -2,7 +2,7 @@
 
 A document is a paper, of a graph embedding or with text, or a text that a set of examples brings, whose id is negative.
 Its number is its place among all documents by id. So a number has 32 bits, as keys of neighbours need it
-(`distances.py`), ties are broken by id, and a document that must not be found has no number.
+(`nearest.py`), ties are broken by id, and a document that must not be found has no number.
 
 Vectors are in the tables `graph_embeddings`, `paper_embeddings` and `text_embeddings`, which may hold more documents
 than are searched. Memory does not grow with their number but for a set of ids. A thread reads one row group at a time,
@@ -27,8 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids, IdSet, are_in, check_ids, id_set, members_at, places_of, size
 from cocite.core.tables.files import VECTOR_BUFFER, open_parquet, scan_table, vectors_of
 from cocite.core.written_ids import look_up
-from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
-from cocite.neighbours.pools import BLOCK, Workers
+from cocite.neighbours.nearest import BLOCK, Block, Numbers, Vectors, Workers, block_of
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""

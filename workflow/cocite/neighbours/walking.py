@@ -43,8 +43,7 @@ from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
 from cocite.core.written_ids import look_up
 from cocite.neighbours.adjacency import Adjacency, Places, open_adjacency
-from cocite.neighbours.distances import FARTHEST, Keys, key_of
-from cocite.neighbours.pools import Workers, start_workers
+from cocite.neighbours.nearest import FARTHEST, Keys, Workers, key_of, start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text
 

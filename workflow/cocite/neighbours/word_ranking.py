@@ -20,10 +20,9 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
-from cocite.neighbours.distances import FARTHEST, Keys, Metric, key_of
-from cocite.neighbours.pools import Workers
+from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
+from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.ranking import Asked, Ranked, Ranking, found_in, scores_of
 from cocite.neighbours.vectors import NOWHERE, Documents
 
 K1, B = 1.5, 0.75
@@ -219,6 +218,12 @@ def _by_word(rows: Rows, weights: Weights) -> Postings:
     return Postings(sorted_words[first], np.append(first, len(order)), places[order], weights[order])
 
 
+def _norms(rows: Rows, weights: Weights) -> NDArray[np.float64]:
+    """The lengths of rows of weights as vectors; squares are added in the order of the words."""
+    owners = np.repeat(np.arange(len(rows.ids)), np.diff(rows.starts))
+    return np.sqrt(np.bincount(owners, weights=weights.astype(np.float64) ** 2, minlength=len(rows.ids)))
+
+
 @njit(nogil=True, cache=True)
 def _offer(postings, numbers, given, own, of_queries, keys):  # type: ignore[no-untyped-def]
     """Let each query keep the best of the documents of a file; `keys` are heaps with the worst in front."""
@@ -268,16 +273,6 @@ def _dot(one, weights, other, of_other):  # type: ignore[no-untyped-def]
         at += step >= 0
         place += step <= 0
     return total
-
-
-@njit(nogil=True, cache=True)
-def _norms(rows, weights):  # type: ignore[no-untyped-def]
-    """The lengths of rows of weights as vectors."""
-    norms = np.zeros(len(rows.starts) - 1)
-    for row in range(len(norms)):
-        span = slice(rows.starts[row], rows.starts[row + 1])
-        norms[row] = _dot(rows.words[span], weights[span], rows.words[span], weights[span])
-    return np.sqrt(norms)
 
 
 @njit(nogil=True, cache=True)

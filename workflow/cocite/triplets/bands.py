@@ -1,21 +1,61 @@
-"""Bands of ranked neighbours: which ranks of a query belong to them, and what is picked there.
+"""What the sampler `neighbours` picks from bands of ranked neighbours, and the easy negatives that it draws.
 
 The neighbours of all queries are read once, those of each query in the order of their ranks; each thread reads its own
 row groups. Where papers without a text are left out before ranking, ranks are counted among those that have one.
+
+Easy negatives are papers at random, papers of other clusters, or the farthest of some random ones. The latter two are
+in SciNCL's appendix (Ostendorff et al., 2022; both did worse than random ones). They take the graph embedding that
+neighbours were searched in, and compare by cosine, whatever the metric of the search. Clusters are found, and papers
+drawn, in a random sample of the papers with a text, so that memory does not grow with the embedding.
+
+k-means: the clusters other than the query's own are ranked by how near their centroids are to its centroid. Each
+negative comes from a different cluster, as long as there are enough in the ranks asked for, and is a random paper of
+it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, groupby
 from typing import NamedTuple
 
+import faiss
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from cocite.core.id_sets import contains
-from cocite.triplets.picking import Draws, Picks, exclude_all, is_among, offer
+from cocite.config.sampler import ClusterNegatives, EasyNegatives, RandomNegatives, UnfilteredNegatives
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, are_in, contains
+from cocite.core.randomness import derive_seed, priorities
+from cocite.core.tables.files import count_rows, vectors_of
+from cocite.core.written_ids import look_up
+from cocite.triplets.picking import (
+    NONE,
+    SPARE,
+    Draws,
+    Picks,
+    draw,
+    drawn,
+    exclude_all,
+    half_bits,
+    is_among,
+    mixed,
+    offer,
+    permuted,
+)
 from cocite.triplets.sampled import Block
+
+TABLE, COLUMNS = "graph_embeddings", ("corpusid", "vector")
+SAMPLED = 50_000
+"""About how many papers are in the sample."""
+QUERIES_AT_ONCE = 16
+"""Queries that draw the farthest papers at once."""
+
+Keys = NDArray[np.uint64]
+"""A hash of each query, which decides what it draws."""
+Vectors = NDArray[np.float32]
 
 
 class Band(NamedTuple):
@@ -124,3 +164,145 @@ def _offer_band(picked, place, query, papers, ranks, first, last):  # type: igno
             break
         if ranks[row] >= first:
             offer(picked, place, query, papers[row], ranks[row], papers[:0])
+
+
+def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
+    """Draw candidates of `count` easy negatives for each query, in the order in which they are preferred."""
+    if isinstance(way, RandomNegatives | UnfilteredNegatives) or count == 0:
+        return draw(block, count, "easy negatives")
+    papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
+    ids, vectors = _sample(block)
+    choose: Callable[[Keys, Vectors, int], Ids]
+    if isinstance(way, ClusterNegatives):
+        if len(ids) < way.clusters:
+            said = f"but only {len(ids)} of the papers that are sampled have a text and a vector"
+            raise InputError(f"Setting clusters is {way.clusters}, {said}.")
+        choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed), way.ranks)
+    else:
+        choose = partial(_draw_farthest, ids, vectors, min(way.drawn, len(ids)))
+    for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
+        places, is_query = look_up(block.queries, batch["corpusid"].to_numpy())
+        if is_query.any():
+            keys = priorities(block.seed, "easy negatives", block.queries[places[is_query]])
+            papers[places[is_query]] = choose(keys, _normalised(batch, is_query), papers.shape[1])
+    papers[papers == block.queries[:, None]] = NONE
+    return drawn(papers)
+
+
+def _sample(block: Block) -> tuple[Ids, Vectors]:
+    """The papers with a text whose hashes are small enough, rising, and their vectors.
+
+    The sample depends on the seed and on how many vectors there are.
+    """
+    share = SAMPLED / max(1, count_rows(block.files(TABLE)))
+    largest = np.uint64(min(1.0, share) * (2**64 - 2**12))
+    ids, vectors = [], []
+    for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
+        papers = batch["corpusid"].to_numpy()
+        is_chosen = are_in(block.papers, papers) & (priorities(block.seed, "known vectors", papers) <= largest)
+        ids.append(papers[is_chosen])
+        vectors.append(_normalised(batch, is_chosen))
+    return np.concatenate(ids), np.concatenate(vectors)
+
+
+def _normalised(batch: pa.RecordBatch, is_chosen: NDArray[np.bool_]) -> Vectors:
+    vectors = vectors_of(pa.Table.from_batches([batch.filter(pa.array(is_chosen))]))
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, norms, out=vectors.copy(), where=norms > 0)
+
+
+class Clusters(NamedTuple):
+    """Clusters of papers."""
+
+    centroids: Vectors
+    ranked: NDArray[np.int64]
+    """The other clusters of each cluster, the nearest first."""
+    papers: Ids
+    """The papers, cluster after cluster."""
+    starts: Ids
+    """Where the papers of each cluster start, and at the end how many there are."""
+
+
+def _find_clusters(ids: Ids, vectors: Vectors, clusters: int, seed: int) -> Clusters:
+    """Group papers by spherical k-means over their vectors."""
+    means = faiss.Kmeans(
+        vectors.shape[1],
+        clusters,
+        niter=20,
+        seed=derive_seed(seed, "k-means") % 2**31,
+        spherical=True,
+        min_points_per_centroid=1,
+        max_points_per_centroid=256,  # more do not make centroids better
+    )
+    with threadpool_limits(1):  # sums over threads come out differently with their number
+        means.train(vectors)
+    centroids = np.asarray(means.centroids)
+    cluster = _nearest(vectors, centroids)
+    order = np.argsort(cluster, kind="stable")
+    similarities = _products(centroids, centroids)
+    np.fill_diagonal(similarities, np.inf)
+    return Clusters(
+        centroids=centroids,
+        ranked=np.argsort(-similarities, axis=1, kind="stable")[:, 1:],
+        papers=ids[order],
+        starts=np.searchsorted(cluster[order], np.arange(clusters + 1)),
+    )
+
+
+def _draw_from_clusters(clusters: Clusters, ranks: tuple[int, int], keys: Keys, vectors: Vectors, width: int) -> Ids:
+    """Draw papers of other clusters for each query of these hashes and vectors; queries × width."""
+    papers = np.full((len(keys), width), NONE, dtype=np.int64)
+    others = np.ascontiguousarray(clusters.ranked[:, ranks[0] - 1 : ranks[1]])
+    _draw_from_others(_nearest(vectors, clusters.centroids), keys, others, clusters, papers)
+    return papers
+
+
+def _nearest(vectors: Vectors, centroids: Vectors) -> NDArray[np.int64]:
+    return np.argmax(_products(vectors, centroids), axis=1)
+
+
+def _products(vectors: Vectors, others: Vectors) -> Vectors:
+    """The products of all pairs; unlike those of BLAS, they do not depend on how many there are."""
+    return np.einsum("vd,od->vo", vectors, others)
+
+
+@njit(nogil=True, cache=True)
+def _draw_from_others(own, keys, others, clusters, papers):  # type: ignore[no-untyped-def]
+    """Go through the clusters in a random order, and again for as long as they have papers left."""
+    count = others.shape[1]
+    for row in range(len(keys)):
+        number = turn = 0
+        has_more = True
+        while number < papers.shape[1] and has_more:
+            has_more = False
+            for step in range(count):
+                other = others[own[row], permuted(step, keys[row], half_bits(count), count)]
+                size = clusters.starts[other + 1] - clusters.starts[other]
+                if turn < size and number < papers.shape[1]:
+                    place = permuted(turn, mixed(keys[row] + np.uint64(other)), half_bits(size), size)
+                    papers[row, number] = clusters.papers[clusters.starts[other] + place]
+                    number += 1
+                    has_more = True
+            turn += 1
+
+
+def _draw_farthest(ids: Ids, known: Vectors, count: int, keys: Keys, vectors: Vectors, width: int) -> Ids:
+    """Draw `count` papers for each query of these hashes and vectors; the least similar, queries × width."""
+    papers = np.full((len(keys), width), NONE, dtype=np.int64)
+    for first in range(0, len(keys), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        candidates = _candidates(keys[some], count, len(ids), half_bits(len(ids)))
+        similarities = np.einsum("qcd,qd->qc", known[candidates], vectors[some])
+        order = np.argsort(similarities, axis=1, kind="stable")[:, :width]
+        papers[some, : order.shape[1]] = ids[np.take_along_axis(candidates, order, axis=1)]
+    return papers
+
+
+@njit(nogil=True, cache=True)
+def _candidates(keys, drawn, papers, bits):  # type: ignore[no-untyped-def]
+    """Random places, queries × drawn."""
+    candidates = np.empty((len(keys), drawn), dtype=np.int64)
+    for row in range(len(keys)):
+        for number in range(drawn):
+            candidates[row, number] = permuted(number, keys[row], bits, papers)
+    return candidates

@@ -68,7 +68,9 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -
         with_intent += int(np.count_nonzero(intents))
         ways = (source, target, intents | IS_CITED), (target, source, intents)
         for one, other, traits in ways[:1] if directed else ways:
-            found.append(_of_members(queries, one, other, traits))
+            places = places_of(queries, one).astype(np.int64)
+            is_ours = places >= 0
+            found.append((places[is_ours], other[is_ours], traits[is_ours]))
             linked.add(found[-1][1])
     members = linked.finish()
     packed = np.concatenate([places << 32 | places_of(members, papers) for places, papers, _ in found])
@@ -125,7 +127,7 @@ def pick_two_away(
     negatives.
     """
     picked = picks(len(seats.queries), count, block.seed, name)
-    _strike_linked(easy, links)
+    _exclude_linked(easy, links)
     is_between = np.ones(len(links.traits), dtype=bool) if any_way else links.traits & IS_CITED > 0
     of_each = links.papers[is_between]
     places = np.repeat(np.arange(len(block.queries)), np.diff(links.starts))[is_between]
@@ -212,20 +214,6 @@ def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
 
 
 @njit(nogil=True, cache=True)
-def _of_members(members, one, other, traits):  # type: ignore[no-untyped-def]
-    """The citations whose one end is a member: the places of these ends, the other ends, and the traits."""
-    places, others = np.empty(len(one), dtype=np.int64), np.empty(len(one), dtype=np.int64)
-    kept = np.empty(len(one), dtype=np.uint8)
-    count = 0
-    for edge in range(len(one)):
-        place = place_of(members, one[edge])
-        if place >= 0:
-            places[count], others[count], kept[count] = place, other[edge], traits[edge]
-            count += 1
-    return places[:count].copy(), others[:count].copy(), kept[:count].copy()
-
-
-@njit(nogil=True, cache=True)
 def _is_of(traits, bit):  # type: ignore[no-untyped-def]
     """Whether a link has the intent of a bit or, for no bit, none; with `KNOWN`, any link has what is asked for."""
     return bit == KNOWN or traits & bit != 0 or (bit == 0 and traits & KNOWN == 0)
@@ -248,7 +236,7 @@ def _offer_links(picked, seats, links, listed, required, opposed):  # type: igno
 
 
 @njit(nogil=True, cache=True)
-def _strike_linked(easy, links):  # type: ignore[no-untyped-def]
+def _exclude_linked(easy, links):  # type: ignore[no-untyped-def]
     for place in range(len(links.starts) - 1):
         exclude_all(easy, place, links.papers[links.starts[place] : links.starts[place + 1]], easy.papers.shape[1])
 

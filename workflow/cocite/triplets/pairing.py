@@ -103,8 +103,8 @@ def _mixed(
 
 def first_drawn(draws: Draws, room: Ids) -> Ids:
     """So many draws of each query that were not struck out, the first ones."""
-    nth = np.cumsum(~draws.is_struck, axis=1)
-    is_out = draws.is_struck | (nth > room[:, None])
+    nth = np.cumsum(~draws.is_excluded, axis=1)
+    is_out = draws.is_excluded | (nth > room[:, None])
     order = np.argsort(is_out, axis=1, kind="stable")[:, : int(room.max(initial=0))]
     return np.take_along_axis(np.where(is_out, NONE, draws.papers), order, axis=1)
 

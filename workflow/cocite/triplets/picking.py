@@ -101,7 +101,7 @@ class Draws(NamedTuple):
     """The papers that some queries drew, queries × draws; `NONE` where all papers are drawn."""
 
     papers: NDArray[np.int64]
-    is_struck: NDArray[np.bool_]
+    is_excluded: NDArray[np.bool_]
 
 
 def draw(block: Block, count: int, name: str, *, spare: int = SPARE) -> Draws:
@@ -115,7 +115,7 @@ def draw(block: Block, count: int, name: str, *, spare: int = SPARE) -> Draws:
 
 def drawn(papers: NDArray[np.int64]) -> Draws:
     """These papers as draws, none of them struck out."""
-    return Draws(papers=papers, is_struck=papers == NONE)
+    return Draws(papers=papers, is_excluded=papers == NONE)
 
 
 @njit(nogil=True, cache=True)
@@ -147,17 +147,17 @@ def exclude(draws, place, paper):  # type: ignore[no-untyped-def]
     """Strike a paper out of the draws of the query of a place."""
     for number in range(draws.papers.shape[1]):
         if draws.papers[place, number] == paper:
-            draws.is_struck[place, number] = True
+            draws.is_excluded[place, number] = True
 
 
 @njit(nogil=True, cache=True)
 def exclude_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
     """Strike out the draws of the query of a place that are among some papers, until `needed` are known not to be."""
     for number in range(draws.papers.shape[1]):
-        if needed > 0 and not draws.is_struck[place, number]:
+        if needed > 0 and not draws.is_excluded[place, number]:
             for paper in papers:
                 if paper == draws.papers[place, number]:
-                    draws.is_struck[place, number] = True
+                    draws.is_excluded[place, number] = True
                     break
             else:
                 needed -= 1

@@ -2,8 +2,13 @@
 
 The papers that triplets may hold are those with a title and an abstract that are not kept out. A triplet is the
 smallest example: a positive and a negative, without an aspect and without a kind.
+
+Texts that a sampler brings must not bring papers that are kept out back under another name. Titles are compared by
+their words, without case, accents and punctuation; only hashes of them are held: eight bytes a paper.
 """
 
+import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,12 +26,15 @@ from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, check_ids, siz
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
 from cocite.core.tables.papers import QUERIES, read_kept_out
+from cocite.core.tables.papers import QUERIES, read_kept_out
+from cocite.core.written_ids import normalised
 from cocite.core.written_ids import look_up
-from cocite.triplets.sampled_texts import Titles
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
 LISTS = ("positives", "negatives")
+ENDS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
+"""The tables of graphs, and the columns of the papers that they link."""
 TRAINING, VALIDATION = QUERIES
 WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
 """What the rows of each table that a sampler gives are called, all of them and one."""
@@ -34,6 +42,25 @@ UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()
 """How the queries are counted that have no row."""
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Titles:
+    """The titles of some papers."""
+
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    """Rising."""
+    longest: int = 0
+    """Characters of the longest one, as it is compared."""
+
+    def __contains__(self, title: str | None) -> bool:
+        """Whether a text is one of them."""
+        # Few texts are so short: of the others, none is normalised.
+        if not title or len(self.hashes) == 0 or len(title) > 2 * self.longest + 100:
+            return False
+        hashed = np.uint64(_hash(normalised(title)))
+        place = int(np.searchsorted(self.hashes, hashed))
+        return place < len(self.hashes) and self.hashes[place] == hashed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +179,12 @@ def numbered(sizes: Ids) -> tuple[Ids, Ids]:
     return groups, np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
+def first_of_groups(groups: Ids, keys: NDArray[Any], count: int | Ids) -> Ids:
+    """The places, rising, of the members of each group with the smallest keys, so many of each; `groups` rise."""
+    order = np.lexsort((keys, groups))
+    return np.sort(order[np.arange(len(order)) - np.searchsorted(groups, groups) < count])
+
+
 def as_examples(triplets: pa.Table) -> pa.Table:
     """Triplets as examples: lists of one positive and of one negative."""
     lists = {name: as_lists(triplets[name[:-1]].to_numpy(), np.ones(len(triplets), int)) for name in LISTS}
@@ -251,6 +284,23 @@ def read_papers(papers: Path, queries: Path) -> IdSet:
     if size(found) == 0:
         raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
     return found
+
+
+def kept_out_titles(papers: Path, queries: Path) -> Titles:
+    """The titles of the papers that are held out or excluded, from the folder of the table papers."""
+    ids = read_kept_out(queries)["corpusid"].combine_chunks()
+    hashes, longest = array("Q"), 0
+    for path in checked_files(papers, "papers") if len(ids) else ():
+        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "title"]):
+            titles = batch["title"].filter(pc.is_in(batch["corpusid"], value_set=ids)).drop_null()
+            for text in filter(None, map(normalised, titles.to_pylist())):
+                hashes.append(_hash(text))
+                longest = max(longest, len(text))
+    return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, last: int) -> bool:

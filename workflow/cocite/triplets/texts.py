@@ -3,14 +3,17 @@
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
 together are the validation set of every model of the group. Size is the number of documents that the examples name,
 which is what an encoder computes. The order is one of hashes: queries follow each other at random, and so do the
-examples of a query, which stay together.
+examples of a query, which stay together. The papers are read once, front to back, and written behind the texts that are
+no papers. Memory holds the ids of all examples, and some texts a thread.
 
-The papers are read once, front to back, and written behind the texts that are no papers. Memory holds the ids of all
-examples, and some texts a thread.
+Texts that are no papers, such as short queries, come with a set, in any order and more than once. A text's id follows
+from its content (`core.text_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
+memory holds those of one range, however many there are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -26,12 +29,19 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
-from cocite.core.tables import TABLES
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
+from cocite.core.written_ids import text_ids
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
-from cocite.triplets.sampled_texts import find_texts
 
+SCHEMA = empty_schema(TABLES["sampled_texts"])
+USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
+RANGE_BITS = 6
+ID_BITS = 62
+"""Negative ids lie between −2⁶² and −1."""
+ROWS_AT_ONCE = 50_000
+"""Texts that are found together, and those of a row group."""
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
@@ -191,3 +201,95 @@ def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[
         chosen = is_wanted & has_text.to_numpy(zero_copy_only=False)
         found[place[chosen]] = True
         yield batch.select(TEXT_COLUMNS).filter(pa.array(chosen))
+
+
+def texts_table(
+    titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
+) -> pa.Table:
+    """The rows of `sampled_texts` for some texts, in their order; if given, of those whose ids are `among` some."""
+    ids = text_ids(titles, abstracts, is_query=is_query)
+    columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    table = pa.table(arrays, SCHEMA.names)
+    return table if among is None else table.filter(pa.array(np.isin(ids, among)))
+
+
+def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
+    """Write texts, each once, as the table `sampled_texts`; return how many there are."""
+    from cocite.core.database import spill_folder
+
+    with spill_folder(output.parent) as folder:
+        paths = [Path(folder) / str(number) for number in range(1 << RANGE_BITS)]
+        _deal_out(texts, paths)
+        return write_table(output, "sampled_texts", (batch for path in paths for batch in _in_order(path)))
+
+
+def _deal_out(texts: Iterable[pa.RecordBatch], paths: Sequence[Path]) -> None:
+    """Write texts to the files of ranges of ids, from the lowest."""
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with ExitStack() as stack:
+        files = [stack.enter_context(pa.ipc.new_stream(str(path), SCHEMA, options=options)) for path in paths]
+        for some in _gathered(texts):
+            numbers = (some["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS)
+            order = np.argsort(numbers, kind="stable")
+            ends = np.searchsorted(numbers[order], np.arange(len(files) + 1))
+            for file, first, last in zip(files, ends[:-1], ends[1:], strict=True):
+                if first < last:
+                    file.write_table(some.take(pa.array(order[first:last])))
+
+
+def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Some batches at a time as one table with the declared columns."""
+    held: list[pa.RecordBatch] = []
+    for batch in texts:
+        held.append(batch.select(SCHEMA.names).cast(SCHEMA))
+        if sum(map(len, held)) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
+    """The texts of a range by their ids, each once."""
+    with pa.ipc.open_stream(str(path)) as file:
+        rows = file.read_all()
+    yield from _first_of_each(rows, "text").combine_chunks().to_batches(ROWS_AT_ONCE)
+
+
+def _first_of_each(rows: pa.Table, column: str) -> pa.Table:
+    """The first of the rows that have the same value in a column, in its order."""
+    return rows.take(pa.array(np.unique(rows[column].to_numpy(), return_index=True)[1]))
+
+
+def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
+    """The queries of some sets that are texts: their ids, rising, and the split of each."""
+    found = [USER_SUPPLIED_QUERIES.empty_table()]
+    for path in sets:
+        for batch in open_table(path, table_in(path)).iter_batches(columns=["query", "split"]):
+            texts = pa.Table.from_batches([batch.filter(pc.less(batch["query"], 0))])
+            found.append(texts.rename_columns(USER_SUPPLIED_QUERIES.names))
+    return _first_of_each(pa.concat_tables(table.cast(USER_SUPPLIED_QUERIES) for table in found), "corpusid")
+
+
+def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """The texts that are wanted, by their rising ids, from tables `sampled_texts`; their places in `found` become true.
+
+    Row groups that hold none of them are not read.
+    """
+    opened = [open_table(path, "sampled_texts") for path in files]
+    for first in range(0, len(wanted), ROWS_AT_ONCE):
+        ids = wanted[first : first + ROWS_AT_ONCE]
+        is_found = np.zeros(len(ids), dtype=bool)
+        pieces = [SCHEMA.empty_table()]
+        for file in opened:
+            for number in range(file.num_row_groups):
+                bounds = file.metadata.row_group(number).column(0).statistics
+                if bounds.min <= ids[-1] and bounds.max >= ids[0]:
+                    rows = file.read_row_group(number, SCHEMA.names)
+                    place, is_asked = look_up(ids, rows["text"].to_numpy())
+                    is_new = is_asked & ~is_found[place]
+                    is_found[place[is_new]] = True
+                    pieces.append(rows.filter(pa.array(is_new)).cast(SCHEMA))
+        found[first : first + ROWS_AT_ONCE] = is_found
+        yield from pa.concat_tables(pieces).sort_by("text").combine_chunks().to_batches()

@@ -24,14 +24,16 @@ from cocite.triplets.sampled import (
     VALIDATION,
     Block,
     Sampled,
+    Titles,
     among,
     as_lists,
     documents_of,
     drawn_splits,
     each_once,
+    first_of_groups,
     numbered,
 )
-from cocite.triplets.sampled_texts import Titles, texts_table
+from cocite.triplets.texts import texts_table
 
 if TYPE_CHECKING:
     from cocite.triplets.samplers.pairs import UserSuppliedPairs
@@ -170,25 +172,15 @@ def _of_each_query(
 ) -> pa.Table:
     """At most so many examples of each query, and these in whole blocks, at random."""
     queries, numbers = (rows[name].to_numpy().astype(np.int64) for name in ("query", "number"))
-    order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
-    starts = np.searchsorted(queries, queries)
-    allowed = np.searchsorted(queries, queries, "right") - starts
-    before = len(rows)
+    sizes = np.unique(queries, return_counts=True)[1]
+    taken = sizes if per_query is None else np.minimum(sizes, per_query)
+    whole = taken if blocks_of is None else taken - taken % blocks_of
     if per_query is not None:
-        allowed = np.minimum(allowed, per_query)
-        left = _sum_of_each(allowed, starts)
-        counts["examples beyond per_query"] += before - left
-        before = left
+        counts["examples beyond per_query"] += int((sizes - taken).sum())
     if blocks_of is not None:
-        allowed -= allowed % blocks_of
-        counts["examples beyond the last whole block of a query"] += before - _sum_of_each(allowed, starts)
-    is_taken = np.arange(len(order)) - starts < allowed
-    return rows.take(pa.array(np.sort(order[is_taken])))
-
-
-def _sum_of_each(of_queries: Ids, starts: Ids) -> int:
-    """The sum of a number that all examples of a query have, each query counted once."""
-    return int(of_queries[np.unique(starts)].sum())
+        counts["examples beyond the last whole block of a query"] += int((taken - whole).sum())
+    keys = priorities(seed, "brought examples", queries, numbers)
+    return rows.take(pa.array(first_of_groups(queries, keys, np.repeat(whole, sizes))))
 
 
 def _paired(examples: pa.Table) -> pa.Table:

@@ -1,1 +1,1 @@
-"""The samplers, a module with one class each: its fields say what a set of triplets may hold, `sample` makes it."""
+"""The samplers, as classes: the fields say what a set of triplets may hold, `sample` makes it."""

@@ -133,6 +133,7 @@ class CitingSentences(Sampler):
         from cocite.core.written_ids import look_up
         from cocite.triplets.pairing import first_drawn
         from cocite.triplets.picking import NONE, draw, offer_cited, picks
+        from cocite.triplets.sampled import first_of_groups
 
         citing, context = (sentences[name].to_numpy() for name in ("citing", "context"))
         lists = sentences["cited"].combine_chunks()
@@ -142,9 +143,7 @@ class CitingSentences(Sampler):
         is_out = look_up(forbidden, context)[1]
         usable = np.flatnonzero(~is_out & (usable_cited >= self.min_cited))
         drawn = priorities(block.seed, "sentences", citing[usable], context[usable])
-        usable = usable[np.lexsort((drawn, citing[usable]))]
-        place = np.arange(len(usable)) - np.searchsorted(citing[usable], citing[usable])
-        chosen = np.sort(usable[place < self.per_query])
+        chosen = usable[first_of_groups(citing[usable], drawn, self.per_query)]
         counts[OF_KEPT_OUT] += int(np.count_nonzero(is_out))
         counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (usable_cited == 0)))
         counts[TOO_FEW] += int(np.count_nonzero(~is_out & (usable_cited > 0) & (usable_cited < self.min_cited)))

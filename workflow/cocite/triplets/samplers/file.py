@@ -68,7 +68,7 @@ class UserSuppliedTriplets(Sampler):
 
         from cocite.core.id_sets import are_in
         from cocite.core.randomness import priorities
-        from cocite.triplets.sampled import ROLES, UNSERVED, Sampled, as_triplets
+        from cocite.triplets.sampled import ROLES, UNSERVED, Sampled, as_triplets, first_of_groups
 
         counts: Counter[str] = Counter({NO_NUMBER: 0, NO_QUERY: 0, NO_TEXT: 0, TWICE: 0})
         files = (sorted(path.rglob("*.parquet")) if path.is_dir() else [path] for path in block.sources)
@@ -84,9 +84,8 @@ class UserSuppliedTriplets(Sampler):
         taken = triplets
         if self.per_query is not None:
             ids = [triplets[role].to_numpy() for role in ROLES]
-            order = np.lexsort((priorities(block.seed, "brought triplets", *ids), ids[0]))
-            rank = np.arange(len(order)) - np.searchsorted(ids[0], ids[0])
-            taken = triplets.take(pa.array(np.sort(order[rank < self.per_query])))
+            keys = priorities(block.seed, "brought triplets", *ids)
+            taken = triplets.take(pa.array(first_of_groups(ids[0], keys, self.per_query)))
         is_served = np.isin(block.queries, taken["query"].to_numpy())
         unserved = UNSERVED["triplets"]
         more = {

@@ -24,8 +24,6 @@ QUERIES_AT_ONCE = 50_000
 """Queries whose candidates are in memory together."""
 EXAMPLES_AT_ONCE = 20_000
 """Examples that draw from their candidates together."""
-LINKS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
-"""The tables of graphs, and the columns of the papers that they link."""
 DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
     f"candidates left out: {reason}"
     for reason in (
@@ -133,7 +131,7 @@ class MinedNegatives(Mining):
         import pyarrow.compute as pc
 
         from cocite.core.randomness import priorities
-        from cocite.triplets.sampled import among, numbered
+        from cocite.triplets.sampled import among, first_of_groups, numbered
 
         places = np.searchsorted(queries, rows["query"].to_numpy())
         examples, nth = numbered(starts[places + 1] - starts[places])
@@ -143,13 +141,12 @@ class MinedNegatives(Mining):
             own = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
             is_new = ~among(examples, documents[offered], iter([own]))
             examples, offered = examples[is_new], offered[is_new]
-        order = np.arange(len(examples))
+        keys: Any = np.arange(len(examples))
         if self.pick == "random":
             numbers = rows["number"].to_numpy().astype(np.int64)
             ids = rows["query"].to_numpy()[examples], numbers[examples], documents[offered]
-            order = np.lexsort((priorities(seed, "mined negatives", *ids), examples))
-        rank = np.arange(len(order)) - np.searchsorted(examples, examples)
-        taken = np.sort(order[rank < self.negatives])
+            keys = priorities(seed, "mined negatives", *ids)
+        taken = first_of_groups(examples, keys, self.negatives)
         return examples[taken], offered[taken]
 
     def _joined(self, rows: "pa.Table", examples: "Ids", picked: "pa.Table") -> "pa.Table":
@@ -210,10 +207,10 @@ def _are_linked(block: "Block", queries: "Ids", documents: "Ids") -> "NDArray[np
     import numpy as np
 
     from cocite.core.tables.files import table_in
-    from cocite.triplets.sampled import among
+    from cocite.triplets.sampled import ENDS, among
 
     is_linked = np.zeros(len(queries), dtype=bool)
-    for table in {table_in(source) for source in block.sources} & LINKS.keys():
-        pairs = ([batch[name].to_numpy() for name in LINKS[table]] for batch in block.read(table, LINKS[table]))
+    for table in {table_in(source) for source in block.sources} & ENDS.keys():
+        pairs = ([batch[name].to_numpy() for name in ENDS[table]] for batch in block.read(table, ENDS[table]))
         is_linked |= among(queries, documents, (pair for one, other in pairs for pair in ((one, other), (other, one))))
     return is_linked

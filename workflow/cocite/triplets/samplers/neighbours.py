@@ -90,8 +90,7 @@ class RankedNeighbours(Mixing):
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""
-        from cocite.triplets.bands import band, pick_from_bands
-        from cocite.triplets.easy import draw_easy
+        from cocite.triplets.bands import band, draw_easy, pick_from_bands
         from cocite.triplets.pairing import pair
         from cocite.triplets.picking import picks
 

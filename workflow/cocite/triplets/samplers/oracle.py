@@ -259,7 +259,7 @@ def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:
 
     from cocite.core.tables.papers import read_documents
     from cocite.triplets.sampled import documents_of
-    from cocite.triplets.sampled_texts import texts_table
+    from cocite.triplets.texts import texts_table
 
     named = documents_of(rows)
     for batch in read_documents(documents):

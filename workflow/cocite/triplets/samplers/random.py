@@ -1,8 +1,11 @@
-"""The sampler `random`."""
+"""Samplers that draw from nothing but the papers with a text: `random` and `cropping`."""
 
 from typing import TYPE_CHECKING, Literal
 
-from cocite.config.sampler import Pairing
+from pydantic import model_validator
+
+from cocite.config.entries import Count, Natural, inconsistent
+from cocite.config.sampler import Pairing, Sampler
 
 if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
@@ -26,3 +29,65 @@ class RandomPapers(Pairing):
         positives.papers[:] = papers[:, ::2]
         easy = drawn(np.ascontiguousarray(papers[:, 1::2]))
         return pair(block, self, positives, easy)
+
+
+class CroppedPapers(Sampler):
+    """Independent cropping (Izacard et al., 2022): two spans of a paper's text are near, spans of other papers are far.
+
+    No citation is needed. A training draws the spans again for each epoch, from the seed, the epoch and the paper; the
+    two of a paper are drawn by themselves, and may overlap. First the length of a span is drawn, evenly, and then where
+    it starts.
+    """
+
+    gives = "sampled_examples"
+    sampler: Literal["cropping"]
+    shortest: Count = 10
+    """Tokens of a span at least; a paper with fewer stands whole."""
+    longest: Count | None = None
+    """Tokens of a span at most; left out, those of the text."""
+    negatives: Natural = 1
+    """Random papers of whose texts spans are negatives. With 0, a loss has the other papers of a batch alone."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have."""
+        return ("easy",) if self.negatives else ()
+
+    @property
+    def has_negatives(self) -> bool:
+        """Whether it is asked for some."""
+        return self.negatives > 0
+
+    @model_validator(mode="after")
+    def _spans_have_a_length(self) -> "CroppedPapers":
+        if self.longest is not None and self.longest < self.shortest:
+            raise inconsistent(f".longest ({self.longest}) must not be below shortest ({self.shortest}).")
+        return self
+
+    def sample(self, block: "Block") -> "Sampled":
+        """An example of each query that has a text, from nothing but the papers with a text."""
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.core.id_sets import are_in
+        from cocite.triplets.picking import NONE, draw
+        from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
+
+        has_text = are_in(block.papers, block.queries)
+        papers, count = block.queries[has_text], int(np.count_nonzero(has_text))
+        drawn = draw(block, self.negatives, "easy negatives", spare=0).papers[has_text]
+        sizes = np.count_nonzero(drawn != NONE, axis=1)
+        rows = pa.table(
+            {
+                "query": papers,
+                "number": pa.array(np.ones(count), pa.int32()),
+                "split": block.splits.filter(pa.array(has_text)),
+                "positives": as_lists(papers, np.ones(count, int)),
+                "negatives": as_lists(drawn[drawn != NONE], sizes),
+                "negative_kinds": as_lists(pa.array(["easy"] * sizes.sum(), pa.string()), sizes),
+                # These tell a training to draw spans.
+                "shortest_span": pa.array([self.shortest] * count, pa.int32()),
+                "longest_span": pa.array([self.longest] * count, pa.int32()),
+            }
+        )
+        return Sampled(rows=rows, omissions={f"{UNSERVED['sampled_examples']}: no text": len(block.queries) - count})
