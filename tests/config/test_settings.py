@@ -121,7 +121,7 @@ def test_building_an_index_is_not_given_how_it_is_searched() -> None:
 @pytest.mark.parametrize(
     "package", [(SAMPLERS, "sampler"), ("cocite.encoder.losses", "kind"), ("cocite.config.benchmarks", "kind")]
 )
-def test_a_plugin_is_known_by_the_name_of_its_module(package: tuple[str, str]) -> None:
+def test_a_plugin_is_known_by_the_value_of_its_key(package: tuple[str, str]) -> None:
     found = plugins(*package)
     assert len(found) >= 6
     for name, kind in found.items():

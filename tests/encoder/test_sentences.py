@@ -114,7 +114,7 @@ def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
     random = torch.Generator().manual_seed(1)
     hidden, names = (torch.randn(*shape, 6, generator=random, dtype=torch.float64) for shape in ((2, 5), (3,)))
     mask = torch.tensor([[1, 0, 1, 0, 1], [1, 0, 0, 0, 0]])
-    pooled = poolings.pool("sentences", hidden, mask, names)
+    pooled = poolings.attended_sentences(hidden, mask, names)
     for document in range(2):
         sentences = [hidden[document, token] for token in range(5) if mask[document, token]]
         expected = torch.zeros(6, dtype=torch.float64)
@@ -124,7 +124,7 @@ def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
                 expected += weight / sum(weights) * sentence / 3
         torch.testing.assert_close(pooled[document], expected)
     assert torch.autograd.gradcheck(
-        lambda tokens, asked: poolings.pool("sentences", tokens, mask, asked),
+        lambda tokens, asked: poolings.attended_sentences(tokens, mask, asked),
         (hidden.requires_grad_(), names.requires_grad_()),
     )
 

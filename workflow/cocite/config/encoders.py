@@ -1,6 +1,7 @@
 """The section `encoders`: text encoders before fine-tuning."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
@@ -22,9 +23,8 @@ from cocite.config.entries import (
     unsuitable,
 )
 from cocite.config.objectives import AnyLoss
-from cocite.config.plugins import modules
 
-POOLINGS = "cocite.encoder.poolings"
+POOLINGS = tuple(import_module("cocite.encoder.poolings").POOLINGS)
 AdapterName = Literal["proximity", "classification", "regression", "search"]
 FieldName = Literal["title", "abstract", "venue", "authors", "year"]
 TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")
@@ -122,7 +122,7 @@ class EncoderSettings(Entry):
     """Installed Python package that carries the model and names its folder with get_model_path()."""
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
-    pooling: Literal[*modules(POOLINGS)] = "mean"  # type: ignore[valid-type]
+    pooling: Literal[*POOLINGS] = "mean"  # type: ignore[valid-type]
     """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
     max the largest value of each dimension, sentences the vectors of its sentences, weighted by attention to the names
     of the aspects."""

@@ -24,7 +24,6 @@ from cocite.config.entries import (
 )
 from cocite.config.objectives import LOSSES as LOSSES
 from cocite.config.objectives import AnyLoss, Comparison, Term, faults_of_terms
-from cocite.config.plugins import modules
 
 
 class AllWeights(Entry):
@@ -75,7 +74,7 @@ def _usual_loss(given: dict[str, Any]) -> str | None:
     return None if given.get("objectives") else "triplet"
 
 
-SIMPLE_POOLINGS = tuple(name for name in modules(POOLINGS) if name != "sentences")
+SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")
 """The poolings of token vectors."""
 SUM_OF_SHARES = 1e-6
 """By how much shares may miss 1 in their sum."""

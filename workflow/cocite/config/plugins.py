@@ -1,53 +1,35 @@
-"""What is found by name: engines, samplers, losses and benchmarks, one module with one class each.
+"""What is found by name: engines, samplers, losses and benchmarks, a class each.
 
-A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
-that an entry of the configuration may hold, one of them is the name of the module, and a method does the work. The
-configuration imports all of them, in every job; so what takes long to import is imported within the method.
+A class in a module of the folder of its kind, or in the module of its kind, is known as soon as it is there. It is an
+`Entry`: the fields are the keys that an entry of the configuration may hold, one of them has the name of the class as
+its only value, and a method does the work. The configuration imports all of them, in every job; so what takes long to
+import is imported within the method.
 """
 
-import ast
 from collections.abc import Callable, Iterable
 from functools import cache, reduce
 from importlib import import_module
-from inspect import isclass
+from inspect import getmembers, isclass
 from operator import or_
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, default_of
+from cocite.config.entries import Entry, default_of, tag_of
 from cocite.core.errors import InputError
 
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of the modules of a package, by the name that their field `key` has."""
-    found = {}
-    for _, name, _ in iter_modules(import_module(package).__path__):
-        module = import_module(f"{package}.{name}")
-        [of_module] = [
-            kind
-            for kind in vars(module).values()
-            if isclass(kind)
-            and issubclass(kind, Entry)
-            and kind.__module__ == module.__name__
-            and key in kind.model_fields
-        ]
-        found[name] = of_module
-    return found
-
-
-@cache
-def modules(package: str) -> dict[str, str]:
-    """The modules of a package by name, with the first sentence of their docstrings; none of them is imported."""
-    found = {}
-    for path in import_module(package).__path__:
-        for file in sorted(Path(path).glob("[!_]*.py")):
-            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-            found[file.stem] = " ".join(said.split("\n\n")[0].split())
-    return found
+    """The classes of a module, or of the modules of a package, by the only value of their field `key`."""
+    root = import_module(package)
+    names = [f"{package}.{name}" for _, name, _ in iter_modules(getattr(root, "__path__", ()))] or [package]
+    classes = (
+        kind for name in names for _, kind in getmembers(import_module(name), isclass) if kind.__module__ == name
+    )
+    kinds = [kind for kind in classes if issubclass(kind, Entry) and key in kind.model_fields]
+    return dict(sorted((tag_of(kind, key), kind) for kind in kinds))
 
 
 def one_of(

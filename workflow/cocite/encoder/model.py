@@ -100,7 +100,7 @@ class Encoder(nn.Module):
         elif packed:
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
-            vectors = poolings.pool(self.pooling, tokens, features["attention_mask"])
+            vectors = poolings.POOLINGS[self.pooling].pool(tokens, features["attention_mask"])
         vectors = vectors[: -1 if packed else None]  # the last packed document is the filling
         vectors = (vectors if self.dense is None else self.dense(vectors))[:, : self.dimension]
         return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors
