@@ -17,10 +17,10 @@ from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.encoder import tokens
-from cocite.encoder.data import open_tokens
+from cocite.encoder.documents import open_tokens
+from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.papers import embed_papers
 from cocite.encoder.tokens import FurtherFields, open_tokenizer, texts_of, tokenise, tokenise_table
 
 ALL = ["title", "abstract", "venue", "authors", "year"]

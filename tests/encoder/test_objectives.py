@@ -10,7 +10,8 @@ from torch import nn
 from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
 from cocite.encoder.batch import Collator, build_batch
-from cocite.encoder.data import Examples, Links, documents_of, open_examples
+from cocite.encoder.documents import documents_of
+from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import PROJECTION, Learner, Objective, new_learner
 

@@ -16,10 +16,10 @@ from cocite.config.settings import parse_settings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-from cocite.encoder.data import open_tokens
+from cocite.encoder.documents import open_tokens
+from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.papers import embed_papers
 from cocite.encoder.tokens import open_tokenizer, tokenise, tokenise_table
 
 PROMPTS = {"query": "bees: ", "document": "loops: "}

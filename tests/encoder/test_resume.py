@@ -11,7 +11,7 @@ from tests.spoiling import SPOILS
 from cocite.core.atomic import read_json, remove_marks
 from cocite.core.tables.files import read_table
 from cocite.encoder import card, trainer
-from cocite.encoder.checkpoints import BEST, CHECKPOINT
+from cocite.encoder.results import BEST, CHECKPOINT
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,13 @@ from cocite.encoder import embedding, poolings
 from cocite.encoder import model as encoder_model
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
-from cocite.encoder.data import documents_of, open_examples
+from cocite.encoder.documents import documents_of
+from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_sentences
+from cocite.encoder.examples import open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
 from cocite.encoder.model import cast_for_inference, embed, open_encoder
 from cocite.encoder.objective import Learner, Objective
-from cocite.encoder.papers import embed_papers, embed_sums, tokenise_sentences
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
 from cocite.encoder.trainer import Inputs
@@ -211,7 +212,7 @@ def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(mode
     assert "sentence-transformers cannot open it" in card
     code = "\n".join(line[4:] for line in card.splitlines() if line.startswith("    "))
     assert re.findall(r"^from .*|^import .*", code, flags=re.MULTILINE) == [
-        "from cocite.encoder.papers import embed_papers"
+        "from cocite.encoder.embedding import embed_papers"
     ]
     found = {"title": PAPERS[0][0], "abstract": PAPERS[0][1]}
     for line in code.replace('"this folder"', repr(str(model))).splitlines():

@@ -18,7 +18,7 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.encoder import trainer
-from cocite.encoder.data import open_examples
+from cocite.encoder.examples import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective, objective_of

@@ -27,7 +27,7 @@ from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
-from cocite.encoder.data import Documents, Numbers, moved
+from cocite.encoder.documents import Documents, Numbers, moved
 from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
