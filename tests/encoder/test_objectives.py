@@ -219,10 +219,6 @@ def test_a_training_with_a_projection_learns_and_leaves_an_encoder_of_the_usual_
     assert open_encoder(folder / "model").dimension == 16
 
 
-def test_a_projection_goes_on_from_where_a_training_was_stopped(inputs, tmp_path):
-    assert_goes_on(tmp_path, inputs, 3, loss="mnrl", epochs=2, projection=8)
-
-
 def test_vectors_are_cut_to_their_first_numbers(encoder, tmp_path):
     documents = write_documents(tmp_path / "documents.parquet", {"a": ("bees", "nectar"), "b": ("loops", None)})
 

@@ -26,23 +26,14 @@ CONFIGURATION = {
 }
 
 
-@pytest.fixture
-def trained(command_line, tmp_path):
-    """A function that trains one epoch by the command line, and returns the card."""
-
-    def card(*options):
-        words = [*command_line(tmp_path, epochs=1, batch_size=8, lr=0.001), *map(str, options)]
-        result = CliRunner().invoke(app, words)
-        assert result.exit_code == 0, result.output
-        return (tmp_path / "model/README.md").read_text()
-
-    return card
-
-
-def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(trained, tmp_path):
-    write_json(tmp_path / "manifest.json", {"release": "2024-07-16", "datasets": {"papers": {"shards": []}}})
+def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(command_line, tmp_path):
+    manifest = tmp_path / "manifest.json"
+    write_json(manifest, {"release": "2024-07-16", "datasets": {"papers": {"shards": []}}})
     origin = json.dumps(settings_of_origin("mine", CONFIGURATION))
-    card = trained("--origin", origin, "--manifest", tmp_path / "manifest.json")
+    words = command_line(tmp_path, epochs=1, batch_size=8, lr=0.001)
+    result = CliRunner().invoke(app, [*words, "--origin", origin, "--manifest", str(manifest)])
+    assert result.exit_code == 0, result.output
+    card = (tmp_path / "model/README.md").read_text()
     for line in (
         "| model | mine |",
         f"| what it is | allenai/scibert_scivocab_uncased of the Hugging Face hub, commit {40 * 'a'} |",
@@ -58,12 +49,6 @@ def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms
     assert "licensed under ODC-BY" in card
 
 
-def test_a_training_without_an_origin_has_a_card_of_the_rest(trained):
-    card = trained()
-    assert "| training triplets | 22 |" in card
-    assert "Corpus" not in card
-
-
 def test_a_bar_does_not_end_a_cell_and_a_separator_that_is_not_the_tokenizers_own_is_in_the_example():
     shared = {"origin": {"Corpus": {"source": "a | b"}}, "settings": {"trainable": {"kind": "all"}}}
     shared |= {"best": {"step": 1, "validation_loss": 0.5, "validation_accuracy": 0.9}}
@@ -76,8 +61,13 @@ def test_a_bar_does_not_end_a_cell_and_a_separator_that_is_not_the_tokenizers_ow
     assert "model.encode([title + ' ' + abstract])" in other
 
 
-def test_the_settings_are_written_as_they_were_resolved(train):
-    written = read_json(train(loss="cosent", epochs=1) / "settings.json")
+@pytest.fixture(scope="module")
+def folder(train):
+    return train(loss="cosent", epochs=1)
+
+
+def test_the_settings_are_written_as_they_were_resolved(folder):
+    written = read_json(folder / "settings.json")
     assert written["settings"]["loss"] == {"kind": "cosent", "temperature": 20.0}
     assert written["seeds"] == {"run": 1, "training": 1}
     assert written["triplets"] == {"training": 22, "validation": 6}
@@ -109,16 +99,17 @@ def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(t
     assert [point[2] for point in points] == pytest.approx([row["value"] for row in curves], rel=1e-6)
 
 
-def test_the_card_names_data_settings_pooling_length_versions_and_scores(train):
-    card = (train() / "model/README.md").read_text()
+def test_the_card_names_data_settings_pooling_length_versions_and_scores_and_no_origin_if_it_has_none(folder):
+    card = (folder / "model/README.md").read_text()
     for line in (
         "| pooling | mean |",
         "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
-        "| loss | triplet |",
-        "| loss: margin | 1.0 |",
+        "| loss | cosent |",
+        "| loss: temperature | 20.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):
         assert line in card
     assert "| validation_spearman |" in card
+    assert "Corpus" not in card

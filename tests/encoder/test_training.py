@@ -185,9 +185,8 @@ def test_both_libraries_open_what_was_trained_by_low_rank_additions(train):
     assert not list((folder / "model").glob("adapter*"))
 
 
-@pytest.mark.parametrize("trainable", ["bias", "lora"])
-def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(inputs, tmp_path, trainable):
-    assert_goes_on(tmp_path, inputs, 7, epochs=2, trainable=trainable)
+def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(inputs, tmp_path):
+    assert_goes_on(tmp_path, inputs, 7, epochs=2, trainable="lora")
 
 
 @pytest.fixture

@@ -128,21 +128,17 @@ def train_encoder(
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
     if processes.is_first():
-        follows_from = {
-            "settings": resolved,
-            "seeds": seeds,
-            "processes": processes.count(),
-            "inputs": fingerprint_of(inputs.paths),
-            "versions": library_versions(),
-        }
+        follows_from = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
+        follows_from |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
         implied = partial(implied_files, state)
         open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
     present = set() if training.aspects is None else set(training.aspects.tolist())
-    maps: dict[str, torch.nn.Linear | None] = {name: None for name in ASPECTS if name in present}
-    for name in maps.keys() & spaces_in(inputs.encoder):
-        maps[name] = read_space(inputs.encoder, name, encoder.dimension)
+    known = {
+        name: read_space(inputs.encoder, name, encoder.dimension) for name in present & {*spaces_in(inputs.encoder)}
+    }
+    maps = {name: known.get(name) for name in ASPECTS if name in present}
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
     trainer.fit(stopping or Stopping())
@@ -297,7 +293,10 @@ class Trainer:
 
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
         device = self.learner.encoder.device
-        seed_dropout(derive_seed(self.seed, "dropout", step, processes.number()), device)
+        seed = derive_seed(self.seed, "dropout", step, processes.number())
+        torch.default_generator.manual_seed(seed)  # `torch.manual_seed` takes 0.7 ms to look for devices
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         if not self.learner.encoder.transformer.training:
             self.learner.train()
         losses = []
@@ -367,13 +366,6 @@ def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) 
     decays = ((matrices, settings.weight_decay), (vectors, 0.0))
     groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
     return torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
-
-
-def seed_dropout(seed: int, device: torch.device) -> None:
-    """Seed torch's generators for a CPU and for the device; `torch.manual_seed` takes 0.7 ms to look for devices."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
 
 
 @contextmanager
