@@ -1,15 +1,14 @@
-"""What is found by name: engines, samplers, losses and benchmarks, a class each.
+"""What is found by name: engines, samplers, losses and benchmarks, each a class in the package or module of its kind.
 
-A class in a module of the folder of its kind, or in the module of its kind, is known as soon as it is there. It is an
-`Entry`: the fields are the keys that an entry of the configuration may hold, one of them has the name of the class as
-its only value, and a method does the work. The configuration imports all of them, in every job; so what takes long to
-import is imported within the method.
+A module in that folder is known as soon as it lies there. Its class is an `Entry`: the fields are the keys that an
+entry of the configuration may hold, one of them has the name as its only value, and a method does the work. The
+configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
 from collections.abc import Callable, Iterable
 from functools import cache, reduce
 from importlib import import_module
-from inspect import getmembers, isclass
+from inspect import isclass
 from operator import or_
 from pkgutil import iter_modules
 from typing import Annotated, Any
@@ -22,14 +21,22 @@ from cocite.core.errors import InputError
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of a module, or of the modules of a package, by the only value of their field `key`."""
+    """The classes with a field `key` in a module, and in its modules if it is a package, by the only value of it.
+
+    Raises `ValueError` where two of them have the same.
+    """
     root = import_module(package)
-    names = [f"{package}.{name}" for _, name, _ in iter_modules(getattr(root, "__path__", ()))] or [package]
-    classes = (
-        kind for name in names for _, kind in getmembers(import_module(name), isclass) if kind.__module__ == name
-    )
-    kinds = [kind for kind in classes if issubclass(kind, Entry) and key in kind.model_fields]
-    return dict(sorted((tag_of(kind, key), kind) for kind in kinds))
+    names = [name for _, name, _ in iter_modules(getattr(root, "__path__", ()))]
+    kinds = [
+        kind
+        for module in (root, *(import_module(f"{package}.{name}") for name in names))
+        for kind in vars(module).values()
+        if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
+    ]
+    found = {tag_of(kind, key): kind for kind in kinds}
+    if len(found) < len(kinds):
+        raise ValueError(f"Two classes in the modules of {package} have the same {key}.")
+    return dict(sorted(found.items()))
 
 
 def one_of(
