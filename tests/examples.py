@@ -8,7 +8,7 @@ import pyarrow as pa
 from cocite.config.encoders import LOSSES
 from cocite.config.plugins import plugins
 from cocite.core.tables.files import read_table, write_table
-from cocite.encoder.data import ExampleFiles
+from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.tokens import tokenise_table
 
 Texts = Mapping[int, tuple[str | None, str | None]]

@@ -25,8 +25,8 @@ from tests.examples import files_in
 from cocite.config.models import TrainingSettings
 from cocite.core.options import Precision
 from cocite.encoder import attention
-from cocite.encoder.data import open_examples
 from cocite.encoder.embedding import embed_tables
+from cocite.encoder.examples import open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner
 from cocite.encoder.trainer import Trainer
@@ -153,7 +153,7 @@ def tell_overhead(folder: Path) -> None:
 @contextmanager
 def as_for_a_gpu() -> Iterator[dict[str, Any]]:
     """Let a CPU pack documents, in rows that are not filled; yield the attention that hands on its values."""
-    with patch("cocite.encoder.trainer.ON_GPU", DEVICE), patch("cocite.encoder.data.ROW", 1):
+    with patch("cocite.encoder.trainer.ON_GPU", DEVICE), patch("cocite.encoder.documents.ROW", 1):
         yield {DEVICE: lambda query, key, value, *_, **__: value}
 
 

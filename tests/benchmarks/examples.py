@@ -66,10 +66,10 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     import torch
     from torch import nn
 
-    from cocite.encoder.data import open_examples
-    from cocite.encoder.memory import KEPT, set_memory
+    from cocite.encoder.examples import open_examples
     from cocite.encoder.model import open_encoder
     from cocite.encoder.objective import new_learner
+    from cocite.encoder.processes import KEPT, set_memory
     from cocite.encoder.trainer import Trainer
 
     torch.set_num_threads(2)

@@ -22,8 +22,8 @@ from torch.nn.functional import cross_entropy, normalize
 from cocite.config.probes import MapTraining
 from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder.batch import PairIndices
-from cocite.encoder.data import Numbers
-from cocite.encoder.losses.mnrl import MultipleNegativesRanking, _related
+from cocite.encoder.documents import Numbers
+from cocite.encoder.losses import MultipleNegativesRanking, _related
 from cocite.encoder.probing import Ready, open_ready, train_map
 from cocite.evaluation.probes import score_maps, scores_of
 

@@ -11,7 +11,7 @@ from tests.examples import HYBRID, files_in, written_aspects, written_crops, wri
 
 from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.core.atomic import read_json
-from cocite.encoder.data import ExampleFiles
+from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.trainer import Inputs
 
 KEPT_OUT_WORD = "zyzzyva"

@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoConfig, AutoModel
 
 from cocite.core.atomic import read_json
-from cocite.encoder import attention, data, trainer
+from cocite.encoder import attention, trainer
 from cocite.encoder.attention import (
     Dropout,
     _attention_dropping,
@@ -20,12 +20,12 @@ from cocite.encoder.attention import (
     enable_sequence_packing,
     use_fast_dropout,
 )
-from cocite.encoder.data import Documents
+from cocite.encoder.documents import Documents, documents_of
 from cocite.encoder.model import Encoder, open_encoder
 
 
-def documents_of(*texts: list[int]) -> Documents:
-    return data.documents_of([np.array(text, dtype=np.int32) for text in texts])
+def documents_with(*texts: list[int]) -> Documents:
+    return documents_of([np.array(text, dtype=np.int32) for text in texts])
 
 
 FIVE, ONE, THREE = [7, 8, 9, 10, 11], [12], [13, 14, 15]
@@ -44,19 +44,19 @@ def vectors_of(model, features):
 
 
 def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_the_first():
-    row = documents_of(FIVE, ONE, THREE).packed(np.array([2, 0]), first_position=2)
+    row = documents_with(FIVE, ONE, THREE).packed(np.array([2, 0]), first_position=2)
     assert row["input_ids"].tolist() == [THREE + FIVE + 120 * [0]]
     assert row["position_ids"].tolist() == [[2, 3, 4, 2, 3, 4, 5, 6] + 120 * [2]]
     assert row["cu_seq_lens_q"].tolist() == [0, 3, 8, 128]
     assert row["max_length_q"] == 120
-    full = documents_of(128 * [7]).packed(np.array([0]))  # gets another row of filling
+    full = documents_with(128 * [7]).packed(np.array([0]))  # gets another row of filling
     assert full["cu_seq_lens_q"].tolist() == [0, 128, 256]
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling):
     model.pooling = pooling
-    documents, rows = documents_of(FIVE, ONE, THREE), np.arange(3)
+    documents, rows = documents_with(FIVE, ONE, THREE), np.arange(3)
     padded = vectors_of(model, documents.padded(rows, 0))
     assert enable_sequence_packing(model)
     torch.testing.assert_close(vectors_of(model, documents.packed(rows)), padded, rtol=1e-5, atol=1e-6)
@@ -67,7 +67,7 @@ def test_dropout_reaches_the_attention_of_packed_documents(model):
     enable_sequence_packing(model)
     for layer in model.transformer.encoder.layer:
         layer.attention.self.dropout.p = 0.5
-    row = documents_of(FIVE, THREE).packed(np.arange(2))
+    row = documents_with(FIVE, THREE).packed(np.arange(2))
     whole = vectors_of(model, row)
     model.train()
     assert not torch.allclose(vectors_of(model, row), whole)
@@ -87,7 +87,7 @@ def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(mode
     torch.manual_seed(1)
     tokenizer = replace(model.tokenizer, padding=config.pad_token_id)
     other = Encoder(AutoModel.from_config(config), "mean", tokenizer).eval()
-    documents, rows = documents_of(list(range(5, 35)), ONE, THREE), np.arange(3)
+    documents, rows = documents_with(list(range(5, 35)), ONE, THREE), np.arange(3)
     padded = vectors_of(other, documents.padded(rows, config.pad_token_id))
     assert enable_sequence_packing(other)
     row = documents.packed(rows, first_position=other.first_position)
@@ -215,7 +215,7 @@ def models(encoder):
 
 @pytest.fixture(scope="module")
 def features():
-    return documents_of(FIVE, ONE, THREE).padded(np.arange(3), 0)
+    return documents_with(FIVE, ONE, THREE).padded(np.arange(3), 0)
 
 
 def test_an_encoder_drops_by_ours_in_training_and_embeds_as_before(models, features):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from cocite.config.models import TrainingSettings
 from cocite.encoder.attention import Dropout, use_fast_dropout
 from cocite.encoder.batch import Collator, build_batch, mini_batches_of_like_length, runs_of
-from cocite.encoder.data import Examples, Links, Spans, documents_of, joined_examples, open_examples
+from cocite.encoder.documents import Spans, documents_of
+from cocite.encoder.examples import Examples, Links, joined_examples, open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.tokens import open_tokenizer

@@ -20,7 +20,7 @@ from cocite.core.errors import InputError
 from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import Dense, read_dense, save_dense
-from cocite.encoder.losses.mnrl import MultipleNegativesRanking
+from cocite.encoder.losses import MultipleNegativesRanking
 from cocite.encoder.model import open_encoder
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]

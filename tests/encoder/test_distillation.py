@@ -19,9 +19,8 @@ from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
 from cocite.encoder import losses
 from cocite.encoder.batch import PairIndices, build_batch
-from cocite.encoder.data import open_examples
-from cocite.encoder.losses.distillation import Distillation
-from cocite.encoder.teachers import open_teachers, read_teachers
+from cocite.encoder.examples import open_examples, open_teachers, read_teachers
+from cocite.encoder.losses import Distillation
 
 LOSS = Distillation(kind="distillation", embedding="graph")
 ALONE = {"loss": {"kind": "distillation", "embedding": "graph"}}

@@ -10,16 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import write_documents
+from tests.encoder.building import embedded, write_documents
 from tests.spoiling import SPOILS
 
 from cocite.core.errors import InputError
+from cocite.core.locks import computes_in
 from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
-from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
+from cocite.encoder.model import TOKENS_IN_BATCH, cast_for_inference, computing, embed_batch, open_encoder
 from cocite.encoder.tokens import open_tokenizer
 
 TEXTS = {
@@ -280,3 +281,37 @@ def test_batches_hold_each_document_once_and_no_more_tokens_than_asked(lengths, 
         assert len(batch) == 1 or len(batch) * batch.max() <= tokens
         is_last = number == len(batches) - 1
         assert is_last or (len(batch) + 1) * batch.max() > tokens
+
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("units", "dtype"),
+    [({"amx_bf16": False, "avx512_bf16": True}, torch.bfloat16), ({"amx_bf16": False}, torch.float32)],
+)
+def test_auto_is_bfloat16_where_a_cpu_has_instructions_for_it(monkeypatch, units, dtype):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
+    assert computes_in("auto", CPU) == dtype
+
+
+def test_a_precision_that_is_named_is_kept_to(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: pytest.fail("it is asked for"))
+    assert [computes_in(name, CPU) for name in ("float32", "bfloat16")] == [torch.float32, torch.bfloat16]
+
+
+def test_vectors_of_bfloat16_point_where_those_of_float32_do(encoder, tmp_path):
+    texts = {f"d{number}": (f"bees collect nectar {number}", "from flowers in the meadow") for number in range(9)}
+    documents = write_documents(tmp_path / "documents.parquet", texts)
+    exact, fast = (embedded(encoder, documents, tmp_path / name, precision=name) for name in ("float32", "bfloat16"))
+    cosines = (exact * fast).sum(axis=1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(fast, axis=1)
+    assert fast.dtype == np.float32
+    assert 0.9999 < cosines.min() < 1 - 1e-9
+
+
+def test_weights_are_held_in_bfloat16_to_embed_and_in_float32_to_learn(encoder):
+    opened = open_encoder(encoder, "bfloat16")
+    assert {weight.dtype for weight in opened.parameters()} == {torch.float32}
+    with computing(opened):
+        assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.bfloat16
+    assert {weight.dtype for weight in cast_for_inference(opened).parameters()} == {torch.bfloat16}

@@ -20,7 +20,8 @@ from cocite.core.errors import InputError
 from cocite.encoder import masking as masks_and_head
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
-from cocite.encoder.data import documents_of, joined_examples, open_examples
+from cocite.encoder.documents import documents_of
+from cocite.encoder.examples import joined_examples, open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.masking import HEAD, Masking, masking_of, new_head, open_head
 from cocite.encoder.measuring import predict

@@ -12,7 +12,8 @@ from tests.encoder.building import AfterSteps, trained
 from cocite.core.errors import InputError
 from cocite.encoder import schedule
 from cocite.encoder.batch import build_batch
-from cocite.encoder.data import Examples, Links, documents_of
+from cocite.encoder.documents import documents_of
+from cocite.encoder.examples import Examples, Links
 from cocite.encoder.measuring import defer_loss, explained_memory, rank_correlation, read_losses
 from cocite.encoder.objective import Objective
 

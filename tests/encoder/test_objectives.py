@@ -10,7 +10,8 @@ from torch import nn
 from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
 from cocite.encoder.batch import Collator, build_batch
-from cocite.encoder.data import Examples, Links, documents_of, open_examples
+from cocite.encoder.documents import documents_of
+from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import PROJECTION, Learner, Objective, new_learner
 
@@ -216,10 +217,6 @@ def test_a_training_with_a_projection_learns_and_leaves_an_encoder_of_the_usual_
     assert losses[-1] < losses[0]
     assert {path.name for path in (folder / "model").iterdir()} == {path.name for path in encoder.iterdir()}
     assert open_encoder(folder / "model").dimension == 16
-
-
-def test_a_projection_goes_on_from_where_a_training_was_stopped(inputs, tmp_path):
-    assert_goes_on(tmp_path, inputs, 3, loss="mnrl", epochs=2, projection=8)
 
 
 def test_vectors_are_cut_to_their_first_numbers(encoder, tmp_path):

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
@@ -32,40 +31,28 @@ BY_HAND = {
 @pytest.fixture
 def last(monkeypatch):
     """The pooling that the how-to page adds: the last token's vector."""
-    [code] = re.findall(
-        r"poolings/last\.py`:\n\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
-    )
-    module = ModuleType("cocite.encoder.poolings.last")
-    exec(code, vars(module))  # noqa: S102 (a page of ours)
-    found = {**poolings.poolings(), "last": "The last token's vector."}
-    monkeypatch.setattr(poolings, "modules", lambda package: found)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    pattern = r"```python\n(def last_token.*?)\n\n\nPOOLINGS = {\n    \"last\": (.*?),\n"
+    [(function, entry)] = re.findall(pattern, PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names = dict(vars(poolings))
+    exec(function, names)  # noqa: S102 (a page of ours)
+    monkeypatch.setitem(poolings.POOLINGS, "last", eval(entry, names))  # noqa: S307
     return "last"
 
 
-def test_the_poolings_are_listed_with_what_they_are():
-    assert poolings.poolings() == {
-        "cls": "The first token's vector.",
-        "max": "The largest value of each dimension.",
-        "mean": "The mean over all tokens.",
-        "sentences": "The vectors of its sentences, weighted by their attention to the names of the aspects.",
-    }
-
-
 def test_listing_the_poolings_imports_no_torch():
-    code = "import sys; from cocite.encoder.poolings import poolings; poolings(); print('torch' in sys.modules)"
+    code = "import sys; import cocite.encoder.poolings; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
 
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_pooling_makes_the_vectors_worked_out_by_hand_of_padded_and_of_packed_tokens(name):
-    assert poolings.pool(name, HIDDEN, MASK).tolist() == BY_HAND[name]
+    assert poolings.POOLINGS[name].pool(HIDDEN, MASK).tolist() == BY_HAND[name]
     assert poolings.pool_packed(name, PACKED, STARTS).tolist() == BY_HAND[name]
 
 
 def test_a_pooling_of_padded_tokens_alone_takes_packed_ones_too(last):
     expected = [[3.0, -2.0], [5.0, -6.0]]
-    assert poolings.pool(last, HIDDEN, MASK).tolist() == expected
+    assert poolings.POOLINGS[last].pool(HIDDEN, MASK).tolist() == expected
     assert poolings.pool_packed(last, PACKED, STARTS).tolist() == expected
 
 
@@ -94,5 +81,5 @@ def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_
     built(corpus, tmp_path / "m", settings)
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")
     tokens = theirs.encode("bees collect nectar", output_value="token_embeddings")[None]
-    ours = poolings.pool(open_encoder(tmp_path / "m").pooling, tokens, torch.ones(tokens.shape[:2]))
+    ours = poolings.POOLINGS[open_encoder(tmp_path / "m").pooling].pool(tokens, torch.ones(tokens.shape[:2]))
     assert theirs.encode("bees collect nectar") == pytest.approx(ours[0].numpy(), abs=1e-6)

@@ -1,17 +1,35 @@
-"""A training that is killed at any moment and run again ends as if nothing had happened."""
+"""A training that is killed at any moment, or stops by itself, and is run again ends as if nothing had happened."""
 
+import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 
 import pytest
-from tests.encoder.building import assert_all_alike, cut_at_random, run_killed, trained
+from tests.encoder.building import (
+    CURVES,
+    WEIGHTS,
+    AfterSteps,
+    assert_all_alike,
+    assert_same_files,
+    cut_at_random,
+    run_killed,
+    trained,
+)
 from tests.spoiling import SPOILS
+from typer.testing import CliRunner
 
+from cocite.cli import app
 from cocite.core.atomic import read_json, remove_marks
 from cocite.core.tables.files import read_table
-from cocite.encoder import card, trainer
-from cocite.encoder.checkpoints import BEST, CHECKPOINT
+from cocite.encoder import card, measuring, processes, schedule, trainer
+from cocite.encoder.model import TOKENS_IN_BATCH
+from cocite.encoder.processes import Stopping, Unfinished, seconds_left
+from cocite.encoder.results import BEST, CHECKPOINT
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +170,134 @@ def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(stoppe
 @pytest.mark.parametrize("library", ["torch", "transformers", "tokenizers", "numpy"])
 def test_the_versions_that_a_training_depends_on_are_those_installed(library):
     assert card.library_versions()[library] == metadata.version(library)
+
+
+@pytest.fixture
+def train(inputs):
+    return lambda folder, stopping=None, **settings: trained(
+        folder, inputs, stopping, **{"epochs": 2, "loss": "supcon", **settings}
+    )
+
+
+def stopped_again_and_again(train, folder, steps, **settings):
+    """Start a training until it is done; return what it said when it stopped."""
+    said = []
+    while True:
+        try:
+            train(folder, AfterSteps(steps), **settings)
+        except Unfinished as error:
+            said.append(str(error))
+        else:
+            return said
+
+
+def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves_of_a_whole_one(train, tmp_path):
+    train(tmp_path / "whole")
+    said = stopped_again_and_again(train, tmp_path / "stopped", steps=5)
+    # 22 triplets in batches of 4 are 6 steps an epoch, 12 in two: stops after 5 and 10.
+    assert [line.split(":")[0] for line in said] == ["Stopped after step 5 of 12", "Stopped after step 10 of 12"]
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole", (WEIGHTS, CURVES, "model/README.md"))
+
+
+def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
+    train(tmp_path / "whole", evaluations=1)
+    assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole", [CURVES])
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The time on the clock, which a test sets."""
+    time_now = [0.0]
+    monkeypatch.setattr(processes.time, "monotonic", lambda: time_now[0])
+    return time_now
+
+
+def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(now):
+    clock = Stopping(100.0, started=0.0)
+    for second in range(1, 89):  # pauses of one second between steps
+        now[0] = float(second)
+        assert clock.reason() is None
+    now[0] = 89.5
+    assert clock.reason() == "the time of its job is nearly up"
+
+
+def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(now):
+    clock = Stopping(100.0, started=0.0)
+    now[0] = 30.0
+    assert clock.reason() is None
+    now[0] = 61.0  # a second pause of 31 s would end at 92, after the 90 that there are
+    assert clock.reason() == "the time of its job is nearly up"
+    assert Stopping(86_400.0, started=0.0).deadline == 86_400.0 - 300.0
+
+
+def test_slurm_may_end_a_job_sooner_than_the_rule_says(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_END_TIME", raising=False)
+    assert seconds_left(None) is None
+    assert seconds_left(2) == 120.0
+    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 60))
+    assert seconds_left(2) == pytest.approx(60, abs=3)
+    assert seconds_left(0.5) == 30.0
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
+    before = signal.getsignal(sent)
+    listening = Stopping()
+    with listening.listening():
+        assert listening.reason() is None
+        os.kill(os.getpid(), sent)
+        assert listening.reason() == f"it was sent {sent.name}"
+    assert signal.getsignal(sent) == before
+
+
+def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measured_later(train, tmp_path, monkeypatch):
+    monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 16)  # batches of one document or two
+    train(tmp_path / "whole", evaluations=2)
+    embedded, embed_batch = [], measuring.embed_batch
+
+    def embed_and_send(*arguments):
+        embedded.append(1)
+        if len(embedded) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return embed_batch(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "embed_batch", embed_and_send)
+        with pytest.raises(Unfinished, match="Stopped after step 6 of 12: it was sent SIGTERM"):
+            train(tmp_path / "stopped", evaluations=2)
+    assert len(embedded) == 2
+    train(tmp_path / "stopped", evaluations=2)
+    assert_same_files(tmp_path / "stopped", tmp_path / "whole")
+
+
+def test_a_second_ctrl_c_interrupts_at_once():
+    with Stopping().listening():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise Unfinished("Stopped after step 3 of 9.")
+
+    monkeypatch.setattr("cocite.cli.work_offline", lambda *_: None)
+    monkeypatch.setattr(trainer, "train_encoder", stop)
+    result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
+    assert result.exit_code == 75
+
+
+@pytest.mark.long
+def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(command_line, tmp_path):
+    def command(folder: Path, *more: str) -> int:
+        program, six_steps = Path(sys.executable).with_name("cocite"), command_line(folder, lr=0.001, batch_size=4)
+        return subprocess.run([program, *six_steps, *more], check=False).returncode
+
+    assert command(tmp_path / "whole") == 0
+    statuses = []
+    while not statuses or statuses[-1] == 75:
+        statuses.append(command(tmp_path / "limited", "--time-limit", "0.001"))
+    assert statuses == [75] * 5 + [0]
+    assert_same_files(tmp_path / "limited", tmp_path / "whole", [WEIGHTS])

@@ -1,26 +1,19 @@
-"""What happens at which step, and a training that stops by itself: it saves, says so, and ends as an unstopped one."""
+"""Which examples are learned from at which step, and how several sets are mixed in one training."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.encoder.building import CURVES, WEIGHTS, AfterSteps, assert_same_files, trained
-from typer.testing import CliRunner
+from tests.examples import curve_in, written_pairs
 
-from cocite.cli import app
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
-from cocite.encoder import measuring, processes, schedule, trainer
-from cocite.encoder.model import TOKENS_IN_BATCH
-from cocite.encoder.processes import Stopping, Unfinished, seconds_left
+from cocite.encoder.batch import PairIndices
+from cocite.encoder.measuring import use_next_positives_as_negatives
 from cocite.encoder.schedule import Mixture, Schedule, round_order
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
@@ -76,132 +69,157 @@ def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_befor
         assert of_epoch == round_order(np.arange(10), block=1, seed=2, number=epoch).tolist()
 
 
-@pytest.fixture
-def train(inputs):
-    return lambda folder, stopping=None, **settings: trained(
-        folder, inputs, stopping, **{"epochs": 2, "loss": "supcon", **settings}
+SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
+
+
+def mixture(sizes, *, batch_size=8, mixing="in-batch", shares=None, seed=1):
+    """Sets of so many examples, each of a query of its own."""
+    return Mixture(
+        queries=[np.arange(size) for size in sizes],
+        shares=shares or [1 / len(sizes)] * len(sizes),
+        mixing=mixing,
+        batch_size=batch_size,
+        block=1,
+        seed=seed,
     )
 
 
-def stopped_again_and_again(train, folder, steps, **settings):
-    """Start a training until it is done; return what it said when it stopped."""
-    said = []
-    while True:
-        try:
-            train(folder, AfterSteps(steps), **settings)
-        except Unfinished as error:
-            said.append(str(error))
-        else:
-            return said
+@given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=20), batch_size=st.integers(1, 5))
+def test_one_example_of_each_query_is_taken_in_an_epoch_and_all_of_them_in_as_many_as_it_has(sizes, batch_size):
+    queries = np.repeat(np.arange(len(sizes)), sizes)[np.random.default_rng(2).permutation(sum(sizes))]
+    mixed = Mixture(queries=[queries], batch_size=batch_size, block=8, seed=3, one_per_query=[True])
+    assert mixed.examples == len(sizes)
+    epochs = [mixed.epoch(number).numbers for number in range(max(sizes))]
+    for numbers in epochs:
+        assert sorted(queries[numbers]) == [*range(len(sizes))]
+    for query, size in enumerate(sizes):
+        taken = [int(number) for numbers in epochs[:size] for number in numbers if queries[number] == query]
+        assert sorted(taken) == np.flatnonzero(queries == query).tolist()
 
 
-def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves_of_a_whole_one(train, tmp_path):
-    train(tmp_path / "whole")
-    said = stopped_again_and_again(train, tmp_path / "stopped", steps=5)
-    # 22 triplets in batches of 4 are 6 steps an epoch, 12 in two: stops after 5 and 10.
-    assert [line.split(":")[0] for line in said] == ["Stopped after step 5 of 12", "Stopped after step 10 of 12"]
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole", (WEIGHTS, CURVES, "model/README.md"))
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_of_mixed_sets_only_that_one_has_one_example_of_each_query_in_a_round(mixing):
+    queries = [np.repeat(np.arange(30), 5), np.repeat(np.arange(10), 3)]
+    settings = {"shares": [0.5, 0.5], "batch_size": 5, "block": 1, "seed": 4, "mixing": mixing}
+    mixed = Mixture(queries=queries, one_per_query=[True, False], **settings)
+    assert mixed.examples == 60
+    numbers = mixed.epoch(0).numbers
+    assert sorted(queries[0][numbers[numbers < 150]]) == [*range(30)]
+    assert sorted(numbers[numbers >= 150]) == [*range(150, 180)]
 
 
-def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
-    train(tmp_path / "whole", evaluations=1)
-    assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole", [CURVES])
+def set_of(numbers, sizes):
+    """The set that each example is of."""
+    return np.searchsorted(np.cumsum(sizes), numbers, side="right")
 
 
-@pytest.fixture
-def now(monkeypatch):
-    """The time on the clock, which a test sets."""
-    time_now = [0.0]
-    monkeypatch.setattr(processes.time, "monotonic", lambda: time_now[0])
-    return time_now
+def of_each(numbers, sizes):
+    return np.bincount(set_of(numbers, sizes), minlength=len(sizes)).tolist()
 
 
-def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(now):
-    clock = Stopping(100.0, started=0.0)
-    for second in range(1, 89):  # pauses of one second between steps
-        now[0] = float(second)
-        assert clock.reason() is None
-    now[0] = 89.5
-    assert clock.reason() == "the time of its job is nearly up"
+@pytest.mark.parametrize("shares", [[0.4, 0.6], [0.05, 0.95], [0.37, 0.63]])
+def test_the_shares_of_examples_hold_within_one_in_a_hundred_over_an_epoch(shares):
+    sizes = [300, 700]
+    numbers = mixture(sizes, shares=shares).epoch(3).numbers
+    assert len(numbers) == 1000
+    assert np.array(of_each(numbers, sizes)) / 1000 == pytest.approx(shares, abs=0.01)
 
 
-def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(now):
-    clock = Stopping(100.0, started=0.0)
-    now[0] = 30.0
-    assert clock.reason() is None
-    now[0] = 61.0  # a second pause of 31 s would end at 92, after the 90 that there are
-    assert clock.reason() == "the time of its job is nearly up"
-    assert Stopping(86_400.0, started=0.0).deadline == 86_400.0 - 300.0
+def test_the_examples_of_a_batch_come_from_all_sets():
+    sizes = [500, 500]
+    numbers = mixture(sizes, batch_size=100).epoch(0).numbers
+    found = [of_each(numbers[start : start + 100], sizes) for start in range(0, 1000, 100)]
+    assert all(30 < first < 70 for first, _ in found)
+    assert len({first for first, _ in found}) > 3
 
 
-def test_slurm_may_end_a_job_sooner_than_the_rule_says(monkeypatch):
-    monkeypatch.delenv("SLURM_JOB_END_TIME", raising=False)
-    assert seconds_left(None) is None
-    assert seconds_left(2) == 120.0
-    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 60))
-    assert seconds_left(2) == pytest.approx(60, abs=3)
-    assert seconds_left(0.5) == 30.0
+@given(sizes=SIZES, epochs=st.integers(1, 4), mixing=st.sampled_from(["in-batch", "alternating"]))
+def test_a_set_is_gone_through_as_a_whole_before_it_starts_again(sizes, epochs, mixing):
+    mixed = mixture(sizes, mixing=mixing)
+    parts = [mixed.epoch(epoch) for epoch in range(epochs)]
+    numbers, rounds = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    for each in range(len(sizes)):
+        is_ours = set_of(numbers, sizes) == each
+        mine, of_round = numbers[is_ours] - sum(sizes[:each]), rounds[is_ours]
+        assert (np.diff(of_round) >= 0).all()
+        for number in range(int(of_round.max(initial=-1)) + 1):
+            taken = mine[of_round == number]
+            assert len(set(taken.tolist())) == len(taken)
+            assert number == of_round.max() or len(taken) == sizes[each]
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
-def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
-    before = signal.getsignal(sent)
-    listening = Stopping()
-    with listening.listening():
-        assert listening.reason() is None
-        os.kill(os.getpid(), sent)
-        assert listening.reason() == f"it was sent {sent.name}"
-    assert signal.getsignal(sent) == before
+@given(sizes=SIZES, batch_size=st.integers(1, 9), accumulation=st.integers(1, 3))
+def test_alternating_batches_are_of_one_set(sizes, batch_size, accumulation):
+    mixed = mixture(sizes, batch_size=batch_size, mixing="alternating")
+    settings = TrainingSettings(batch_size=batch_size, accumulation=accumulation, epochs=2)
+    schedule = Schedule(mixture=mixed, settings=settings)
+    for step in range(1, schedule.steps + 1):
+        for batch in schedule.batches_of(step):
+            assert len(batch.numbers) == batch_size
+            assert len(set(set_of(batch.numbers, sizes).tolist())) == 1
 
 
-def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measured_later(train, tmp_path, monkeypatch):
-    monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 16)  # batches of one document or two
-    train(tmp_path / "whole", evaluations=2)
-    embedded, embed_batch = [], measuring.embed_batch
-
-    def embed_and_send(*arguments):
-        embedded.append(1)
-        if len(embedded) == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return embed_batch(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(measuring, "embed_batch", embed_and_send)
-        with pytest.raises(Unfinished, match="Stopped after step 6 of 12: it was sent SIGTERM"):
-            train(tmp_path / "stopped", evaluations=2)
-    assert len(embedded) == 2
-    train(tmp_path / "stopped", evaluations=2)
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole")
+def test_equal_shares_take_turns_and_others_are_spread():
+    sizes = [40, 40]
+    even = mixture(sizes, mixing="alternating").epoch(0).numbers[::8]
+    assert set_of(even, sizes).tolist() == [0, 1] * 5
+    sizes = [70, 26]
+    uneven = mixture(sizes, mixing="alternating", shares=[0.75, 0.25]).epoch(0).numbers[::8]
+    # 12 batches, 9 and 3 of them: those of the smaller share stand at 1/6, 3/6 and 5/6 of the epoch.
+    assert set_of(uneven, sizes).tolist() == [0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]
 
 
-def test_a_second_ctrl_c_interrupts_at_once():
-    with Stopping().listening():
-        os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+def test_an_epoch_of_one_set_is_in_its_order():
+    queries = np.repeat(np.arange(10), 3)
+    alone = Mixture(queries=[queries], batch_size=4, block=2, seed=9)
+    for epoch in (0, 3):
+        numbers, rounds = alone.epoch(epoch)
+        assert numbers.tolist() == round_order(queries, block=2, seed=9, number=epoch).tolist()
+        assert set(rounds.tolist()) == {epoch}
 
 
-def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monkeypatch):
-    def stop(*_, **__):
-        raise Unfinished("Stopped after step 3 of 9.")
-
-    monkeypatch.setattr("cocite.cli.work_offline", lambda *_: None)
-    monkeypatch.setattr(trainer, "train_encoder", stop)
-    result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
-    assert result.exit_code == 75
+def test_an_epoch_follows_from_the_seed_and_its_number_alone():
+    first, again, other = (mixture([30, 50], seed=seed).epoch(2).numbers.tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
 
 
-@pytest.mark.long
-def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(command_line, tmp_path):
-    def command(folder: Path, *more: str) -> int:
-        program, six_steps = Path(sys.executable).with_name("cocite"), command_line(folder, lr=0.001, batch_size=4)
-        return subprocess.run([program, *six_steps, *more], check=False).returncode
+SETS = [{"triplets": "topics", "loss": "mnrl"}, {"triplets": "crops", "loss": "mnrl"}]
 
-    assert command(tmp_path / "whole") == 0
-    statuses = []
-    while not statuses or statuses[-1] == 75:
-        statuses.append(command(tmp_path / "limited", "--time-limit", "0.001"))
-    assert statuses == [75] * 5 + [0]
-    assert_same_files(tmp_path / "limited", tmp_path / "whole", [WEIGHTS])
+
+def test_objectives_with_the_same_loss_are_compared_with_one_another():
+    [together] = TrainingSettings(objectives=SETS).comparisons
+    assert together.objectives == {0, 1}
+    apart = TrainingSettings(objectives=[SETS[0], {"triplets": "crops", "loss": "triplet"}]).comparisons
+    assert [(each.loss.kind, each.objectives) for each in apart] == [("mnrl", {0}), ("triplet", {1})]
+
+
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_several):
+    folder = train_several(objectives=SETS, mixing=mixing, epochs=4, evaluations=2)
+    means = curve_in(folder, "validation_loss")
+    parts = [curve_in(folder, f"validation_loss of {name}") for name in ("topics", "crops")]
+    assert len(means) == 2
+    for step, mean in means.items():
+        assert mean == pytest.approx((parts[0][step] + parts[1][step]) / 2)
+    accuracy = curve_in(folder, "validation_accuracy of topics")
+    assert max(accuracy.values()) > 0.8
+
+
+def test_without_negatives_a_pair_is_compared_with_the_positive_of_the_next():
+    batch = PairIndices(
+        positives=torch.tensor([[0, 1], [2, 3], [4, 5]]),
+        negatives=torch.empty(0, 2, dtype=torch.int64),
+        triplets=torch.empty(0, 3, dtype=torch.int64),
+    )
+    compared = use_next_positives_as_negatives(batch)
+    assert compared.negatives.tolist() == [[0, 3], [2, 5], [4, 1]]
+    assert compared.triplets.tolist() == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
+
+
+def test_a_model_learns_from_pairs_without_negatives(train_several, several, tmp_path, encoder):
+    files = written_pairs(tmp_path / "pairs", several.training[0], encoder)
+    folder = train_several(inputs=replace(several, training=[files], validation=[files]), loss="mnrl", epochs=16)
+    losses = list(curve_in(folder, "training_loss").values())
+    assert sum(losses[-24:]) < sum(losses[:24])
+    assert set(curve_in(folder, "validation_accuracy")) == set(curve_in(folder, "validation_loss"))

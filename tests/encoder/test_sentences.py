@@ -21,12 +21,13 @@ from cocite.encoder import embedding, poolings
 from cocite.encoder import model as encoder_model
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
-from cocite.encoder.data import documents_of, open_examples
+from cocite.encoder.documents import documents_of
+from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_sentences
+from cocite.encoder.examples import open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
 from cocite.encoder.model import cast_for_inference, embed, open_encoder
 from cocite.encoder.objective import Learner, Objective
-from cocite.encoder.papers import embed_papers, embed_sums, tokenise_sentences
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
 from cocite.encoder.trainer import Inputs
@@ -114,7 +115,7 @@ def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
     random = torch.Generator().manual_seed(1)
     hidden, names = (torch.randn(*shape, 6, generator=random, dtype=torch.float64) for shape in ((2, 5), (3,)))
     mask = torch.tensor([[1, 0, 1, 0, 1], [1, 0, 0, 0, 0]])
-    pooled = poolings.pool("sentences", hidden, mask, names)
+    pooled = poolings.attended_sentences(hidden, mask, names)
     for document in range(2):
         sentences = [hidden[document, token] for token in range(5) if mask[document, token]]
         expected = torch.zeros(6, dtype=torch.float64)
@@ -124,7 +125,7 @@ def test_the_pooling_is_the_mean_over_the_names_of_attention_to_the_sentences():
                 expected += weight / sum(weights) * sentence / 3
         torch.testing.assert_close(pooled[document], expected)
     assert torch.autograd.gradcheck(
-        lambda tokens, asked: poolings.pool("sentences", tokens, mask, asked),
+        lambda tokens, asked: poolings.attended_sentences(tokens, mask, asked),
         (hidden.requires_grad_(), names.requires_grad_()),
     )
 
@@ -211,7 +212,7 @@ def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(mode
     assert "sentence-transformers cannot open it" in card
     code = "\n".join(line[4:] for line in card.splitlines() if line.startswith("    "))
     assert re.findall(r"^from .*|^import .*", code, flags=re.MULTILINE) == [
-        "from cocite.encoder.papers import embed_papers"
+        "from cocite.encoder.embedding import embed_papers"
     ]
     found = {"title": PAPERS[0][0], "abstract": PAPERS[0][1]}
     for line in code.replace('"this folder"', repr(str(model))).splitlines():

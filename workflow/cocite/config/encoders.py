@@ -1,6 +1,7 @@
 """The section `encoders`: text encoders before fine-tuning, and which of their weights can learn."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
@@ -21,9 +22,9 @@ from cocite.config.entries import (
     unsuitable,
 )
 from cocite.config.loss import Loss
-from cocite.config.plugins import modules, one_of
+from cocite.config.plugins import one_of
 
-POOLINGS = "cocite.encoder.poolings"
+POOLINGS = tuple(import_module("cocite.encoder.poolings").POOLINGS)
 LOSSES = "cocite.encoder.losses"
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class EncoderSettings(Entry):
     """Installed Python package that carries the model and names its folder with get_model_path()."""
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
-    pooling: Literal[*modules(POOLINGS)] = "mean"  # type: ignore[valid-type]
+    pooling: Literal[*POOLINGS] = "mean"  # type: ignore[valid-type]
     """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
     max the largest value of each dimension, sentences the vectors of its sentences, weighted by attention to the names
     of the aspects."""

@@ -1,6 +1,6 @@
-"""What a loss of the encoder is to the configuration: an entry of its own settings, one class a module.
+"""What a loss of the encoder is to the configuration: an entry of its own settings.
 
-The losses are modules of `encoder/losses`; how to add one is in docs/how-to/new-loss.md.
+The losses are classes of `encoder/losses.py`; how to add one is in docs/how-to/new-loss.md.
 """
 
 from abc import abstractmethod
@@ -12,7 +12,7 @@ from cocite.config.entries import Entry
 class Loss(Entry):
     """How the examples of a batch are compared.
 
-    A loss has a field `kind`, the name of its module, and is called with the vectors of the distinct documents of a
+    A loss has a field `kind`, its name, and is called with the vectors of the distinct documents of a
     batch (documents × dimension) and what is compared, which says by places among them what each query's positives and
     negatives are (see `encoder.batch.PairIndices`). It gives a scalar in the dtype of its input. A training gives
     float32, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.

@@ -24,7 +24,6 @@ from cocite.config.entries import (
 )
 from cocite.config.graphs import CONCATENATED
 from cocite.config.loss import Loss
-from cocite.config.plugins import modules
 
 Kinds = Annotated[
     tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)
@@ -40,7 +39,7 @@ def _usual_loss(given: dict[str, Any]) -> str | None:
     return None if given.get("objectives") else "triplet"
 
 
-SIMPLE_POOLINGS = tuple(name for name in modules(POOLINGS) if name != "sentences")
+SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")
 """The poolings of token vectors."""
 SUM_OF_SHARES = 1e-6
 """By how much shares may miss 1 in their sum."""

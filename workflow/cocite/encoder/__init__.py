@@ -1,8 +1,8 @@
 """The stage encoder: text encoders, built or fetched, fine-tuned on examples, and the embeddings of documents.
 
 It imports torch, transformers and tokenizers but neither Polars, DuckDB nor FAISS, so that it can be carried alone to a
-machine with a GPU. To follow a step of a training, read trainer, schedule, data, batch, objective and model, in this
-order, and the loss and the pooling that it has; processes starts a training, and tokens says what a text is.
+machine with a GPU. To follow a step of a training, read trainer, schedule, examples, batch, objective and model, in
+this order, and the loss and the pooling that it has; processes starts a training, and tokens says what a text is.
 """
 
 import os

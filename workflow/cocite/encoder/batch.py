@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cocite.config.models import Comparison
-from cocite.encoder.data import WHOLE, Documents, Examples, Links, Numbers, moved
+from cocite.encoder.documents import Documents, Numbers, moved
+from cocite.encoder.examples import WHOLE, Examples, Links
 from cocite.encoder.masking import Drawn, Masked, Masking
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}

@@ -44,7 +44,7 @@ The folder also has a space for each aspect of citations, a linear map of the ve
     """
 USE_OF_SPACE = """of_aspect = SentenceTransformer("this folder/aspects/{first}")"""
 USE_OF_SPACE_BY_SENTENCE = """vectors = embed_papers("this folder", [PAPER], space="{first}")"""
-USE_BY_SENTENCE = """    from cocite.encoder.papers import embed_papers
+USE_BY_SENTENCE = """    from cocite.encoder.embedding import embed_papers
 
     vectors = embed_papers("this folder", [PAPER])
 

@@ -1,6 +1,9 @@
-"""Embed documents of a benchmark, papers of the corpus or texts of examples: a table of texts in, one of vectors out.
+"""The vectors of texts: of papers in memory, for Python, and of tables of documents, papers or texts of examples.
 
-The documents of a window, `WINDOW` consecutive rows of the table, are tokenised, sorted by length and embedded in
+A document whose sentences are embedded by themselves has the sum of their vectors, normalised: a baseline of SPECTER's
+appendix (Cohan et al., 2020).
+
+The documents of a window, `WINDOW` consecutive rows of a table, are tokenised, sorted by length and embedded in
 batches, each by one thread. Memory holds one window; the vectors wait in a folder of the state for each adapter
 (`VectorFile`), and become the table at the end. An embedding that was killed resumes with the batch after the last that
 is known to be on the disk, and ends with the same bytes. A document without text gets no vector, and is counted.
@@ -38,9 +41,9 @@ from cocite.core.tables.files import checked_files, count_rows, vector_column, w
 from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
-from cocite.encoder.data import Documents, Numbers
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, cast_for_inference, embed_batch, open_encoder
-from cocite.encoder.papers import Sentences, embed_sums, tokenise_sentences
+from cocite.encoder.documents import Documents, Numbers, count_within
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, cast_for_inference, embed, embed_batch, open_encoder
+from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
@@ -54,6 +57,72 @@ NO_ADAPTER = ""
 VECTORS, REACHED = "vectors.bin", "reached.json"
 SECONDS_BETWEEN_SYNCS = 20.0
 BYTES_OF_NUMBER = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentences:
+    """The sentences of some documents, each of which has at least one."""
+
+    tokens: Documents
+    """The sentences, one document's after the other's."""
+    starts: Numbers
+    """The first sentence of each document, and the number of all sentences at the end."""
+
+    @property
+    def lengths(self) -> Numbers:
+        """Tokens of all sentences of each document."""
+        return np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
+
+
+def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences:
+    """Tokenise the sentences of some texts; an empty text is an empty sentence."""
+    split = [text.sentences or ("",) for text in texts]
+    are_queries = [text.is_query for text, sentences in zip(texts, split, strict=True) for _ in sentences]
+    tokens = tokenise([sentence for sentences in split for sentence in sentences], tokenizer, are_queries)
+    return Sentences(tokens=tokens, starts=np.append(0, np.cumsum([len(each) for each in split], dtype=np.int64)))
+
+
+def embed_sums(encoder: Encoder, sentences: Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The vectors of some documents, rows × dimension: sums over their sentences, of length 1."""
+    counts = np.diff(sentences.starts)[rows]
+    chosen = sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + count_within(counts))
+    sums = np.add.reduceat(embed(encoder, chosen), np.cumsum(counts) - counts)
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+
+
+def tokenise_texts(texts: Sequence[Text], tokenizer: Tokenizer) -> Documents | Sentences:
+    """Tokenise some texts, as whole texts or by their sentences."""
+    if tokenizer.reading.sentence_wise:
+        return tokenise_sentences(texts, tokenizer)
+    return tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts])
+
+
+def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:
+    """The vectors of some texts in memory, as whole texts or by their sentences."""
+    tokens = tokenise_texts(texts, encoder.tokenizer)
+    return (
+        embed(encoder, tokens) if isinstance(tokens, Documents) else embed_sums(encoder, tokens, np.arange(len(texts)))
+    )
+
+
+def embed_papers(
+    folder: Path, papers: Sequence[tuple[str | None, ...]], space: str | None = None
+) -> NDArray[np.float32]:
+    """The vectors of papers, by the encoder in a folder, papers × dimension.
+
+    Each paper is a title and an abstract or, for an encoder that reads other fields, the texts of these in their order.
+    `space` is the space of an aspect, or `concatenated`. Raises `InputError` if the folder is not that of an encoder or
+    has no such space, and if a paper has another number of fields.
+    """
+    encoder = open_encoder(Path(folder))
+    fields = encoder.tokenizer.reading.fields
+    texts = []
+    for number, paper in enumerate(papers, 1):
+        if len(paper) != len(fields):
+            raise InputError(f"Paper {number} has {len(paper)} fields; the encoder reads {', '.join(fields)}.")
+        texts.append(encoder.tokenizer.document(number, dict(zip(fields, paper, strict=True))))
+    vectors = embed_texts(encoder, texts)
+    return vectors if space is None else read_map(Path(folder), space, encoder.dimension).of(vectors)
 
 
 def embed_tables(
@@ -203,9 +272,7 @@ def tokenised_windows(
         yield Window(
             names=[each.id for each in texts],
             rows=first + np.array(kept, dtype=np.int64),
-            tokens=tokenise_sentences(texts, tokenizer)
-            if tokenizer.reading.sentence_wise
-            else tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts]),
+            tokens=tokenise_texts(texts, tokenizer),
         )
 
 

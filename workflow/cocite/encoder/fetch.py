@@ -32,7 +32,7 @@ from cocite.core.progress import report
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import Layout, check_prompts, copy_clean, layout_of, tell_replaced
-from cocite.encoder.data import documents_of
+from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder

@@ -159,7 +159,7 @@ class AspectNames(nn.Module):
             tokens, is_first = (poolings.padded(some[0], features["cu_seq_lens_q"]) for some in (tokens, is_first))
         queries = self(transformer)
         with torch.autocast(tokens.device.type, enabled=False):
-            return poolings.pool("sentences", tokens, is_first, queries.float())
+            return poolings.attended_sentences(tokens, is_first, queries.float())
 
 
 def open_names(folder: Path, dimension: int, tokenizer: Tokenizer) -> AspectNames:

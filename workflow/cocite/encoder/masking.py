@@ -24,7 +24,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from cocite.core.errors import InputError
 from cocite.core.randomness import fractions, priorities
-from cocite.encoder.data import Documents, Numbers, count_within, documents_in, moved
+from cocite.encoder.documents import Documents, Numbers, count_within, documents_in, moved
 from cocite.encoder.tokens import Tokenizer
 
 HEAD = "mlm_head.safetensors"

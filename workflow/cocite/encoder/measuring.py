@@ -19,7 +19,8 @@ from torch import Tensor
 from cocite.core.errors import InputError
 from cocite.encoder import processes
 from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, PairIndices, batches_of_like_length, build_batch, masks_of
-from cocite.encoder.data import Documents, Examples, Numbers
+from cocite.encoder.documents import Documents, Numbers
+from cocite.encoder.examples import Examples
 from cocite.encoder.losses import cosines_of
 from cocite.encoder.masking import Masking, sums_by_document
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_batch

@@ -27,7 +27,7 @@ from cocite.core.errors import InputError, is_environment_error
 from cocite.core.options import Precision, computes_in
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
-from cocite.encoder.data import Documents, Numbers, moved
+from cocite.encoder.documents import Documents, Numbers, moved
 from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
@@ -100,7 +100,7 @@ class Encoder(nn.Module):
         elif packed:
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
-            vectors = poolings.pool(self.pooling, tokens, features["attention_mask"])
+            vectors = poolings.POOLINGS[self.pooling].pool(tokens, features["attention_mask"])
         vectors = vectors[: -1 if packed else None]  # the last packed document is the filling
         vectors = (vectors if self.dense is None else self.dense(vectors))[:, : self.dimension]
         return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors

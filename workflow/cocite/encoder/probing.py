@@ -32,7 +32,8 @@ from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.places import Trained, name_of_map
 from cocite.encoder.batch import PairIndices, compared_by
-from cocite.encoder.data import Numbered, Numbers, numbered_examples
+from cocite.encoder.documents import Numbers
+from cocite.encoder.examples import Numbered, numbered_examples
 from cocite.encoder.schedule import Mixture, Schedule
 
 TOGETHER = 8

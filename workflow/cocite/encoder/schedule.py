@@ -16,7 +16,7 @@ import numpy as np
 
 from cocite.config.models import TrainingSettings
 from cocite.core.randomness import derive_seed, generator
-from cocite.encoder.data import Numbers
+from cocite.encoder.documents import Numbers
 
 LOGS = 500
 """Times that the training loss is logged in a long training."""

@@ -27,7 +27,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
-from cocite.encoder.data import Documents, documents_of
+from cocite.encoder.documents import Documents, documents_of
 
 FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""

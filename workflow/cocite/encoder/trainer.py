@@ -33,26 +33,33 @@ from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, re
 from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
-from cocite.encoder.checkpoints import (
+from cocite.encoder.examples import (
+    ExampleFiles,
+    Examples,
+    attach_teachers,
+    describe_missing_teacher_vectors,
+    joined_examples,
+    open_examples,
+)
+from cocite.encoder.masking import masking_of
+from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory, measure, read_losses
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Learner, new_learner, objective_of
+from cocite.encoder.processes import Stopping, Unfinished
+from cocite.encoder.results import (
     EVENTS,
     History,
+    Outputs,
     implied_files,
     load_best,
     load_checkpoint,
     save_best,
     save_checkpoint,
+    shown,
+    write_results,
 )
-from cocite.encoder.data import ExampleFiles, Examples, joined_examples, open_examples
-from cocite.encoder.masking import masking_of
-from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory, measure, read_losses
-from cocite.encoder.memory import KEPT, RETURNED, set_memory
-from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Learner, new_learner, objective_of
-from cocite.encoder.processes import Stopping, Unfinished
-from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
-from cocite.encoder.teachers import attach_teachers, describe_missing_teacher_vectors
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
@@ -112,7 +119,7 @@ def train_encoder(
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-    set_memory(KEPT if settings.mini_batch_tokens is None else RETURNED)
+    processes.set_memory(processes.KEPT if settings.mini_batch_tokens is None else processes.RETURNED)
     encoder = open_encoder(inputs.encoder, precision)
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
@@ -122,21 +129,17 @@ def train_encoder(
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
     if processes.is_first():
-        follows_from = {
-            "settings": resolved,
-            "seeds": seeds,
-            "processes": processes.count(),
-            "inputs": fingerprint_of(inputs.paths),
-            "versions": library_versions(),
-        }
+        follows_from = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
+        follows_from |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
         implied = partial(implied_files, state)
         open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
     present = set() if training.aspects is None else set(training.aspects.tolist())
-    maps: dict[str, torch.nn.Linear | None] = {name: None for name in ASPECTS if name in present}
-    for name in maps.keys() & spaces_in(inputs.encoder):
-        maps[name] = read_space(inputs.encoder, name, encoder.dimension)
+    known = {
+        name: read_space(inputs.encoder, name, encoder.dimension) for name in present & {*spaces_in(inputs.encoder)}
+    }
+    maps = {name: known.get(name) for name in ASPECTS if name in present}
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
     trainer.fit(stopping or Stopping())
@@ -291,7 +294,10 @@ class Trainer:
 
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
         device = self.learner.encoder.device
-        seed_dropout(derive_seed(self.seed, "dropout", step, processes.number()), device)
+        seed = derive_seed(self.seed, "dropout", step, processes.number())
+        torch.default_generator.manual_seed(seed)  # `torch.manual_seed` takes 0.7 ms to look for devices
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         if not self.learner.encoder.transformer.training:
             self.learner.train()
         losses = []
@@ -361,13 +367,6 @@ def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) 
     decays = ((matrices, settings.weight_decay), (vectors, 0.0))
     groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
     return torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
-
-
-def seed_dropout(seed: int, device: torch.device) -> None:
-    """Seed torch's generators for a CPU and for the device; `torch.manual_seed` takes 0.7 ms to look for devices."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
 
 
 @contextmanager

@@ -23,9 +23,6 @@ from cocite.core.id_sets import Ids
 from cocite.core.progress import report
 from cocite.core.tables.files import write_table
 from cocite.core.tables.papers import read_kept_out, read_queries
-from cocite.neighbours.nearest import FARTHEST, Keys, Numbers, distances_in, numbers_in
-from cocite.neighbours.nearest import Pools
-from cocite.core.tables.papers import read_kept_out, read_queries
 from cocite.neighbours.nearest import FARTHEST, Keys, Numbers, Pools, distances_in, numbers_in
 
 RESERVED_MB = 400

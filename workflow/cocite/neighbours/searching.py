@@ -35,11 +35,6 @@ from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.papers import read_queries
-from cocite.neighbours.nearest import FARTHEST, Block, Keys, Metric, numbers_in
-from cocite.neighbours.searching import Search
-from cocite.neighbours.nearest import Workers, bytes_of_thread, capacity, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
-from cocite.core.tables.papers import read_queries
 from cocite.neighbours.nearest import (
     BLOCK,
     FARTHEST,

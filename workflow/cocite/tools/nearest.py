@@ -177,8 +177,8 @@ def text_embedder(model: Model) -> Callable[[str], list[float]]:
     """A function that embeds a text by the encoder of a model, which is opened once."""
     from cocite.config.tasks import ADAPTERS
     from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
+    from cocite.encoder.embedding import embed_texts
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.papers import embed_texts
 
     # The vectors of the papers may have been cut.
     encoder = open_encoder(model.folder, dimension=read_schema(model.vectors[0]).field("vector").type.list_size)

@@ -120,8 +120,8 @@ def _check_vectors(results: Path, model: Model, folder: Path) -> int:
     Raises `InputError` if one has another vector than in the run.
     """
     from cocite.encoder.adapters import adapters_in
+    from cocite.encoder.embedding import embed_texts
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.papers import embed_texts
     from cocite.encoder.poolings import is_by_sentence
 
     encoder = open_encoder(folder)

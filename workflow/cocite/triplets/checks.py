@@ -33,6 +33,7 @@ from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.core.options import MemoryMb, Output, Papers, Queries, Seed, Threads
 from cocite.core.progress import report
 from cocite.core.randomness import priorities
+from cocite.core.tables.files import checked_files, open_table, read_table, table_in, verified_files, write_table
 from cocite.core.tables.papers import (
     NO_PAPER,
     corpus_ids_of,
@@ -40,12 +41,11 @@ from cocite.core.tables.papers import (
     known_papers,
     names_of_papers,
     papers_of_documents,
+    read_kept_out,
     read_queries,
     text_ids_of,
     with_papers,
 )
-from cocite.core.tables.files import checked_files, open_table, read_table, table_in, verified_files, write_table
-from cocite.core.tables.papers import read_kept_out, read_queries
 from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.texts import user_supplied_queries

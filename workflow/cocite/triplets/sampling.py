@@ -28,8 +28,6 @@ from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Thread
 from cocite.core.progress import report
 from cocite.core.tables.files import table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries
-from cocite.triplets.sampled import WORDS, Block, read_papers, table_made_of
-from cocite.triplets.texts import USER_SUPPLIED_QUERIES, kept_out_titles, user_supplied_queries, write_texts
 from cocite.triplets.sampled import WORDS, Block, kept_out_titles, read_papers, table_made_of
 from cocite.triplets.texts import USER_SUPPLIED_QUERIES, user_supplied_queries, write_texts
 

@@ -1,198 +1,29 @@
-"""What an encoder learns from: examples over tokenised documents.
+"""What an encoder learns from: examples over tokenised documents, and the graph embeddings that teach it.
 
 An example is a query with some positives and negatives and, if the set has them, an aspect and the kinds of the
-negatives; a triplet is the smallest one. Tokens are mapped from disk, so that memory holds only numbers of documents.
-Spans may stand for documents, drawn again for each epoch.
+negatives; a triplet is the smallest one. A teacher has vectors of the documents: its table graph_embeddings is read
+once, and only their vectors are kept.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
-from cocite.core.randomness import fractions, priorities
-from cocite.core.tables.files import read_table
+from cocite.core.progress import report
+from cocite.core.tables.files import read_table, vectors_of_papers
+from cocite.encoder.documents import Documents, Numbers, Spans, count_within, joined_documents, open_tokens
 
-Numbers = NDArray[np.int64]
 Names = NDArray[np.str_]
 
-ROW = 128
-"""Packed rows are a multiple of so many tokens long: products of matrices are fastest so, and memory is reused."""
 WHOLE = 3
 """Stands for all roles of a paper, which is one document wherever it is whole; the roles are numbered from 0."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spans:
-    """Spans of documents (independent cropping; Izacard et al., 2022): consecutive tokens, within a frame of those that
-    every document starts and ends with."""
-
-    shortest: Numbers
-    """Minimum length of each document's span, in tokens without the frame; 0 for a whole document."""
-    longest: Numbers
-    """Maximum length."""
-    papers: Numbers
-    """The paper of each document."""
-    roles: Numbers
-    """Its role in its examples: each role of a paper has its own spans."""
-    head: int
-    """Tokens of the frame before the span."""
-    tail: int
-    """Tokens of the frame after it."""
-
-    def chosen(self, rows: Numbers) -> "Spans":
-        """Those of some documents."""
-        columns = {name: getattr(self, name)[rows] for name in ("shortest", "longest", "papers", "roles")}
-        return replace(self, **columns)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Tokens of documents."""
-
-    files: Sequence[NDArray[np.int32]]
-    """Token ids, one document after the other."""
-    file_of: NDArray[np.int8]
-    """The file of each document."""
-    starts: Numbers
-    """Where each document starts in its file."""
-    lengths: Numbers
-    """Tokens of each document."""
-    spans: Spans | None = None
-    """Which documents are spans; None if all are whole."""
-    offsets: Numbers | None = None
-    """Tokens between a document's head and the span that was drawn."""
-    whole: Numbers | None = None
-    """Tokens of each document before its span was drawn."""
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.starts)
-
-    def __getitem__(self, row: int) -> NDArray[np.int32]:
-        """The token ids of a document."""
-        file, start, length = self.files[self.file_of[row]], self.starts[row], self.lengths[row]
-        if self.spans is None or self.offsets is None or self.whole is None or length == self.whole[row]:
-            return file[start : start + length]
-        head, tail, end = self.spans.head, self.spans.tail, start + self.whole[row]
-        first = start + head + self.offsets[row]
-        span = file[first : first + length - head - tail]
-        return np.concatenate([file[start : start + head], span, file[end - tail : end]])
-
-    def chosen(self, rows: Numbers) -> "Documents":
-        """Some documents, in the order of `rows`."""
-        names = ("file_of", "starts", "lengths", *(() if self.offsets is None else ("offsets", "whole")))
-        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
-        return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
-
-    def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
-        """The documents with their spans, which depend only on seed, epoch, paper and role.
-
-        The length is drawn uniformly from all that are allowed, then the start from all at which that length fits.
-        """
-        if self.spans is None:
-            return self
-        spans = self.spans
-        columns = (np.broadcast_to(epochs, len(self)), spans.papers, spans.roles)
-        content = self.lengths - spans.head - spans.tail
-        least, most = np.minimum(spans.shortest, content), np.minimum(spans.longest, content)
-        drawn = least + _below(priorities(seed, "length of a span", *columns), most - least + 1)
-        offsets = _below(priorities(seed, "start of a span", *columns), content - drawn + 1)
-        is_span = (spans.shortest > 0) & (content > 0)
-        lengths = np.where(is_span, drawn + spans.head + spans.tail, self.lengths)
-        return replace(self, lengths=lengths, offsets=np.where(is_span, offsets, 0), whole=self.lengths)
-
-    def padded(self, rows: Sequence[int] | Numbers, padding: int) -> dict[str, Any]:
-        """Input of the transformer: token ids and attention mask of some documents, rows × tokens of the longest."""
-        lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
-        mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
-        ids = np.full(mask.shape, padding, dtype=np.int64)
-        for line, row in enumerate(rows):
-            ids[line, : lengths[line]] = self[row]
-        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
-
-    def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
-        """Input of the transformer, by its names for packed documents: token ids in one row, and where each one starts.
-
-        A document of filling comes last, which makes the row a multiple of `ROW` long.
-        """
-        filling = ROW - self.lengths[rows].sum() % ROW
-        lengths = np.append(self.lengths[rows], filling)
-        ends = np.cumsum(lengths)
-        ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
-        positions = count_within(lengths)
-        positions[-filling:] = 0
-        return {
-            "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
-            "position_ids": torch.from_numpy(first_position + positions)[None],
-            "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
-            "max_length_q": int(lengths.max()),
-        }
-
-
-def count_within(sizes: Numbers) -> Numbers:
-    """0, 1, … n − 1 for each size n, one after the other."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
-def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:
-    """Random 64-bit numbers as whole numbers below the bounds, each of which is at least 1."""
-    return np.minimum((fractions(numbers) * bounds).astype(np.int64), bounds - 1)
-
-
-def moved(value: Any, device: torch.device) -> Any:
-    """A tensor, or all of a mapping, on a device; copied to a GPU from pinned memory, without waiting."""
-    if isinstance(value, Mapping):
-        return {name: moved(each, device) for name, each in value.items()}
-    if not isinstance(value, Tensor) or device.type != "cuda":
-        return value
-    return value.pin_memory().to(device, non_blocking=True)
-
-
-def documents_in(tokens: NDArray[np.int32], lengths: Numbers) -> Documents:
-    """The documents of these lengths, one after the other in the tokens."""
-    file_of = np.zeros(len(lengths), dtype=np.int8)
-    return Documents(files=[tokens], file_of=file_of, starts=np.cumsum(lengths) - lengths, lengths=lengths)
-
-
-def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
-    """The documents with these tokens, in memory."""
-    lengths = np.array([len(some) for some in tokens], dtype=np.int64)
-    return documents_in(np.concatenate([np.empty(0, np.int32), *tokens]), lengths)
-
-
-def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
-    """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
-    ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
-    tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
-    return ids, documents_in(tokens, lengths)
-
-
-def joined_documents(parts: Sequence[Documents]) -> Documents:
-    """The documents of all parts, each part in its own files."""
-    before = np.cumsum([0, *(len(part.files) for part in parts[:-1])])
-    file_of = [part.file_of + first for part, first in zip(parts, before, strict=True)]
-    spans = next((part.spans for part in parts if part.spans is not None), None)
-    if spans is not None:
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part.spans, name, np.zeros(len(part), np.int64)) for part in parts])
-            for name in ("shortest", "longest", "papers", "roles")
-        }
-        spans = replace(spans, **columns)
-    return Documents(
-        files=[file for part in parts for file in part.files],
-        file_of=np.concatenate(file_of).astype(np.int8),
-        starts=np.concatenate([part.starts for part in parts]),
-        lengths=np.concatenate([part.lengths for part in parts]),
-        spans=spans,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,3 +229,55 @@ def _joined_names(parts: Sequence[tuple[Names | None, int]]) -> Names | None:
     if all(names is None for names, _ in parts):
         return None
     return np.concatenate([np.full(count, "") if names is None else names for names, count in parts])
+
+
+def read_teachers(text: str) -> dict[str, Path]:
+    """The tables of teachers by their names, from JSON. Raises `InputError` for anything else."""
+    try:
+        return {str(name): Path(path) for name, path in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError):
+        raise InputError(f'--teachers is {text}; it should be names and paths as JSON, such as {{"a": "b"}}.') from None
+
+
+def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
+    """A teacher for each of some sets of documents, by their ids; they share their vectors.
+
+    The first set is learned from; raises `InputError` if the embedding has no vector of it.
+    """
+    wanted = np.unique(np.concatenate(sets))
+    vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
+    row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, -1), vectors[is_there]
+    teachers = [Teacher(rows=row_of[np.searchsorted(wanted, ids)], vectors=of_taught) for ids in sets]
+    if teachers[0].untaught == len(sets[0]):
+        missing = f"has no vector of any of the {len(sets[0]):,} documents that are learned from"
+        raise InputError(f"{path}: {missing}; a teacher is an embedding of a graph over these papers.")
+    return teachers
+
+
+def attach_teachers(
+    sets: Sequence[Examples], teachers: Mapping[str, Path], settings: TrainingSettings
+) -> list[Examples]:
+    """Sets of examples, the one to learn from first, with their teachers. Raises `InputError` if one is missing."""
+    sets = list(sets)
+    for name in settings.teachers:
+        if name not in teachers:
+            raise InputError(f"The settings name the teacher {name}, and --teachers has no table of it.")
+        known = open_teachers(teachers[name], [examples.ids for examples in sets])
+        sets = [
+            replace(examples, teachers={**examples.teachers, name: teacher})
+            for examples, teacher in zip(sets, known, strict=True)
+        ]
+        report(f"The teacher {name} has no vectors of {known[0].untaught:,} of {len(sets[0].ids):,} documents.")
+    return sets
+
+
+def describe_missing_teacher_vectors(training: Examples, validation: Iterable[Examples]) -> dict[str, str]:
+    """How many documents each teacher has no vectors of, in words."""
+    said = {}
+    for name, teacher in training.teachers.items():
+        others = [(examples.teachers[name].untaught, len(examples.ids)) for examples in validation]
+        untaught, documents = map(sum, zip(*others, strict=True))
+        of_training = f"no vector of {teacher.untaught:,} of {len(training.ids):,} training documents"
+        of_validation = f"of {untaught:,} of {documents:,} validation documents"
+        said[name] = f"{of_training} and {of_validation}, which are left out of its pairs"
+    return said

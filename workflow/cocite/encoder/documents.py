@@ -1,0 +1,187 @@
+"""Tokenised documents, padded or packed as the transformer takes them; spans may stand for them, drawn for each epoch.
+
+Tokens are mapped from disk, so that memory holds only where each document starts, and its length.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cocite.core.randomness import fractions, priorities
+
+Numbers = NDArray[np.int64]
+
+ROW = 128
+"""Packed rows are a multiple of so many tokens long: products of matrices are fastest so, and memory is reused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """Spans of documents (independent cropping; Izacard et al., 2022): consecutive tokens, within a frame of those that
+    every document starts and ends with."""
+
+    shortest: Numbers
+    """Minimum length of each document's span, in tokens without the frame; 0 for a whole document."""
+    longest: Numbers
+    """Maximum length."""
+    papers: Numbers
+    """The paper of each document."""
+    roles: Numbers
+    """Its role in its examples: each role of a paper has its own spans."""
+    head: int
+    """Tokens of the frame before the span."""
+    tail: int
+    """Tokens of the frame after it."""
+
+    def chosen(self, rows: Numbers) -> "Spans":
+        """Those of some documents."""
+        columns = {name: getattr(self, name)[rows] for name in ("shortest", "longest", "papers", "roles")}
+        return replace(self, **columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """Tokens of documents."""
+
+    files: Sequence[NDArray[np.int32]]
+    """Token ids, one document after the other."""
+    file_of: NDArray[np.int8]
+    """The file of each document."""
+    starts: Numbers
+    """Where each document starts in its file."""
+    lengths: Numbers
+    """Tokens of each document."""
+    spans: Spans | None = None
+    """Which documents are spans; None if all are whole."""
+    offsets: Numbers | None = None
+    """Tokens between a document's head and the span that was drawn."""
+    whole: Numbers | None = None
+    """Tokens of each document before its span was drawn."""
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> NDArray[np.int32]:
+        """The token ids of a document."""
+        file, start, length = self.files[self.file_of[row]], self.starts[row], self.lengths[row]
+        if self.spans is None or self.offsets is None or self.whole is None or length == self.whole[row]:
+            return file[start : start + length]
+        head, tail, end = self.spans.head, self.spans.tail, start + self.whole[row]
+        first = start + head + self.offsets[row]
+        span = file[first : first + length - head - tail]
+        return np.concatenate([file[start : start + head], span, file[end - tail : end]])
+
+    def chosen(self, rows: Numbers) -> "Documents":
+        """Some documents, in the order of `rows`."""
+        names = ("file_of", "starts", "lengths", *(() if self.offsets is None else ("offsets", "whole")))
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
+
+    def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
+        """The documents with their spans, which depend only on seed, epoch, paper and role.
+
+        The length is drawn uniformly from all that are allowed, then the start from all at which that length fits.
+        """
+        if self.spans is None:
+            return self
+        spans = self.spans
+        columns = (np.broadcast_to(epochs, len(self)), spans.papers, spans.roles)
+        content = self.lengths - spans.head - spans.tail
+        least, most = np.minimum(spans.shortest, content), np.minimum(spans.longest, content)
+        drawn = least + _below(priorities(seed, "length of a span", *columns), most - least + 1)
+        offsets = _below(priorities(seed, "start of a span", *columns), content - drawn + 1)
+        is_span = (spans.shortest > 0) & (content > 0)
+        lengths = np.where(is_span, drawn + spans.head + spans.tail, self.lengths)
+        return replace(self, lengths=lengths, offsets=np.where(is_span, offsets, 0), whole=self.lengths)
+
+    def padded(self, rows: Sequence[int] | Numbers, padding: int) -> dict[str, Any]:
+        """Input of the transformer: token ids and attention mask of some documents, rows × tokens of the longest."""
+        lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
+        mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
+        ids = np.full(mask.shape, padding, dtype=np.int64)
+        for line, row in enumerate(rows):
+            ids[line, : lengths[line]] = self[row]
+        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+
+    def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
+        """Input of the transformer, by its names for packed documents: token ids in one row, and where each one starts.
+
+        A document of filling comes last, which makes the row a multiple of `ROW` long.
+        """
+        filling = ROW - self.lengths[rows].sum() % ROW
+        lengths = np.append(self.lengths[rows], filling)
+        ends = np.cumsum(lengths)
+        ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
+        positions = count_within(lengths)
+        positions[-filling:] = 0
+        return {
+            "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
+            "position_ids": torch.from_numpy(first_position + positions)[None],
+            "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
+            "max_length_q": int(lengths.max()),
+        }
+
+
+def count_within(sizes: Numbers) -> Numbers:
+    """0, 1, … n − 1 for each size n, one after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:
+    """Random 64-bit numbers as whole numbers below the bounds, each of which is at least 1."""
+    return np.minimum((fractions(numbers) * bounds).astype(np.int64), bounds - 1)
+
+
+def moved(value: Any, device: torch.device) -> Any:
+    """A tensor, or all of a mapping, on a device; copied to a GPU from pinned memory, without waiting."""
+    if isinstance(value, Mapping):
+        return {name: moved(each, device) for name, each in value.items()}
+    if not isinstance(value, Tensor) or device.type != "cuda":
+        return value
+    return value.pin_memory().to(device, non_blocking=True)
+
+
+def documents_in(tokens: NDArray[np.int32], lengths: Numbers) -> Documents:
+    """The documents of these lengths, one after the other in the tokens."""
+    file_of = np.zeros(len(lengths), dtype=np.int8)
+    return Documents(files=[tokens], file_of=file_of, starts=np.cumsum(lengths) - lengths, lengths=lengths)
+
+
+def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
+    """The documents with these tokens, in memory."""
+    lengths = np.array([len(some) for some in tokens], dtype=np.int64)
+    return documents_in(np.concatenate([np.empty(0, np.int32), *tokens]), lengths)
+
+
+def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
+    """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
+    ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
+    tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
+    return ids, documents_in(tokens, lengths)
+
+
+def joined_documents(parts: Sequence[Documents]) -> Documents:
+    """The documents of all parts, each part in its own files."""
+    before = np.cumsum([0, *(len(part.files) for part in parts[:-1])])
+    file_of = [part.file_of + first for part, first in zip(parts, before, strict=True)]
+    spans = next((part.spans for part in parts if part.spans is not None), None)
+    if spans is not None:
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part.spans, name, np.zeros(len(part), np.int64)) for part in parts])
+            for name in ("shortest", "longest", "papers", "roles")
+        }
+        spans = replace(spans, **columns)
+    return Documents(
+        files=[file for part in parts for file in part.files],
+        file_of=np.concatenate(file_of).astype(np.int8),
+        starts=np.concatenate([part.starts for part in parts]),
+        lengths=np.concatenate([part.lengths for part in parts]),
+        spans=spans,
+    )

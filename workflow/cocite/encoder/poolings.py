@@ -1,0 +1,131 @@
+"""The poolings, which make one vector of the token vectors of a document; torch is imported within the functions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:
+    Tensor = Any
+
+FOLDER = "1_Pooling"
+"""The folder of the pooling's settings in that of an encoder."""
+FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
+"""Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """How token vectors become the vector of a document."""
+
+    flag: str
+    """The setting by which sentence-transformers knows the pooling; if it does not, it refuses to open the encoder."""
+    pool: Callable[..., Tensor]
+    """A function of the token vectors of some documents (documents × tokens × dimension) and of where there is a token
+    (documents × tokens: 1, or 0 for padding), which gives documents × dimension."""
+    of_packed: Callable[[Tensor, Tensor], Tensor] | None = None
+    """The same of packed documents: their tokens (tokens × dimension), and the start of each document and the end of
+    the last. Without it, packed documents are padded first."""
+    by_sentence: bool = False
+    """Whether it pools the vectors of sentences: each sentence has its own first token, the mask shows where these are,
+    and `pool` also takes the names of the aspects (aspects × dimension; see `layers.AspectNames`)."""
+
+
+def first_token(hidden: Tensor, mask: Tensor) -> Tensor:
+    """The vector of the token that every document starts with, [CLS] in BERT."""
+    return hidden[:, 0]
+
+
+def first_token_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
+    """The same of packed documents."""
+    return hidden[starts[:-1]]
+
+
+def maximum(hidden: Tensor, mask: Tensor) -> Tensor:
+    """The maximum over the tokens of a document, for each dimension."""
+    return hidden.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(dim=1)
+
+
+def maximum_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
+    """The same of packed documents, in float32."""
+    import torch
+
+    return torch.segment_reduce(hidden.float(), "max", lengths=starts.diff(), unsafe=True)
+
+
+def mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Σ h / n over the n tokens of a document; 0 if there are none."""
+    weights = mask.unsqueeze(-1).expand(hidden.shape).to(hidden.dtype)
+    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1e-9)
+
+
+def mean_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
+    """The same of packed documents, in float32."""
+    import torch
+
+    return torch.segment_reduce(hidden.float(), "mean", lengths=starts.diff(), unsafe=True)
+
+
+def attended_sentences(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
+    """The mean over the aspects of Σ softmax(q · s / √d) s over the sentences s of a document, q the aspect's name.
+
+    Scaled as attention is (Vaswani et al., 2017). A document without a sentence has no vector: NaN.
+    """
+    scores = names @ hidden.transpose(1, 2) / hidden.shape[-1] ** 0.5
+    weights = scores.masked_fill(mask.unsqueeze(1) == 0, float("-inf")).softmax(dim=-1)
+    return (weights @ hidden).mean(dim=1)
+
+
+POOLINGS = {
+    "cls": Pooling(flag="pooling_mode_cls_token", pool=first_token, of_packed=first_token_of_packed),
+    "max": Pooling(flag="pooling_mode_max_tokens", pool=maximum, of_packed=maximum_of_packed),
+    "mean": Pooling(flag="pooling_mode_mean_tokens", pool=mean, of_packed=mean_of_packed),
+    "sentences": Pooling(flag="pooling_mode_sentences", pool=attended_sentences, by_sentence=True),
+}
+"""The poolings by the names that the configuration has for them."""
+
+
+def pool_packed(name: str, hidden: Tensor, starts: Tensor) -> Tensor:
+    """The vector of each document, documents × dimension, from packed tokens."""
+    pooling = POOLINGS[name]
+    if pooling.of_packed is not None:
+        return pooling.of_packed(hidden, starts)
+    hidden = hidden.float()
+    return pooling.pool(padded(hidden, starts), padded(hidden.new_ones(len(hidden)), starts))
+
+
+def padded(packed: Tensor, starts: Tensor) -> Tensor:
+    """Packed documents, tokens × …, as documents × tokens of the longest × …, filled with 0."""
+    from torch.nn.utils.rnn import pad_sequence
+
+    return pad_sequence(packed.split(starts.diff().tolist()), batch_first=True)
+
+
+def flags_of(name: str) -> dict[str, bool]:
+    """The settings of the pooling in the layout of sentence-transformers."""
+    own = POOLINGS[name].flag
+    return {flag: flag == own for flag in (*FLAGS, own)}
+
+
+def pooling_of(config: Mapping[str, Any]) -> str | None:
+    """The pooling that such settings name, by its flag or by its name; None unless it is one of ours."""
+    named = [name for name, each in POOLINGS.items() if config.get(each.flag) or config.get("pooling_mode") == name]
+    return named[0] if len(named) == 1 else None
+
+
+def pooling_in(folder: Path) -> str:
+    """The pooling of the encoder in a folder. Raises `InputError` if it is none of ours."""
+    pooling = pooling_of(read_json(folder / FOLDER / "config.json"))
+    if pooling is None:
+        raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
+    return pooling
+
+
+def is_by_sentence(name: str) -> bool:
+    """Whether the pooling takes the vectors of sentences, and the names of the aspects."""
+    return POOLINGS[name].by_sentence
