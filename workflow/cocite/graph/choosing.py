@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import typer
 from duckdb import DuckDBPyConnection
 
@@ -25,7 +26,7 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS
-from cocite.core.tables.files import open_table, scan_table, write_omissions, write_table
+from cocite.core.tables.files import checked_files, open_table, scan_table, verified_files, write_omissions, write_table
 
 BATCH_ROWS = 100_000
 SENTENCES_READ = 20_000
@@ -61,7 +62,7 @@ def choose_citations(
     conditions = _conditions(settings)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         _check_marks(db, citations, {key: wanted for key, wanted in conditions.items() if key != "most_references"})
-        db.register("citations", scan_table(citations / f"{bucket}.parquet", "citations"))
+        db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
         cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
         reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
         db.execute(f"CREATE TEMP TABLE judged AS SELECT *, {reason} AS reason FROM citations")
@@ -105,23 +106,25 @@ def _check_marks(db: DuckDBPyConnection, citations: Path, wanted: Mapping[str, s
 def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:
     """Fill the table `selves` from the citations in `judged` that no reason leaves out. Raises `InputError` if papers
     have no names of authors, or none has one and self-citations are to be left out."""
-    table = scan_table(papers, "papers")
-    db.register("papers", table)
-    named = "SELECT 1 FROM papers WHERE len(authors) > 0 LIMIT 1"
-    if AUTHORS not in table.schema.names or (are_needed and not db.sql(named).fetchall()):
+    files, named = checked_files(papers, "papers"), "SELECT 1 FROM papers WHERE len(authors) > 0 LIMIT 1"
+    has_names = all(AUTHORS in pq.read_schema(file).names for file in files)
+    if has_names:
+        db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
+    if not has_names or (are_needed and not db.sql(named).fetchall()):
         raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
+    # Hashes are of one size, whatever the names, so that a join of them takes half the memory.
     db.execute(r"""
-        INSERT INTO selves
-        WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL),
-        named AS (
-            SELECT corpusid, list_filter(list_transform(authors, lambda author:
-                trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
-            ), lambda name: name <> '') AS names
-            FROM papers WHERE corpusid IN (SELECT citing FROM asked UNION SELECT cited FROM asked)
-        )
-        SELECT citing, cited FROM asked
+        CREATE TEMP TABLE named AS
+        WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL)
+        SELECT corpusid, list_transform(list_filter(list_transform(authors, lambda author:
+            trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
+        ), lambda name: name <> ''), lambda name: hash(name)) AS names
+        FROM papers WHERE corpusid IN (SELECT citing FROM asked UNION SELECT cited FROM asked)
+    """)
+    db.execute("""
+        INSERT INTO selves SELECT citing, cited FROM judged
         JOIN named AS one ON one.corpusid = citing JOIN named AS other ON other.corpusid = cited
-        WHERE list_has_any(one.names, other.names)
+        WHERE reason IS NULL AND list_has_any(one.names, other.names)
     """)
 
 
