@@ -70,8 +70,10 @@ def choose_citations(
         if papers is not None:
             _find_self_citations(db, papers, are_needed=not settings.self_)
         without_selves = "" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"
-        kept = db.sql(f"FROM judged {without_selves} WHERE reason IS NULL ORDER BY citing, cited")
-        rows = write_table(output, "citations", kept.project("* EXCLUDE reason").to_arrow_reader(BATCH_ROWS))
+        kept = db.sql(f"""
+            SELECT * EXCLUDE reason FROM judged {without_selves} WHERE reason IS NULL ORDER BY citing, cited
+        """)
+        rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
         counted = dict(db.sql("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall())
         [[selves]] = db.sql("SELECT count(*) FROM selves").fetchall()
     left_out = {REASONS[key]: counted.get(key, 0) for key in conditions} | {KEPT: rows}
@@ -112,7 +114,7 @@ def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bo
         db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
     if not has_names or (are_needed and not db.sql(named).fetchall()):
         raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
-    # Hashes are of one size, whatever the names, so that a join of them takes half the memory.
+    # Hashes are of one size, whatever the names, so that joining them takes less memory.
     db.execute(r"""
         CREATE TEMP TABLE named AS
         WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL)
