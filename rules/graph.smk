@@ -1,6 +1,76 @@
 from cocite.config.graphs import PAIRS, Combination, Counting
 
 
+rule choose_citations:
+    input:
+        citations=plan.corpus.citations(),
+        papers=plan.graph.papers_with_authors(),
+    output:
+        citations=temp("<results>/graph/{graph}/citations/{bucket}.parquet"),
+        omissions="<results>/graph/omissions/{graph}-citations-{bucket}.parquet",
+    log:
+        "<logs>/graph/{graph}/choose-citations-{bucket}.log",
+    benchmark:
+        "<benchmarks>/graph/{graph}/choose-citations-{bucket}.jsonl"
+    wildcard_constraints:
+        graph=either(plan.graph.chosen),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: 10 million citations and the authors of 2 million papers took 1.7 GB and 24 s of processor time,
+        # and 0.8 GB and 25 s when given 700 MB.
+        mem_mb=megabytes(2000),
+        runtime=minutes(10, papers=0.02, citations=0.02),
+    params:
+        version=1,
+        citations=folders_of("citations"),
+        papers=option("--papers", of_folder=True),
+        settings=lambda wildcards: as_text(configuration.graphs[wildcards.graph].citations),
+    shell:
+        """
+        cocite graph choose-citations {params.citations:q} {params.papers:q} \
+            --settings {params.settings:q} \
+            --bucket {wildcards.bucket} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.citations:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule choose_sentences:
+    input:
+        contexts="<results>/corpus/contexts/{bucket}.parquet",
+        citations="<results>/graph/{graph}/citations/{bucket}.parquet",
+    output:
+        contexts=temp("<results>/graph/{graph}/contexts/{bucket}.parquet"),
+        omissions="<results>/graph/omissions/{graph}-contexts-{bucket}.parquet",
+    log:
+        "<logs>/graph/{graph}/choose-sentences-{bucket}.log",
+    benchmark:
+        "<benchmarks>/graph/{graph}/choose-sentences-{bucket}.jsonl"
+    wildcard_constraints:
+        graph=either(plan.graph.chosen),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # It streams sentences: 295 MB and 5 s for 3.3 million.
+        mem_mb=megabytes(800),
+        runtime=minutes(10, every=0.05),
+    params:
+        version=1,
+    shell:
+        """
+        cocite graph choose-sentences {input.contexts:q} \
+            --citations {input.citations:q} \
+            --output {output.contexts:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule split_citations:
     input:
         citations="<results>/corpus/citations/{bucket}.parquet",
@@ -32,6 +102,22 @@ rule split_citations:
         """
 
 
+use rule split_citations as split_chosen_citations with:
+    input:
+        citations="<results>/graph/{graph}/citations/{bucket}.parquet",
+        queries="<results>/corpus/queries.parquet",
+    output:
+        temp(directory("<results>/graph/{graph}/split_citations/{bucket}")),
+    log:
+        "<logs>/graph/{graph}/split-{bucket}.log",
+    benchmark:
+        "<benchmarks>/graph/{graph}/split-{bucket}.jsonl"
+    wildcard_constraints:
+        graph=either(plan.graph.chosen),
+    params:
+        version=1,
+
+
 rule unite_citations:
     input:
         buckets("<results>/graph/split_citations/{bucket}"),
@@ -58,6 +144,21 @@ rule unite_citations:
             --output {output:q} \
             >> {log:q} 2>&1
         """
+
+
+use rule unite_citations as unite_chosen_citations with:
+    input:
+        buckets("<results>/graph/{{graph}}/split_citations/{bucket}"),
+    output:
+        temp("<results>/graph/{graph}/citations_by_cited/{bucket}.parquet"),
+    log:
+        "<logs>/graph/{graph}/unite-{bucket}.log",
+    benchmark:
+        "<benchmarks>/graph/{graph}/unite-{bucket}.jsonl"
+    wildcard_constraints:
+        graph=either(plan.graph.chosen),
+    params:
+        version=1,
 
 
 rule count_pairs:
@@ -133,7 +234,7 @@ rule pair_edges:
 
 rule citation_edges:
     input:
-        citations="<results>/corpus/citations/{bucket}.parquet",
+        citations=plan.graph.citations_of_bucket,
         by_cited=plan.graph.citations_the_other_way,
         queries="<results>/corpus/queries.parquet",
     output:

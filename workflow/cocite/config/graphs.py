@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
+from cocite.config.citation_choice import BuiltOnCitations
+from cocite.config.entries import Count, Entry, Refers, Whole, all_parts, inconsistent
 from cocite.config.source import lack_of_contexts
 
 INTENTS = ("background", "methodology", "result")
@@ -74,7 +75,7 @@ class CouplingCounting(PairCounting):
     """A paper with more citations makes no pair. Left out, there is no limit."""
 
 
-class PairGraph(Entry):
+class PairGraph(BuiltOnCitations):
     """What graphs of pairs have beside how these are counted."""
 
     min_count: Count = 1
@@ -84,20 +85,28 @@ class PairGraph(Entry):
 class CocitationGraph(CocitationCounting, PairGraph):
     """Joins papers that are cited together."""
 
+    @model_validator(mode="after")
+    def _limits_differ(self) -> "CocitationGraph":
+        most = self.citations and self.citations.most_references
+        if most and self.max_references and self.max_references >= most:
+            raise inconsistent(f".max_references has no effect: citations.most_references ({most}) is not larger.")
+        return self
+
 
 class SentenceGraph(SentenceCounting, PairGraph):
     """Joins papers that are cited in one sentence."""
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """Sentences that are not ingested."""
+        """Sentences that are not ingested, and a choice of citations by what the corpus does not have."""
         yield from lack_of_contexts(f"{key}.signal", self.signal, config)
+        yield from super().check_environment(key, config)
 
 
 class CouplingGraph(CouplingCounting, PairGraph):
     """Joins papers that cite the same papers."""
 
 
-class CitationGraph(Entry):
+class CitationGraph(BuiltOnCitations):
     """Joins the citing and the cited paper."""
 
     signal: Literal["citation"]

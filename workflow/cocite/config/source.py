@@ -143,6 +143,8 @@ class Source(Entry):
     """Whether the user's key in S2_API_KEY is asked for."""
     updates_by_diffs: ClassVar[bool] = False
     """Whether a base is moved to the release by diffs, a bucket after another; otherwise shards are taken from it."""
+    marks_citations: ClassVar[bool] = True
+    """Whether citations may be marked as influential, and have intents."""
     knows_latest: ClassVar[bool] = False
     """Whether `latest` names a release."""
     holds: ClassVar[Mapping[str, tuple[str, ...]]] = {name: (name,) for name in DATASETS}

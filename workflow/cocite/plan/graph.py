@@ -42,14 +42,32 @@ class GraphPlan(StagePlan):
         table = self.pairs.get(graph, "edges")
         return self.buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
 
+    @cached_property
+    def chosen(self) -> list[str]:
+        """The graphs that are built from some of the citations."""
+        return [name for name, entry in self.config.graphs.items() if getattr(entry, "citations", None) is not None]
+
+    def papers_with_authors(self) -> list[str]:
+        """The papers if they have the names of their authors; else nothing."""
+        return self.plan.corpus.papers() if self.config.corpus.authors else []
+
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
-        folder = {
-            "cocitation": "corpus/citations",
-            "sentence-cocitation": "corpus/contexts",
-            "coupling": "graph/citations_by_cited",
+        table = {
+            "cocitation": "citations",
+            "sentence-cocitation": "contexts",
+            "coupling": "citations_by_cited",
         }[self.config.graphs[wildcards.graph].signal]
-        return self.buckets(f"<results>/{folder}/{{bucket}}.parquet")
+        return self.buckets(self._source_of(wildcards.graph, table))
+
+    def citations_of_bucket(self, wildcards: Any) -> str:
+        """A bucket of the citations that become edges."""
+        return self._source_of(wildcards.graph, "citations")
+
+    def _source_of(self, graph: str, table: str) -> str:
+        """The files of a table of citations that a graph is built from: those of the corpus, or those that it chose."""
+        usual = "graph" if table == "citations_by_cited" else "corpus"
+        return f"<results>/{f'graph/{graph}' if graph in self.chosen else usual}/{table}/{{bucket}}.parquet"
 
     def pairs_of_bucket(self, wildcards: Any) -> str:
         """A bucket of the pairs that become edges."""
@@ -57,7 +75,7 @@ class GraphPlan(StagePlan):
 
     def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
         """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
-        return [] if self._is_directed(wildcards.graph) else "<results>/graph/citations_by_cited/{bucket}.parquet"
+        return [] if self._is_directed(wildcards.graph) else self._source_of(wildcards.graph, "citations_by_cited")
 
     def direction_of_edges(self, wildcards: Any) -> str:
         """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""

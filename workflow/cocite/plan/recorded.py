@@ -129,7 +129,10 @@ def _is_step(stage: str, step: str, config: Configuration) -> bool:
         benchmark, _, baseline = step.partition("_")
         return benchmark in config.benchmarks and baseline in reported_on(config, benchmark)
     what, number = STEPS[stage]
-    return any(re.fullmatch(re.escape(name) + number, step) for name in names_of(what, "", config))
+    names = names_of(what, "", config)
+    if stage == "graph" and re.search(r"-(citations|contexts)-\d+$", step):
+        names = [name for name in names if getattr(config.graphs[name], "citations", None)]
+    return any(re.fullmatch(re.escape(name) + number, step) for name in names)
 
 
 def check_folder(config: Resolved) -> None:

@@ -47,6 +47,7 @@ class OpenAlex(FetchedSource, MatchedSource):
     # The columns that are downloaded depend on whether the names of authors are among them.
     work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
     knows_latest: ClassVar = True
+    marks_citations: ClassVar = False
     holds: ClassVar = {WORKS: DATASETS}
     # Generated works took 0.05, 0.17 and 0.05 (tests/benchmarks/works_columns.py); real abstracts may be longer.
     parquet_of_packed: ClassVar = {"papers": 0.06, "abstracts": 0.25, "citations": 0.06}

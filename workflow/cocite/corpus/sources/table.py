@@ -37,6 +37,7 @@ class Table(MatchedSource):
     run stops, since the two tables then write ids differently; 1 never stops it."""
 
     fetches: ClassVar = False
+    marks_citations: ClassVar = False
     # A file of papers counts for papers, and once more for abstracts. The releases hci and synergy as packed CSV
     # with names for ids: 0.10, 1.00 and 0.43, and 0.08, 1.04 and 0.42; the names 0.13 and 0.27 of the citations' files.
     parquet_of_packed: ClassVar = {"papers": 0.15, "abstracts": 1.05, "citations": 0.75}

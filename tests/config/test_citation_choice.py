@@ -1,0 +1,58 @@
+"""A choice of citations that would have no effect, or that the corpus cannot make, is refused."""
+
+import pytest
+from tests.configurations import refusals, refused
+
+from cocite.config.configuration import configure, resolve
+from cocite.plan.recorded import is_configured
+
+REFUSED = """
+    graphs.citation.citations: {} | graphs.citation.citations has no effect: it takes all citations
+    graphs.citation.citations: {self: true, influential: false, intents: []} | citations has no effect
+    graphs.citation.citations: {influental: true} | influental is not known; did you mean influential?
+    graphs.citation.citations: {self_: false} | self_ is not known; did you mean self?
+    graphs.citation.citations: {intents: [method]} | intents[0] is 'method'; it must be one of background, methodology,
+        result
+    graphs.citation.citations: {intents: [result, result]} | intents is ['result', 'result'], which has non-unique
+    graphs.citation.citations: {most_references: 0} | most_references is 0; it must be at least 1
+    graphs.citation.citations: {retracted: false} | retracted is not known
+    graphs.citation.citations: {self: false} | graphs.citation.citations.self needs the names of authors, which are not
+        kept; set corpus.authors: true.
+    graphs.said: {signal: sentence-cocitation, citations: {influential: true}} | graphs.said.signal: sentence-cocitation
+    graphs.cocitation: {signal: cocitation, max_references: 9, citations: {most_references: 9}} | max_references has
+        no effect: citations.most_references (9) is not larger
+    graphs.sum: {signal: combination, of: {cocitation: 1}, citations: {influential: true}} | citations does not go with
+        signal: combination
+"""
+OPENALEX = {"source": "openalex", "authors": True}
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), refusals(REFUSED))
+def test_a_choice_without_effect_or_ground_is_refused(written, path, value, sentence):
+    assert sentence in refused(written, path, value)
+
+
+@pytest.mark.parametrize("choice", [{"influential": True}, {"intents": ["result"]}])
+def test_a_source_whose_citations_have_no_marks_is_refused(written, choice):
+    written["graphs"]["citation"]["citations"] = choice
+    [key] = choice
+    said = f"graphs.citation.citations.{key}: citations of the source openalex have neither influence nor intents"
+    assert said in refused(written, "corpus", OPENALEX)
+
+
+def test_a_graph_without_a_choice_is_written_down_as_before(written):
+    assert not [entry for entry in resolve(written)["graphs"].values() if "citations" in entry]
+
+
+def test_a_choice_is_complete(written):
+    written["corpus"]["authors"] = True
+    written["graphs"]["citation"]["citations"] = {"self": False}
+    chosen = resolve(written)["graphs"]["citation"]["citations"]
+    assert chosen == {"influential": False, "intents": [], "self": False}
+
+
+def test_counts_of_a_choice_that_is_gone_are_stale(written):
+    steps = [{"stage": "graph", "step": f"cocitation-{table}-1"} for table in ("citations", "cocitations", "edges")]
+    assert [is_configured(step, configure(written)) for step in steps] == [False, True, True]
+    written["graphs"]["cocitation"]["citations"] = {"most_references": 100}
+    assert [is_configured(step, configure(written)) for step in steps] == [True, True, True]

@@ -1,0 +1,59 @@
+"""A graph that chooses its citations reads what it chose, and the other graphs read what they did before."""
+
+import json
+
+import pytest
+from tests.workflow.conftest import SMALL, Plan, Run, edited, planned
+
+SIGNALS = {
+    "cocited": {"signal": "cocitation"},
+    "said": {"signal": "sentence-cocitation"},
+    "coupled": {"signal": "coupling"},
+    "cites": {"signal": "citation"},
+    "linked": {"signal": "citation", "directed": False},
+}
+CHOICE = {"influential": True, "self": False}
+READERS = {"cocited": "count_pairs", "said": "count_pairs", "coupled": "count_pairs"}
+TABLES = {"cocited": "citations", "said": "contexts", "coupled": "citations_by_cited", "cites": "citations"}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The graphs of all signals, each once with a choice and once without."""
+    run = Run(folder=tmp_path_factory.mktemp("chosen"))
+    run.configure(SMALL)
+    graphs = {f"{name}-some": {**entry, "citations": CHOICE} for name, entry in SIGNALS.items()}
+    config = edited(corpus__authors=True, corpus__contexts={}, graphs=SMALL["graphs"] | SIGNALS | graphs)
+    return planned(run, config, "graph")
+
+
+def read_by(plan: Plan, graph: str) -> set[str]:
+    """The tables of citations that the edges or pairs of a graph are made of."""
+    jobs = plan.of(READERS.get(graph.removesuffix("-some"), "citation_edges"), graph=graph)
+    return {path.rpartition("/")[0] for job in jobs for path in job.inputs if "queries" not in path}
+
+
+@pytest.mark.parametrize("graph", SIGNALS)
+def test_every_signal_reads_the_chosen_citations(plan, graph):
+    chosen, folder = f"{graph}-some", f"results/graph/{graph}-some"
+    if graph == "linked":
+        assert read_by(plan, graph) == {"results/corpus/citations", "results/graph/citations_by_cited"}
+        assert read_by(plan, chosen) == {f"{folder}/citations", f"{folder}/citations_by_cited"}
+    else:
+        table = TABLES[graph]
+        usual = "graph" if table == "citations_by_cited" else "corpus"
+        assert read_by(plan, graph) == {f"results/{usual}/{table}"}
+        assert read_by(plan, chosen) == {f"{folder}/{table}"}
+
+
+def test_a_choice_is_made_once_per_graph_and_bucket(plan):
+    jobs = plan.of("choose_citations")
+    assert len(jobs) == 2 * len(SIGNALS)
+    for job in jobs:
+        assert "--papers results/corpus/papers" in job.command
+        assert json.dumps(CHOICE | {"intents": []}, sort_keys=True) in job.command
+    assert {job.wildcards["graph"] for job in plan.of("choose_sentences")} == {"said-some"}
+    assert {job.wildcards["graph"] for job in plan.of("split_chosen_citations")} == {"coupled-some", "linked-some"}
+    assert "citations" not in "".join(
+        job.command.partition("--settings")[2].partition("--bucket")[0] for job in plan.of("count_pairs")
+    )

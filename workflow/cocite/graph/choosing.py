@@ -1,0 +1,162 @@
+"""The citations that a graph is built from, if its entry chooses among those of the corpus (`graphs.<name>.citations`).
+
+One bucket of citations goes in, and what is left of it comes out in the same shape and order. So all that follows reads
+the chosen citations as it reads those of the corpus, whatever the signal. Each citation that is left out is counted for
+the first reason that holds; self-citations come last, so that their share is that among the citations that the other
+keys leave. Sentences that cite keep the chosen citations only.
+
+A job needs the authors of the papers of its bucket, and those cited may be in any bucket of papers: it reads the names
+of all papers, and joins them within a memory limit.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import typer
+from duckdb import DuckDBPyConnection
+
+from cocite.config.citation_choice import CitationChoice
+from cocite.config.settings import GivenAsJson
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
+from cocite.core.tables.declarations.corpus import AUTHORS
+from cocite.core.tables.files import checked_files, open_table, scan_table, verified_files, write_omissions, write_table
+
+BATCH_ROWS = 100_000
+SENTENCES_READ = 20_000
+REASONS = {
+    "most_references": "citations by papers with more references than citations.most_references",
+    "influential": "citations that are not influential",
+    "intents": "citations with none of citations.intents",
+}
+"""Key of the choice → what is left out by it, in the order in which reasons count."""
+SELF = "self-citations"
+KEPT = "citations that the graph is built from (kept)"
+OF_NO_CITATION = "sentences of which no citation is chosen"
+
+
+def choose_citations(
+    citations: Annotated[Path, typer.Argument(help="Folder of the table citations.")],
+    settings: GivenAsJson[CitationChoice],
+    *,
+    bucket: Bucket,
+    papers: Annotated[Path | None, typer.Option(help="Folder of the table papers, if it has names of authors.")] = None,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Write the citations of one bucket that a graph is built from, and count the others by reason.
+
+    With `papers`, self-citations are counted even if they are kept. Raises `InputError` if no citation of the corpus
+    has the marks that are asked for, or self-citations are to be left out and no paper has the name of an author.
+    """
+    if papers is None and not settings.self_:
+        raise InputError("--papers is missing, and self-citations are known by the authors of papers.")
+    conditions = _conditions(settings)
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        _check_marks(db, citations, {key: wanted for key, wanted in conditions.items() if key != "most_references"})
+        db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
+        cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
+        reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
+        db.execute(f"CREATE TEMP TABLE judged AS SELECT *, {reason} AS reason FROM citations")
+        db.execute("CREATE TEMP TABLE selves (citing BIGINT, cited BIGINT)")
+        if papers is not None:
+            _find_self_citations(db, papers, are_needed=not settings.self_)
+        without_selves = "" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"
+        kept = db.sql(f"""
+            SELECT * EXCLUDE reason FROM judged {without_selves} WHERE reason IS NULL ORDER BY citing, cited
+        """)
+        rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
+        counted = dict(db.sql("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall())
+        [[selves]] = db.sql("SELECT count(*) FROM selves").fetchall()
+    left_out = {REASONS[key]: counted.get(key, 0) for key in conditions} | {KEPT: rows}
+    if papers is not None:
+        left_out[f"{SELF} (kept)" if settings.self_ else SELF] = selves
+    write_omissions(omissions, left_out)
+
+
+def _conditions(settings: CitationChoice) -> dict[str, str]:
+    """What each key of a choice asks of a citation, in SQL, in the order of `REASONS`."""
+    most, conditions = settings.most_references, dict[str, str]()
+    if most is not None:
+        conditions["most_references"] = (
+            f"citing NOT IN (SELECT citing FROM citations GROUP BY citing HAVING count(*) > {most})"
+        )
+    if settings.influential:
+        conditions["influential"] = "influential"
+    if settings.intents:
+        conditions["intents"] = f"list_has_any(intents, {list(settings.intents)})"
+    return conditions
+
+
+def _check_marks(db: DuckDBPyConnection, citations: Path, wanted: Mapping[str, str]) -> None:
+    """Raise `InputError` if no citation of the corpus has the marks that are wanted. It reads on to the first one."""
+    db.register("all_citations", scan_table(citations, "citations"))
+    having = " AND ".join(wanted.values())
+    if wanted and not db.sql(f"SELECT 1 FROM all_citations WHERE {having} LIMIT 1").fetchall():
+        said = " or ".join(REASONS[key] for key in wanted)
+        raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph.")
+
+
+def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:
+    """Fill the table `selves` from the citations in `judged` that no reason leaves out. Raises `InputError` if papers
+    have no names of authors, or none has one and self-citations are to be left out."""
+    files, named = checked_files(papers, "papers"), "SELECT 1 FROM papers WHERE len(authors) > 0 LIMIT 1"
+    has_names = all(AUTHORS in pq.read_schema(file).names for file in files)
+    if has_names:
+        db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
+    if not has_names or (are_needed and not db.sql(named).fetchall()):
+        raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
+    # Hashes are of one size, whatever the names, so that joining them takes less memory.
+    db.execute(r"""
+        CREATE TEMP TABLE named AS
+        WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL)
+        SELECT corpusid, list_transform(list_filter(list_transform(authors, lambda author:
+            trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
+        ), lambda name: name <> ''), lambda name: hash(name)) AS names
+        FROM papers WHERE corpusid IN (SELECT citing FROM asked UNION SELECT cited FROM asked)
+    """)
+    db.execute("""
+        INSERT INTO selves SELECT citing, cited FROM judged
+        JOIN named AS one ON one.corpusid = citing JOIN named AS other ON other.corpusid = cited
+        WHERE reason IS NULL AND list_has_any(one.names, other.names)
+    """)
+
+
+def choose_sentences(
+    contexts: Annotated[Path, typer.Argument(help="One bucket of the table contexts.")],
+    *,
+    citations: Annotated[Path, typer.Option(help="The same bucket of the citations that the graph is built from.")],
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Write the sentences of one bucket with their chosen citations, and count those that have none."""
+    left_out = {OF_NO_CITATION: 0}
+    of_bucket = scan_table(citations, "citations")
+
+    def chosen() -> Iterator[pa.RecordBatch]:
+        with open_table(contexts, "contexts") as file:
+            for batch in file.iter_batches(SENTENCES_READ, use_threads=False):
+                bounds = pc.min_max(batch["citing"]).as_py()
+                at_hand = (pc.field("citing") >= bounds["min"]) & (pc.field("citing") <= bounds["max"])
+                known = of_bucket.to_table(columns=["citing", "cited"], filter=at_hand)
+                sentences, cited = pc.list_parent_indices(batch["cited"]), batch["cited"].flatten()
+                pairs = {"row": np.arange(len(cited)), "citing": batch["citing"].take(sentences), "cited": cited}
+                joined = pa.table(pairs).join(known, ["citing", "cited"], join_type="left semi")
+                rows = np.sort(joined["row"].to_numpy())
+                sizes = np.bincount(sentences.to_numpy()[rows], minlength=len(batch))
+                ends = pa.array(np.append(0, sizes.cumsum()), pa.int32())
+                lists = pa.ListArray.from_arrays(ends, cited.take(pa.array(rows)))
+                left_out[OF_NO_CITATION] += int((sizes == 0).sum())
+                place = batch.schema.get_field_index("cited")
+                yield batch.set_column(place, "cited", lists).filter(pa.array(sizes > 0))
+
+    write_table(output, "contexts", chosen())
+    write_omissions(omissions, left_out)
