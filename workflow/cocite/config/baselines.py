@@ -17,7 +17,7 @@ else:
 
 POINT = "_point-"
 """What stands between the name of a baseline and the number of a point of its grid."""
-USUAL = ("bm25", "random")
+USUAL = ("bm25", "popularity", "random")
 """The kinds of baselines, each under its own name, that are scored where the configuration names none."""
 
 
@@ -29,10 +29,14 @@ def usual_baselines() -> dict[str, Baseline]:
 
 def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
     """The names of the baselines that are scored on a benchmark, or on any."""
+    asked = config.benchmarks if benchmark is None else [benchmark]
+    about_held_out = any(config.benchmarks[name].made_by for name in asked)
     return [
         name
         for name, entry in config.baselines.items()
-        if not entry.is_reported and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
+        if not entry.is_reported
+        and (about_held_out or not entry.about_held_out)
+        and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
     ]
 
 

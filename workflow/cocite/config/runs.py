@@ -4,11 +4,11 @@ A run is a model in one of its spaces, or what stands in for one, and its traini
 seed 0.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cocite.config.baselines import baselines_on, seeds_of, that_rank_alone
-from cocite.config.tasks import Task
+from cocite.config.benchmark import SEARCH
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
@@ -111,6 +111,17 @@ def runs_that_rank_alone(config: "Configuration") -> list[str]:
     return _runs_of_baselines(config, that_rank_alone(config))
 
 
+def runs_that_search(config: "Configuration") -> list[str]:
+    """The runs that can search the whole corpus: what has vectors of all papers, or ranks without. Spaces of models are
+    maps of the vectors of a benchmark's documents."""
+    able = [name for name in baselines_on(config, None) if not config.baselines[name].embeds_with]
+    return [
+        *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
+        *(f"{name}-0" for name in untrained(config)),
+        *_runs_of_baselines(config, able),
+    ]
+
+
 def adapters_of(config: "Configuration", name: str) -> set[str]:
     """The adapters that a model or an untrained encoder has; one that has learned itself has lost those it had."""
     model = config.models.get(model_of(name))
@@ -121,16 +132,18 @@ def adapters_of(config: "Configuration", name: str) -> set[str]:
     return {*(config.encoders[config.base_encoder(model_of(name))].adapters or ()), model.trainable.name}
 
 
-def scored_runs(
-    suites: Mapping[str, Sequence[Task]], runs: Iterable[str], rank_alone: Collection[str]
-) -> list[tuple[str, str]]:
-    """Each suite of a benchmark with the runs that have scores on it; `rank_alone` are those that do nothing else."""
-    return [
-        (suite, run)
-        for suite, tasks in suites.items()
-        for run in runs
-        if run not in rank_alone or any(task.is_ranking for task in tasks)
-    ]
+def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]:
+    """The runs that have scores on each suite of a benchmark."""
+    runs, rank_alone, searching = runs_of(config, benchmark), runs_that_rank_alone(config), runs_that_search(config)
+    return {
+        suite: [
+            run
+            for run in runs
+            if (run not in rank_alone or any(task.is_ranking for task in tasks))
+            and (suite != SEARCH or run in searching)
+        ]
+        for suite, tasks in config.benchmarks[benchmark].suites.items()
+    }
 
 
 def with_vectors(config: "Configuration", benchmark: str) -> list[str]:

@@ -15,6 +15,13 @@ TITLE_SEARCH = Task(
 )
 
 
+MATCHED = "_matched"
+"""What follows the name of a task whose random candidates are cited as often as the relevant ones."""
+SEARCHED = "_search"
+"""What follows the name of a task that searches the whole corpus."""
+SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_10", "map", "recip_rank")
+
+
 class Holdout(Benchmark, HoldoutSettings):
     """What held-out papers of our own corpus cite, and what they are cited with."""
 
@@ -23,10 +30,15 @@ class Holdout(Benchmark, HoldoutSettings):
     declared = (
         Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
         Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
+        Task(name=f"cite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
+        Task(name=f"cocite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
+        Task(name=f"cite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
+        Task(name=f"cocite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
         TITLE_SEARCH,
     )
 
     @property
     def scored_tasks(self) -> Sequence[Task]:
-        """Its tasks; the search only if it has settings."""
-        return [task for task in self.declared if task is not TITLE_SEARCH or self.search is not None]
+        """Its tasks; the searches only if they are asked for."""
+        asked = {"corpus": self.search, "retrieval": self.title_search is not None}
+        return [task for task in self.declared if asked.get(task.kind, True)]
