@@ -1,15 +1,19 @@
 """Drawing queries and held-out papers by a rule."""
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus.small_corpus import by_hand, fields_of, write_corpus, year_of
+from pydantic import ValidationError
+from tests.corpus.small_corpus import PAPERS, RULE, WITHOUT_TEXT, by_hand, fields_of, write_corpus, year_of
 from tests.papers import papers_table
 
+from cocite.config.queries import QuerySettings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-from cocite.corpus.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
+from cocite.corpus.selection import SHORT_OF_HOLDOUT, SHORT_OF_LATER, SHORT_OF_QUERIES, UNDATED
 
 
 def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):
@@ -106,3 +110,36 @@ def test_more_queries_keep_those_that_were_drawn_before(choose):
 @pytest.mark.parametrize(("count", "validating"), [(1, 0), (2, 1), (3, 1), (8, 2)])
 def test_validation_gets_its_share_and_at_least_one_query_of_two(choose, count, validating):
     assert len(choose(count=count)[0]["validation"]) == validating
+
+
+@settings(max_examples=15)
+@given(cut=st.integers(2005, 2010), undated=st.sampled_from([None, "earlier", "later"]))
+def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_time(choose, pairs, cut, undated):
+    splits, omissions = choose(holdout_from=cut, undated=undated, holdout=10, count=999, min_citations=1)
+    texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
+    later = {p for p in range(PAPERS) if (cut <= year_of(p) if year_of(p) else undated != "earlier")}
+    references = Counter(citing for citing, cited in pairs if cited in texts - later)
+    fit = {p for p in texts & later if year_of(p) and references[p] >= 5}
+    assert splits["holdout-by-time"] <= fit
+    assert len(splits["holdout-by-time"]) == min(10, len(fit))
+    assert splits["later"] | splits["holdout-by-time"] == later
+    assert not later & (splits["train"] | splits["validation"] | splits["holdout"])
+    assert omissions[SHORT_OF_LATER] == 10 - len(splits["holdout-by-time"])
+    assert omissions[UNDATED] == sum(year_of(p) is None for p in range(PAPERS))
+
+
+@pytest.mark.parametrize("cut", [1900, 2500])
+def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there_are(choose, cut):
+    with pytest.raises(
+        InputError, match=rf"queries\.holdout_from is {cut}, and papers with a text are from \d+ to \d+"
+    ):
+        choose(holdout_from=cut, holdout=10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [({"undated": "later"}, "has no effect"), ({"holdout_from": 2005, "holdout": 0}, "needs holdout")],
+)
+def test_a_cut_that_has_no_effect_is_refused(changed, says):
+    with pytest.raises(ValidationError, match=says):
+        QuerySettings(**RULE | changed)

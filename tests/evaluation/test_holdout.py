@@ -47,13 +47,13 @@ def prepare(
         write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
         of_bucket = {c for c in citations if c[0] % buckets == bucket}
         write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents)
-    run = {name: changed.pop(name, 1) for name in ("seed", "threads")}
+    run = {name: changed.pop(name, default) for name, default in {"seed": 1, "threads": 1, "later": None}.items()}
     return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
 
 
-def prepare_folder(folder, held_out, settings, seed=1, threads=1):
-    ids = sorted({*held_out, 0})
-    split = ["holdout" if paper in held_out else "train" for paper in ids]
+def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None):
+    ids = sorted({*held_out, *(later or ()), 0})
+    split = [(later or {}).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
@@ -277,3 +277,17 @@ def test_matched_candidates_are_cited_as_often_as_the_relevant_papers(tmp_path):
     assert abs(means["cite_matched"][1] - means["cite_matched"][0]) < 0.05
     assert means["cite"]["precision"] > 0.6
     assert means["cite_matched"]["precision"] == pytest.approx(0.25, abs=0.1)  # chance: two of eight
+
+
+def test_papers_held_out_by_time_are_ranked_among_papers_from_before_the_cut(tmp_path):
+    citations = {(paper, cited) for paper in (20, 21) for cited in (*range(5), 22)} | {(9, 3), (10, 3), (22, 3)}
+    split = {20: "holdout-by-time", 21: "later", 22: "holdout-by-time"}
+    corpus = {"papers": [*range(15), 20, 21, 22], "later": split, "search": True}
+    benchmark = prepare(tmp_path, citations, {14}, by_time=True, **corpus)
+    assert benchmark.judgements["cite"].keys() == {"20"}  # 22 cites one paper, and 14 is held out by chance
+    assert {int(paper) for paper in benchmark.judgements["cite"]["20"]} <= set(range(15))
+    searches = read_table(tmp_path / "searches.parquet", "searches").to_pylist()
+    assert {row["paper"] for row in searches if (row["task"], row["query"]) == ("cite_search", 20)} == set(range(5))
+    popularity = read_table(tmp_path / "popularity.parquet", "popularity").to_pydict()
+    assert popularity["corpusid"] == list(range(15))
+    assert popularity["citations"][3] == 2  # by 9 and 10; what later papers cite is not known yet

@@ -189,6 +189,8 @@ class HoldoutSettings(Entry):
     """Whether held-out papers also search the whole corpus: the tasks cite_search and cocite_search, in which the text
     of each has to find all papers that it cites, or is cited with, among all papers with a text. Every model embeds
     the whole corpus for it."""
+    by_time: bool = False
+    """Whether the queries are papers from `queries.holdout_from` on, and not those held out by chance."""
     title_search: TitleSearch | None = None
     """Settings of the task title_search, in which the title of a held-out paper has to find its abstract among those of
     others. Left out, there is no such task."""

@@ -1,9 +1,10 @@
 """The benchmark `holdout`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
+from cocite.config.entries import Whole
 from cocite.config.tasks import Task
 
 TITLE_SEARCH = Task(
@@ -36,6 +37,12 @@ class Holdout(Benchmark, HoldoutSettings):
         Task(name=f"cocite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
         TITLE_SEARCH,
     )
+
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
+        """A hold-out by time of a run that has no cut."""
+        yield from super().check_environment(key, config)
+        if self.by_time and config.queries.holdout_from is None:
+            yield f"{key}.by_time needs the first year that is held out; set queries.holdout_from."
 
     @property
     def scored_tasks(self) -> Sequence[Task]:

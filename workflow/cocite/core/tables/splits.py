@@ -1,7 +1,7 @@
 """The table queries as every stage reads it: the queries, and the papers that are kept out of everything.
 
-Kept out are the papers held out for our own benchmark and those that the configuration excludes. No graph, index,
-triplet or vocabulary may hold them.
+Kept out are the papers held out for our own benchmarks, those that the configuration excludes, and all papers from the
+year on that `queries.holdout_from` names. No graph, index, triplet or vocabulary may hold them.
 """
 
 from pathlib import Path
@@ -17,7 +17,10 @@ VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)
 HELD_OUT = "holdout"
 EXCLUDED = "excluded"
-KEPT_OUT = (HELD_OUT, EXCLUDED)
+HELD_OUT_BY_TIME = "holdout-by-time"
+LATER = "later"
+FROM_THE_CUT_ON = (HELD_OUT_BY_TIME, LATER)
+KEPT_OUT = (HELD_OUT, EXCLUDED, *FROM_THE_CUT_ON)
 
 
 def read_queries(path: Path) -> pa.Table:
@@ -32,7 +35,7 @@ def read_validation_queries(path: Path) -> NDArray[np.int64]:
 
 
 def read_kept_out(path: Path) -> pa.Table:
-    """The papers that are kept out: corpusid, split (holdout or excluded)."""
+    """The papers that are kept out: corpusid, split (one of `KEPT_OUT`)."""
     return _of_splits(path, KEPT_OUT)
 
 

@@ -33,7 +33,7 @@ from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries,
 from cocite.core.randomness import fractions, generator, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.splits import HELD_OUT, read_kept_out
+from cocite.core.tables.splits import FROM_THE_CUT_ON, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.popularity import ROWS_AT_ONCE, MatchedChoice, Sample, write_popularity
 from cocite.evaluation.preparation.title_search import add_title_search
@@ -96,7 +96,8 @@ def prepare_holdout(
     benchmark, selection, omitted = Benchmark(), Benchmark(), dict[str, int]()
     share = (settings.choosing or 0) if isinstance(settings, HoldoutSettings) else 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
-        held_out, with_text = _open(database, papers, citations, queries)
+        split = HELD_OUT_BY_TIME if isinstance(settings, HoldoutSettings) and settings.by_time else HELD_OUT
+        held_out, with_text = _open(database, papers, citations, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
         # Whether a paper chooses between settings depends on the seed and its id alone.
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
@@ -195,16 +196,24 @@ class Choice:
         return unlinked[: self.settings.negatives].tolist()
 
 
-def _open(database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path) -> tuple[int, Ids]:
-    """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
+def _open(
+    database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path, split: str
+) -> tuple[int, Ids]:
+    """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
+    are papers that existed before the cut, if there is one."""
     database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
     database.read_parquet(verified_files(citations, "citations")).create_view("citations")
-    database.execute("CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text")
     kept_out = read_kept_out(queries)
-    database.register("kept_out", kept_out.select(["corpusid"]))
-    held_out = kept_out.filter(pc.field("split") == HELD_OUT).select(["corpusid"])
-    database.register("held_out", held_out)
-    database.execute("CREATE TABLE queries AS FROM held_out SEMI JOIN with_text USING (corpusid)")
+    held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
+    later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
+    for name, table in {"kept_out": kept_out.select(["corpusid"]), "held_out": held_out, "later": later}.items():
+        database.register(name, table)
+    database.execute(
+        "CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+    )
+    database.execute(
+        "CREATE TABLE queries AS SELECT corpusid FROM papers WHERE has_text AND corpusid IN (FROM held_out)"
+    )
     with_text = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
     return len(held_out), with_text.fetchnumpy()["corpusid"]
 
