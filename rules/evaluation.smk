@@ -1,6 +1,6 @@
 from cocite.config.benchmark import MadeOfHeldOut
 from cocite.config.benchmarks.beir import BeirSettings
-from cocite.config.runs import runs_of, runs_that_rank_alone
+from pathlib import Path
 
 
 rule prepare_holdout:
@@ -9,7 +9,7 @@ rule prepare_holdout:
         citations=plan.corpus.citations(),
         queries="<results>/corpus/queries.parquet",
     output:
-        tables=plan.evaluation.prepared("documents", "selection"),
+        tables=plan.evaluation.prepared("documents", "selection", "popularity", "searches"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -25,7 +25,7 @@ rule prepare_holdout:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=7,
+        version=8,
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
@@ -273,7 +273,7 @@ use rule score_model as score_words with:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", ranks_alone=True),
+        baseline=named("baselines", kind="bm25"),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -287,6 +287,121 @@ use rule score_model as score_words with:
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
         by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.baseline], "kind")],
+
+
+use rule score_words as score_popularity with:
+    input:
+        tables=plan.evaluation.prepared("popularity"),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
+    log:
+        "<logs>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.jsonl"
+    wildcard_constraints:
+        baseline=named("baselines", kind="popularity"),
+    params:
+        version=1,
+        by=["--by-citations"],
+
+
+rule search_corpus:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+        vectors=plan.buckets("<results>/encoder/{{model}}/seed-{{seed}}/papers/{bucket}.parquet"),
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/search/{model}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{model}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{model}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{model}-{seed}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/search-{model}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/search-{model}-{seed}.jsonl"
+    wildcard_constraints:
+        model=either(plan.encoder.with_weights),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # It holds a block of vectors and the best answers of each query.
+        mem_mb=megabytes(2000, popularity=5, searches=40),
+        runtime=minutes(20, vectors=0.1),
+    params:
+        version=1,
+        tables=subpath(input.searches, parent=True),
+        tasks=plan.evaluation.searches,
+        model="{model}",
+        training_seed="{seed}",
+        largest_missing=value("benchmarks", "benchmark", "largest_missing"),
+        by=lambda wildcards, input: ["--vectors", str(Path(input.vectors[0]).parent)],
+    shell:
+        """
+        cocite evaluation search \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
+            --model {params.model} \
+            --training-seed {params.training_seed} \
+            --largest-missing {params.largest_missing} \
+            {params.by:q} \
+            --scores {output.scores:q} \
+            --outcomes {output.outcomes:q} \
+            --failures {output.failures:q} \
+            --by-citations {output.by_citations:q} \
+            >> {log:q} 2>&1
+        """
+
+
+use rule search_corpus as search_corpus_by_baseline with:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+        vectors=plan.buckets("<results>/baselines/{{baseline}}/seed-{{seed}}/papers/{bucket}.parquet"),
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.jsonl"
+    wildcard_constraints:
+        baseline=either(plan.baselines.with_vectors),
+    params:
+        model="{baseline}",
+
+
+use rule search_corpus_by_baseline as search_corpus_by_words with:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+        papers=plan.corpus.papers(),
+    log:
+        "<logs>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.jsonl"
+    wildcard_constraints:
+        baseline=named("baselines", kind="bm25"),
+    resources:
+        runtime=minutes(20, papers=1),
+    params:
+        by=plan.evaluation.words_of_papers,
+
+
+use rule search_corpus_by_baseline as search_corpus_by_citations with:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.jsonl"
+    wildcard_constraints:
+        baseline=named("baselines", kind="popularity"),
+    resources:
+        runtime=minutes(20),
+    params:
+        by=[],
 
 
 rule read_reported:
@@ -351,15 +466,11 @@ rule average_scores:
         version=3,
         scores=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
-        runs=lambda wildcards: ",".join(runs_of(configuration, wildcards.benchmark)),
-        rank_alone=",".join(runs_that_rank_alone(configuration)),
         metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
     shell:
         """
         cocite evaluation average {params.scores:q} \
             --suites {params.suites:q} \
-            --runs {params.runs:q} \
-            --rank-alone={params.rank_alone:q} \
             --metrics={params.metrics:q} \
             --output {output:q} \
             >> {log:q} 2>&1
@@ -385,16 +496,12 @@ rule compare_models:
         version=3,
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
-        runs=lambda wildcards: ",".join(runs_of(configuration, wildcards.benchmark)),
-        rank_alone=",".join(runs_that_rank_alone(configuration)),
         resamples=value("benchmarks", "benchmark", "resamples"),
         seed=configuration.seed,
     shell:
         """
         cocite evaluation compare {params.outcomes:q} \
             --suites {params.suites:q} \
-            --runs {params.runs:q} \
-            --rank-alone={params.rank_alone:q} \
             --resamples {params.resamples} \
             --seed {params.seed} \
             --output {output:q} \

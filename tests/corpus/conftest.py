@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -177,7 +178,7 @@ def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
             memory_mb=500,
             threads=threads,
         )
-        splits = {"train": set(), "validation": set(), "holdout": set(), "excluded": set()}
+        splits = defaultdict(set, {name: set() for name in ("train", "validation", "holdout", "excluded")})
         for row in read_table(tmp_path / "queries", "queries").to_pylist():
             splits[row["split"]].add(row["corpusid"])
         return splits, left_out(tmp_path / "omissions", zero=True)

@@ -1,17 +1,29 @@
 """Choosing queries: drawn by a rule, or named in a file or in published triplets; held-out and excluded papers."""
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus.made import PAPERS, WITHOUT_TEXT, by_hand, fields_of, write_corpus, write_documents, year_of
+from pydantic import ValidationError
+from tests.corpus.made import PAPERS, RULE, WITHOUT_TEXT, by_hand, fields_of, write_corpus, write_documents, year_of
 from tests.papers import papers_table
 
+from cocite.config.queries import QuerySettings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.corpus.matching import find_documents
-from cocite.corpus.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, SHORT_OF_HOLDOUT, SHORT_OF_QUERIES, UNKNOWN
+from cocite.corpus.selection import (
+    ASKED_AND_EXCLUDED,
+    NO_CORPUS_ID,
+    SHORT_OF_HOLDOUT,
+    SHORT_OF_LATER,
+    SHORT_OF_QUERIES,
+    UNDATED,
+    UNKNOWN,
+)
 
 
 def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):
@@ -252,3 +264,36 @@ def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(
     assert splits["excluded"] == {12, cited}
     assert omissions[NO_CORPUS_ID] == 1
     assert papers_of_documents(found)(pa.array(["12", str(cited)])).tolist() == [12, NO_PAPER]
+
+
+@settings(max_examples=15)
+@given(cut=st.integers(2005, 2010), undated=st.sampled_from([None, "earlier", "later"]))
+def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_time(choose, pairs, cut, undated):
+    splits, omissions = choose(holdout_from=cut, undated=undated, holdout=10, count=999, min_citations=1)
+    texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
+    later = {p for p in range(PAPERS) if (cut <= year_of(p) if year_of(p) else undated != "earlier")}
+    references = Counter(citing for citing, cited in pairs if cited in texts - later)
+    fit = {p for p in texts & later if year_of(p) and references[p] >= 5}
+    assert splits["holdout-by-time"] <= fit
+    assert len(splits["holdout-by-time"]) == min(10, len(fit))
+    assert splits["later"] | splits["holdout-by-time"] == later
+    assert not later & (splits["train"] | splits["validation"] | splits["holdout"])
+    assert omissions[SHORT_OF_LATER] == 10 - len(splits["holdout-by-time"])
+    assert omissions[UNDATED] == sum(year_of(p) is None for p in range(PAPERS))
+
+
+@pytest.mark.parametrize("cut", [1900, 2500])
+def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there_are(choose, cut):
+    with pytest.raises(
+        InputError, match=rf"queries\.holdout_from is {cut}, and papers with a text are from \d+ to \d+"
+    ):
+        choose(holdout_from=cut, holdout=10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [({"undated": "later"}, "has no effect"), ({"holdout_from": 2005, "holdout": 0}, "needs holdout")],
+)
+def test_a_cut_that_has_no_effect_is_refused(changed, says):
+    with pytest.raises(ValidationError, match=says):
+        QuerySettings(**RULE | changed)

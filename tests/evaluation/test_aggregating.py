@@ -10,6 +10,7 @@ from cocite.config.benchmarks.by_aspect import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.core.tables.files import read_table, write_table
+from cocite.evaluation.benchmark import ScoredSuite
 from cocite.evaluation.over_tasks import averages, expected_values, write_averages
 
 COUNTS = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)
@@ -32,8 +33,9 @@ def means(scores):
 def averaged(folder, scores, tasks):
     """The table averages of one run on a benchmark with these tasks."""
     write_table(folder / "small/m-1.parquet", "scores", pa.Table.from_pylist([score | COUNTS for score in scores]))
-    suites, output = {"small": [task.name for task in tasks]}, folder / "averages.parquet"
-    write_averages(folder, suites=suites, runs="m-1", output=output)
+    suites = {"small": ScoredSuite(tasks=tuple(task.name for task in tasks), runs=("m-1",))}
+    output = folder / "averages.parquet"
+    write_averages(folder, suites=suites, output=output)
     return read_table(output, "averages").to_pylist()
 
 
@@ -114,7 +116,7 @@ def test_of_the_tables_in_a_folder_only_those_of_the_runs_and_suites_that_are_na
     for task, run, value in (("drsm", "m-1", 40.0), ("drsm", "m-2", 60.0), ("drsm", "m-3", 99.0), ("fos", "m-1", 99.0)):
         scored = row(task, value, seed=int(run[-1])) | COUNTS
         write_table(tmp_path / task / f"{run}.parquet", "scores", pa.Table.from_pylist([scored]))
-    suites, output = {"drsm": ["drsm"]}, tmp_path / "averages.parquet"
-    write_averages(tmp_path, suites=suites, runs="m-1,m-2,bm25-0", rank_alone="bm25-0", output=output)
+    suites, output = {"drsm": ScoredSuite(tasks=("drsm",), runs=("m-1", "m-2"))}, tmp_path / "averages.parquet"
+    write_averages(tmp_path, suites=suites, output=output)
     rows = read_table(output, "averages").to_pylist()
     assert {(row["mean"], row["runs"]) for row in rows} == {(50, 2)}

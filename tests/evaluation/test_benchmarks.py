@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.workflow.conftest import SMALL
 
 from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import SciDocs, SciRepEval
+from cocite.config.configuration import configure
 from cocite.config.runs import scored_runs
 from cocite.core.errors import InputError
 
@@ -40,17 +42,21 @@ def test_a_name_that_is_not_declared_is_refused_with_those_that_are():
         declared("chess")
 
 
-def test_what_only_ranks_is_scored_on_rankings_and_every_other_run_on_everything():
-    suites = {"fos": ["fos"], "small": ["pub_year", "relish"], "s2and": ["s2and_qian"], "beir": ["beir_scifact"]}
-    declared_suites = {suite: [TASKS[name] for name in names] for suite, names in suites.items()}
-    assert scored_runs(declared_suites, ["cocite-1", "bm25-0"], ["bm25-0"]) == [
-        ("fos", "cocite-1"),
-        ("small", "cocite-1"),
-        ("small", "bm25-0"),
-        ("s2and", "cocite-1"),
-        ("beir", "cocite-1"),
-        ("beir", "bm25-0"),
-    ]
+def test_who_is_scored_on_what():
+    benchmarks = {
+        "holdout": {"kind": "holdout", "search": True},
+        "sre": {"kind": "scirepeval", "folder": str(DOCUMENTATION.parent), "tasks": ["fos", "pub_year", "relish"]},
+    }
+    config = configure(SMALL | {"models": {}, "benchmarks": benchmarks})
+    everywhere = {"untrained_small-0", "random-0"}
+    assert {suite: {*runs} for suite, runs in scored_runs(config, "sre").items()} == {
+        "fos": everywhere,  # BM25 ranks and does nothing else
+        "small": everywhere | {"bm25-0"},  # popularity is known of papers of the corpus alone
+    }
+    ranked = everywhere | {"bm25-0", "popularity-0"}
+    assert {suite: {*runs} for suite, runs in scored_runs(config, "holdout").items()} == {
+        "small": ranked, "search": ranked
+    }  # fmt: skip
 
 
 def test_the_small_tasks_of_a_benchmark_are_scored_together_and_each_large_one_alone():

@@ -47,13 +47,13 @@ def prepare(
         write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
         of_bucket = {c for c in citations if c[0] % buckets == bucket}
         write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents)
-    run = {name: changed.pop(name, 1) for name in ("seed", "threads")}
+    run = {name: changed.pop(name, default) for name, default in {"seed": 1, "threads": 1, "later": None}.items()}
     return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
 
 
-def prepare_folder(folder, held_out, settings, seed=1, threads=1):
-    ids = sorted({*held_out, 0})
-    split = ["holdout" if paper in held_out else "train" for paper in ids]
+def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None):
+    ids = sorted({*held_out, *(later or ()), 0})
+    split = [(later or {}).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
@@ -95,17 +95,32 @@ def test_judgements_equal_a_brute_force_computation(citations, held_out, without
             with pytest.raises(InputError, match="none of the"):
                 prepare(folder, citations, held_out, without_text, buckets=buckets)
             return
-        judgements = prepare(folder, citations, held_out, without_text, buckets=buckets).judgements
+        judgements = prepare(folder, citations, held_out, without_text, buckets=buckets, search=True).judgements
         omitted = counts_in(folder)
         documents = set(read_table(folder / "documents.parquet", "documents").column("document").to_pylist())
-    found = {(task, int(query)): found for task, queries in judgements.items() for query, found in queries.items()}
+        popularity, searches = (
+            read_table(folder / f"{name}.parquet", name).to_pylist() for name in ("popularity", "searches")
+        )
+    seen = {(a, b) for a, b in citations if a != b and not {a, b} & held_out}
+    cited = {paper: sum(b == paper for _, b in seen) for paper in with_text}
+    assert {row["corpusid"]: row["citations"] for row in popularity} == cited
+    assert {(row["task"], row["query"], row["paper"]) for row in searches} == {
+        (f"{task}_search", query, paper) for (task, query), linked in expected.items() for paper in linked
+    }
+    found = {
+        (task, int(query)): found
+        for task, queries in judgements.items()
+        for query, found in queries.items()
+        if not task.endswith("_matched")
+    }
     assert found.keys() == enough.keys()
     for (task, query), candidates in found.items():
         positives, negatives = ({int(p) for p, grade in candidates.items() if grade == of} for of in (1, 0))
         assert (len(positives), len(negatives)) == (2, 3)
         assert positives <= enough[task, query]
         assert negatives <= with_text - enough[task, query] - {query}
-    assert documents == {str(query) for _, query in found} | {paper for papers in found.values() for paper in papers}
+    every = [pair for queries in judgements.values() for pair in queries.items()]
+    assert documents == {paper for query, papers in every for paper in (query, *papers)}
     assert omitted["held-out paper without text"] == len(held_out & without_text)
     for task in ("cite", "cocite"):
         few = sum(len(linked) < 2 for (of, _), linked in expected.items() if of == task)
@@ -132,7 +147,7 @@ def test_papers_that_choose_are_asked_the_same_and_each_paper_chooses_or_proves(
     links = {(query, paper) for query in range(40) for paper in range(40, 60)}
     corpus = {"papers": range(70), "negatives": 2}
     prepare(tmp_path / "all", links, set(range(40)), **corpus)
-    searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, choosing=0.4, search=TitleSearch())
+    searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, choosing=0.4, title_search=TitleSearch())
     every = judged(tmp_path / "all/judgements.parquet", "judgements")
     test = judged(tmp_path / "part/judgements.parquet", "judgements")
     selection = judged(tmp_path / "part/selection.parquet", "selection")
@@ -227,3 +242,52 @@ def test_queries_without_links_by_another_aspect_are_counted(tmp_path):
     counts = counts_in(tmp_path)
     assert counts["task result: no paper that is linked by another aspect only"] == 1
     assert counts["task methodology: fewer than 2 positives"] == 2
+
+
+def test_matched_candidates_are_cited_as_often_as_the_relevant_papers(tmp_path):
+    random = np.random.default_rng(3)
+    popular = 1 / np.arange(1, 301)  # a heavy tail: most citations go to few papers
+    citations = {
+        (citing, int(cited))
+        for citing in range(1000, 1400)
+        for cited in random.choice(300, 12, replace=False, p=popular / popular.sum())
+    }
+    held_out, settings = set(range(1000, 1100)), SETTINGS.model_copy(update={"positives": 2, "negatives": 6})
+    benchmark = prepare(tmp_path, citations, held_out, papers=[*range(300), *range(1000, 1400)], asked=settings)
+    table = read_table(tmp_path / "popularity.parquet", "popularity").to_pydict()
+    cited = dict(zip(map(str, table["corpusid"]), table["citations"], strict=True))
+    means = {}
+    for task in ("cite", "cite_matched"):
+        queries = benchmark.judgements[task]
+        of_grade = {
+            grade: [[cited[p] for p, g in of.items() if g == grade] for of in queries.values()] for grade in (0, 1)
+        }
+        means[task] = {grade: np.mean([np.mean(np.log1p(each)) for each in of]) for grade, of in of_grade.items()}
+        ranked = [sorted(of, key=lambda p: -cited[p] + 1e-6 * random.random()) for of in queries.values()]
+        found = [np.mean([queries[q][p] for p in order[:2]]) for q, order in zip(queries, ranked, strict=True)]
+        means[task]["precision"] = np.mean(found)
+    assert len(benchmark.judgements["cite_matched"]) > 50
+    for query, candidates in benchmark.judgements["cite_matched"].items():
+        linked = {str(b) for a, b in citations if str(a) == query}
+        assert linked & candidates.keys() == {p for p, grade in candidates.items() if grade}
+        classes = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in candidates.items() if grade)
+        others = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in candidates.items() if not grade)
+        assert others == {each: 3 * count for each, count in classes.items()}
+    assert means["cite"][1] - means["cite"][0] > 1
+    assert abs(means["cite_matched"][1] - means["cite_matched"][0]) < 0.05
+    assert means["cite"]["precision"] > 0.6
+    assert means["cite_matched"]["precision"] == pytest.approx(0.25, abs=0.1)  # chance: two of eight
+
+
+def test_papers_held_out_by_time_are_ranked_among_papers_from_before_the_cut(tmp_path):
+    citations = {(paper, cited) for paper in (20, 21) for cited in (*range(5), 22)} | {(9, 3), (10, 3), (22, 3)}
+    split = {20: "holdout-by-time", 21: "later", 22: "holdout-by-time"}
+    corpus = {"papers": [*range(15), 20, 21, 22], "later": split, "search": True}
+    benchmark = prepare(tmp_path, citations, {14}, by_time=True, **corpus)
+    assert benchmark.judgements["cite"].keys() == {"20"}  # 22 cites one paper, and 14 is held out by chance
+    assert {int(paper) for paper in benchmark.judgements["cite"]["20"]} <= set(range(15))
+    searches = read_table(tmp_path / "searches.parquet", "searches").to_pylist()
+    assert {row["paper"] for row in searches if (row["task"], row["query"]) == ("cite_search", 20)} == set(range(5))
+    popularity = read_table(tmp_path / "popularity.parquet", "popularity").to_pydict()
+    assert popularity["corpusid"] == list(range(15))
+    assert popularity["citations"][3] == 2  # by 9 and 10; what later papers cite is not known yet

@@ -169,8 +169,8 @@ def test_averages_and_comparisons_are_made_from_what_was_scored(tmp_path):
             (tmp_path / kind / "small").mkdir(parents=True, exist_ok=True)
             (tmp_path / model / f"{kind}.parquet").rename(tmp_path / kind / "small" / f"{model}-1.parquet")
 
-    def run(command, kind, table, *more, suites='{"small": ["cite"]}'):
-        options = ["--suites", suites, "--runs", "one-1,two-1", "--output", str(tmp_path / f"{table}.parquet"), *more]
+    def run(command, kind, table, *more, suites='{"small": {"tasks": ["cite"], "runs": ["one-1", "two-1"]}}'):
+        options = ["--suites", suites, "--output", str(tmp_path / f"{table}.parquet"), *more]
         app(["evaluation", command, str(tmp_path / kind), *options], standalone_mode=False)
         return rows_in(tmp_path, table)
 

@@ -33,7 +33,7 @@ def prepare_search(folder, texts=TEXTS, held_out=HELD_OUT, seed=1, **search):
     papers = papers_table(known, has_text=[True] * len(known))  # as with corpus.titles_alone
     write_table(folder / "papers/0.parquet", "papers", papers)
     write_citations(folder / "citations/0.parquet", CITED)
-    settings = HoldoutSettings(positives=2, negatives=3, search=TitleSearch(**search))
+    settings = HoldoutSettings(positives=2, negatives=3, title_search=TitleSearch(**search))
     return prepare_folder(folder, held_out, settings, seed=seed)
 
 
@@ -80,7 +80,7 @@ def test_held_out_papers_alone_are_searched_and_one_must_have_a_title_of_its_own
 
 def test_other_tasks_of_the_benchmark_do_not_depend_on_it(tmp_path):
     alone = prepare(tmp_path / "a", STAR, {1, 2})
-    with_search = prepare(tmp_path / "b", STAR, {1, 2}, search=TitleSearch())
+    with_search = prepare(tmp_path / "b", STAR, {1, 2}, title_search=TitleSearch())
     assert with_search.judgements.pop("title_search").keys() == {"title:1", "title:2"}
     assert with_search.judgements == alone.judgements
     assert "is_query" not in read_table(tmp_path / "a/documents.parquet", "documents").column_names
@@ -88,9 +88,12 @@ def test_other_tasks_of_the_benchmark_do_not_depend_on_it(tmp_path):
 
 def test_it_is_a_task_only_where_it_is_asked_for():
     entry = Holdout(kind="holdout")
-    assert [task.name for task in entry.scored_tasks] == ["cite", "cocite"]
-    used = {"kind": "holdout", "positives": 5, "negatives": 25, "min_cocitations": 2}
+    always = ["cite", "cocite", "cite_matched", "cocite_matched"]
+    assert [task.name for task in entry.scored_tasks] == always
+    used = {"kind": "holdout", "positives": 5, "negatives": 25, "min_cocitations": 2, "search": False}
     assert settings_of(entry, MadeOfHeldOut) == used
-    asked = Holdout(kind="holdout", search={"documents": 10})
-    assert [task.name for task in asked.scored_tasks] == ["cite", "cocite", "title_search"]
+    asked = Holdout(kind="holdout", title_search={"documents": 10})
+    assert [task.name for task in asked.scored_tasks] == [*always, "title_search"]
     assert list(asked.suites) == ["small"]
+    searching = Holdout(kind="holdout", search=True)
+    assert [task.name for task in searching.suites["search"]] == ["cite_search", "cocite_search"]

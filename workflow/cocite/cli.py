@@ -100,6 +100,7 @@ STEPS: dict[str, dict[str, str]] = {
         "describe-documents": "preparation.readers:describe_documents",
         "prepare-beir": "preparation.searches:prepare_beir",
         "score": "scoring:score_run",
+        "search": "corpus_scoring:search_corpus",
         "read-reported": "reported:write_reported",
         "average": "over_tasks:write_averages",
         "compare": "comparisons:compare_models",

@@ -47,6 +47,8 @@ class Baseline(Entry):
     """Whether it ranks documents and has no vectors; the stage evaluation does its work."""
     is_reported: ClassVar[bool] = False
     """Whether its scores are those that others reported: it has neither vectors nor a place in comparisons."""
+    about_held_out: ClassVar[bool] = False
+    """Whether it is scored only on benchmarks made of held-out papers."""
     is_chance: ClassVar[bool] = False
     """Whether it shows what chance alone gives; it is far from everything else in a figure."""
     trained_on: ClassVar[tuple[Source, ...]] = ()

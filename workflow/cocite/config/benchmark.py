@@ -15,7 +15,9 @@ from cocite.config.source import DocumentIds
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 
 SMALL = "small"
-"""The suite that has all tasks of a benchmark but the large ones."""
+"""The suite that has all tasks of a benchmark but the large ones and the searches of the corpus."""
+SEARCH = "search"
+"""The suite of the tasks that search the whole corpus."""
 
 
 class Benchmark(Entry):
@@ -55,11 +57,12 @@ class Benchmark(Entry):
 
     @property
     def suites(self) -> dict[str, list[Task]]:
-        """Its tasks in suites, each scored in one job: the small ones together, each large one alone."""
+        """Its tasks in suites, each scored in one job: small ones, searches of the corpus, and each large one alone."""
         suites: dict[str, list[Task]] = {}
         for task in self.scored_tasks:
             is_alone = task.large and not self.is_generated
-            suites.setdefault(task.name if is_alone else SMALL, []).append(task)
+            together = SEARCH if task.kind == "corpus" else SMALL
+            suites.setdefault(task.name if is_alone else together, []).append(task)
         return suites
 
     @property
@@ -182,7 +185,13 @@ class HoldoutSettings(Entry):
     choosing: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Share of the held-out papers that choose between settings in a probe (`probes`). They are queries there and
     nowhere else: all scores of the benchmark are of the others. Left out, none choose."""
-    search: TitleSearch | None = None
+    search: bool = False
+    """Whether held-out papers also search the whole corpus: the tasks cite_search and cocite_search, in which the text
+    of each has to find all papers that it cites, or is cited with, among all papers with a text. Every model embeds
+    the whole corpus for it."""
+    by_time: bool = False
+    """Whether the queries are papers from `queries.holdout_from` on, and not those held out by chance."""
+    title_search: TitleSearch | None = None
     """Settings of the task title_search, in which the title of a held-out paper has to find its abstract among those of
     others. Left out, there is no such task."""
     kind: Literal["holdout"] = "holdout"

@@ -69,6 +69,10 @@ class PathVariables(Entry):
     """Folder of run times and memory of jobs."""
 
 
+USUAL_BASELINES = ("bm25", "popularity", "random")
+"""The kinds of baselines, each under its own name, that are scored where the configuration names none."""
+
+
 class Configuration(Entry):
     """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, baselines, benchmarks,
     probes and maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes
@@ -111,9 +115,9 @@ class Configuration(Entry):
     """Text encoders before fine-tuning, by name."""
     models: dict[Name, Model] = Field(default={})
     """Encoders that are fine-tuned on triplets, by name."""
-    baselines: dict[Name, AnyBaseline] = Field(default={kind: _methods[kind](kind=kind) for kind in ("bm25", "random")})
-    """What every model is compared with, by name. Left out, they are bm25 and random; given, exactly what is named is
-    scored, which may be nothing ({})."""
+    baselines: dict[Name, AnyBaseline] = Field(default={kind: _methods[kind](kind=kind) for kind in USUAL_BASELINES})
+    """What every model is compared with, by name. Left out, they are bm25, popularity and random; given, exactly
+    what is named is scored, which may be nothing ({})."""
     benchmarks: dict[Name, AnyBenchmark] = Field(default={})
     """Benchmarks that every model and baseline is scored on, by name."""
     probes: dict[Name, Probe] = Field(default={})

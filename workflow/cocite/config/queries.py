@@ -41,6 +41,21 @@ class QueryRule(Entry):
     """Papers held out of every graph, index and triplet, as queries of the benchmark kind holdout. Each fits the
     rule, and cites as many papers with text as that benchmark has `positives`."""
 
+    holdout_from: Year | None = None
+    """First year of papers that nothing is trained on. As many of them as `holdout` says, with enough references, are
+    the queries of benchmarks of the kind holdout with `by_time: true`; all others are kept out as well. The papers held
+    out by chance are from the years before. Left out, no paper is kept out for its year."""
+    undated: Literal["earlier", "later"] | None = None
+    """Whether papers without a year count as from before `holdout_from` or after. Left out, as from after it."""
+
+    @model_validator(mode="after")
+    def _cut_has_an_effect(self) -> "QueryRule":
+        if self.undated is not None and self.holdout_from is None:
+            raise inconsistent(".undated has no effect without holdout_from.")
+        if self.holdout_from is not None and self.holdout == 0:
+            raise inconsistent(".holdout_from needs holdout, the number of papers that are held out.")
+        return self
+
     @model_validator(mode="after")
     def _years_rise(self) -> "QueryRule":
         if self.min_year is not None and self.max_year is not None and self.min_year > self.max_year:

@@ -4,12 +4,12 @@ A run is a model in one of its spaces, or what stands in for one, and its traini
 seed 0. The section `baselines` has what models are compared with, each found by its kind.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cocite.config.baseline import Baseline
+from cocite.config.benchmark import SEARCH
 from cocite.config.plugins import one_of
-from cocite.config.tasks import Task
 
 METHODS = "cocite.baselines.methods"
 
@@ -120,6 +120,17 @@ def runs_that_rank_alone(config: "Configuration") -> list[str]:
     return _runs_of_baselines(config, that_rank_alone(config))
 
 
+def runs_that_search(config: "Configuration") -> list[str]:
+    """The runs that can search the whole corpus: what has vectors of all papers, or ranks without. Spaces of models are
+    maps of the vectors of a benchmark's documents."""
+    able = [name for name in baselines_on(config, None) if not config.baselines[name].embeds_with]
+    return [
+        *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
+        *(f"{name}-0" for name in untrained(config)),
+        *_runs_of_baselines(config, able),
+    ]
+
+
 def adapters_of(config: "Configuration", name: str) -> set[str]:
     """The adapters that a model or an untrained encoder has; one that has learned itself has lost those it had."""
     model = config.models.get(model_of(name))
@@ -130,16 +141,18 @@ def adapters_of(config: "Configuration", name: str) -> set[str]:
     return {*(config.encoders[config.base_encoder(model_of(name))].adapters or ()), model.trainable.name}
 
 
-def scored_runs(
-    suites: Mapping[str, Sequence[Task]], runs: Iterable[str], rank_alone: Collection[str]
-) -> list[tuple[str, str]]:
-    """Each suite of a benchmark with the runs that have scores on it; `rank_alone` are those that do nothing else."""
-    return [
-        (suite, run)
-        for suite, tasks in suites.items()
-        for run in runs
-        if run not in rank_alone or any(task.is_ranking for task in tasks)
-    ]
+def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]:
+    """The runs that have scores on each suite of a benchmark."""
+    runs, rank_alone, searching = runs_of(config, benchmark), runs_that_rank_alone(config), runs_that_search(config)
+    return {
+        suite: [
+            run
+            for run in runs
+            if (run not in rank_alone or any(task.is_ranking for task in tasks))
+            and (suite != SEARCH or run in searching)
+        ]
+        for suite, tasks in config.benchmarks[benchmark].suites.items()
+    }
 
 
 def with_vectors(config: "Configuration", benchmark: str) -> list[str]:
@@ -163,10 +176,14 @@ def first_seed(config: "Configuration", name: str) -> int:
 
 def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
     """The names of the baselines that are scored on a benchmark, or on any."""
+    asked = config.benchmarks if benchmark is None else [benchmark]
+    about_held_out = any(config.benchmarks[name].made_by for name in asked)
     return [
         name
         for name, entry in config.baselines.items()
-        if not entry.is_reported and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
+        if not entry.is_reported
+        and (about_held_out or not entry.about_held_out)
+        and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
     ]
 
 

@@ -22,6 +22,7 @@ FORMATS = {
     "reviewers": "reviewer-matching",
     "search": "search",
     "retrieval": "search",
+    "corpus": "corpus-search",
     "disambiguation": "disambiguation",
 }
 """The kinds of tasks, and the format that the scores of each are averaged by."""
@@ -32,6 +33,7 @@ ADAPTERS = {
     "proximity": ("proximity", "proximity"),
     "reviewer-matching": ("proximity", "proximity"),
     "search": ("search", "proximity"),
+    "corpus-search": ("proximity", "proximity"),
     "disambiguation": ("proximity", "proximity"),
 }
 """The adapters that each format of tasks uses for queries and for other documents, where an encoder has adapters
@@ -153,7 +155,7 @@ class Task:
     @property
     def is_ranking(self) -> bool:
         """Whether queries rank documents; such tasks can be scored by words as well."""
-        return self.format in ("proximity", "reviewer-matching", "search")
+        return self.format in ("proximity", "reviewer-matching", "search", "corpus-search")
 
     @property
     def main_metric(self) -> str:

@@ -24,7 +24,7 @@ from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.core.tables.papers import EXCLUDED, HELD_OUT, corpus_ids_of, with_papers
+from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, corpus_ids_of, with_papers
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
 from cocite.corpus.ingest.records import quoted
 
@@ -42,12 +42,22 @@ READ = {"papers": ["corpusid", "has_text", "year", "fields"], "citations": ["cit
 """The columns that are read of each table."""
 SHORT_OF_QUERIES = "queries asked for beyond the papers that fit"
 SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rule"
+SHORT_OF_LATER = "papers asked for to be held out by time beyond those that fit"
+UNDATED = "papers without a year, of which `queries.undated` says on which side of the cut they are"
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
+    """Make the tables `texts`, `later` and `candidates`. Raises `InputError` for a field that no paper has, or a year
+    that has all papers on one side."""
     _check_fields(connection, settings.fields)
-    connection.execute("CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text")
+    connection.execute(
+        "CREATE TABLE later AS SELECT corpusid FROM papers WHERE year >= $year OR (year IS NULL AND $undated)",
+        {"year": settings.holdout_from, "undated": settings.holdout_from is not None and settings.undated != "earlier"},
+    )
+    _check_cut(connection, settings.holdout_from)
+    connection.execute(
+        "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+    )
     connection.execute(
         """
         CREATE TABLE candidates AS
@@ -69,6 +79,33 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         """,
         settings.model_dump(include={"min_citations", "min_references", "min_year", "max_year", "fields"}),
     )
+
+
+def _check_cut(connection: DuckDBPyConnection, cut: int | None) -> None:
+    """Raise `InputError` if there is a cut, and no paper with text on one side of it."""
+    query = "SELECT min(year), max(year), bool_or(year < $cut), bool_or(year >= $cut) FROM papers WHERE has_text"
+    ((first, last, earlier, later),) = connection.sql(query, params={"cut": cut}).fetchall()
+    if cut is not None and not (earlier and later):
+        years = "no paper with a text has a year" if first is None else f"papers with a text are from {first} to {last}"
+        raise InputError(
+            f"Configuration key queries.holdout_from is {cut}, and {years}; papers on both sides are needed."
+        )
+
+
+def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> Iterator[Ids]:
+    """Ids of the papers from the cut on that can be held out, in batches: those with a text and a field as asked for,
+    and with enough references from before the cut. New papers are hardly cited, so citations do not matter."""
+    query = """
+        SELECT corpusid FROM papers SEMI JOIN later USING (corpusid)
+        WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
+        AND corpusid NOT IN (FROM excluded)
+        AND corpusid IN (
+            SELECT citing FROM citations WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
+        )
+    """
+    given = {"fields": settings.fields, "references": settings.holdout_references}
+    for batch in connection.sql(query, params=given).to_arrow_reader(IDS_IN_BATCH):
+        yield batch.column("corpusid").to_numpy()
 
 
 def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]:
@@ -163,6 +200,11 @@ def select(
         usable = _without(candidates(connection, settings.holdout_references), given)
         holdout = _draw(usable, settings.holdout, seed, "holdout")
         counts[SHORT_OF_HOLDOUT] = settings.holdout - len(holdout)
+        later = np.sort(connection.table("later").fetchnumpy()["corpusid"])
+        by_time = _draw(later_candidates(connection, settings), settings.holdout, seed, HELD_OUT_BY_TIME)
+        if settings.holdout_from is not None:
+            counts[SHORT_OF_LATER] = settings.holdout - len(by_time)
+            ((counts[UNDATED],),) = connection.sql("SELECT count(*) FROM papers WHERE year IS NULL").fetchall()
         queries = given
         if settings.from_ != "file":
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
@@ -173,7 +215,8 @@ def select(
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
     validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
-    splits |= {HELD_OUT: holdout, EXCLUDED: excluded}
+    splits |= {HELD_OUT: holdout, EXCLUDED: excluded, HELD_OUT_BY_TIME: by_time}
+    splits[LATER] = np.setdiff1d(later, np.concatenate([by_time, excluded]))
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
     write_table(output, "queries", pa.concat_tables(tables).sort_by("corpusid"))
     write_omissions(omissions, counts)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.benchmarks import declared, names
-from cocite.config.runs import scored_runs
+from cocite.config.entries import Entry
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
 from cocite.core.atomic import write_json
@@ -31,16 +31,20 @@ Metrics = Annotated[
     str,
     typer.Option(help="Metrics of the tasks instead of the declared ones, with commas between them; empty for those."),
 ]
+
+
+class ScoredSuite(Entry):
+    """A suite of a benchmark, and who is scored on it."""
+
+    tasks: tuple[str, ...]
+    """Names of its tasks."""
+    runs: tuple[str, ...]
+    """Models and baselines with a seed, such as cocite-1."""
+
+
 Suites = Annotated[
-    GivenAsJson[Mapping[str, Sequence[str]]],
-    typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.'),
-]
-RunNames = Annotated[
-    str, typer.Option(help="Models and baselines with a seed, such as cocite-1, with commas between them.")
-]
-RankAlone = Annotated[
-    str,
-    typer.Option(help="Those of the runs that only rank, and have scores on ranking tasks alone; commas between them."),
+    GivenAsJson[Mapping[str, ScoredSuite]],
+    typer.Option(help='JSON object: the tasks and runs of each suite: {"small": {"tasks": ["fos"], "runs": ["m-1"]}}.'),
 ]
 
 Document = tuple[str | None, str | None, tuple[str, ...], str | None]
@@ -137,14 +141,9 @@ def with_metrics(tasks: Iterable[Task], metrics: str) -> list[Task]:
     return [replace(task, metrics=tuple(names(metrics)) or task.metrics) for task in tasks]
 
 
-def tasks_of_suites(suites: Mapping[str, Sequence[str]], metrics: str = "") -> dict[str, list[Task]]:
-    """The tasks of each suite."""
-    return {suite: with_metrics(map(declared, tasks), metrics) for suite, tasks in suites.items()}
-
-
-def files_of_runs(folder: Path, suites: Mapping[str, Sequence[Task]], runs: str, rank_alone: str) -> list[Path]:
-    """The table of each run on each suite that it can be scored on."""
-    return [folder / suite / f"{run}.parquet" for suite, run in scored_runs(suites, names(runs), names(rank_alone))]
+def files_of_runs(folder: Path, suites: Mapping[str, ScoredSuite]) -> list[Path]:
+    """The table of each run on each suite that it is scored on."""
+    return [folder / suite / f"{run}.parquet" for suite, of in suites.items() for run in of.runs]
 
 
 def read_task(task: Task, tables: Path) -> Benchmark:

@@ -65,7 +65,7 @@ def score_words(
     return scored
 
 
-def _tokens_of(texts: Sequence[str]) -> list[list[str]]:
+def tokens_of(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text."""
     tokens: list[list[str]] = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
     return tokens
@@ -76,7 +76,7 @@ class Words:
 
     def __init__(self, texts: Mapping[str, str], formula: Formula = Formula()) -> None:
         """Count the words of the texts."""
-        tokens = _tokens_of(list(texts.values()))
+        tokens = tokens_of(list(texts.values()))
         self.rows = {document: row for row, document in enumerate(texts)}
         self.index = bm25s.BM25(**formula.model_dump())
         if any(tokens):
@@ -104,5 +104,5 @@ class Words:
 
     def to_all(self, text: str) -> NDArray[np.floating]:
         """BM25 of all documents to a text, whose words that none of them has do not count."""
-        numbers = self.index.get_tokens_ids(_tokens_of([text])[0]) if self.numbers else []
+        numbers = self.index.get_tokens_ids(tokens_of([text])[0]) if self.numbers else []
         return self.index.get_scores(numbers) if numbers else np.zeros(len(self.rows))

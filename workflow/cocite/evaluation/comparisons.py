@@ -26,7 +26,7 @@ from cocite.config.tasks import POSITIVE
 from cocite.core.options import Output, Seed
 from cocite.core.randomness import generator
 from cocite.core.tables.files import scan_table
-from cocite.evaluation.benchmark import RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites, write_rows
+from cocite.evaluation.benchmark import Suites, files_of_runs, write_rows
 from cocite.evaluation.metrics import (
     Counts,
     Statistic,
@@ -75,15 +75,13 @@ def compare_models(
     outcomes: Annotated[Path, typer.Argument(help="Folder of the outcomes of one benchmark: <suite>/<run>.parquet.")],
     *,
     suites: Suites,
-    runs: RunNames,
-    rank_alone: RankAlone = "",
     resamples: Annotated[int, typer.Option(help="Bootstrap samples of the queries or documents of a task.")],
     seed: Seed,
     output: Output,
 ) -> None:
     """Test whether models differ: a paired bootstrap between any two of them on each task."""
     rows = []
-    for question, table in _by_question(files_of_runs(outcomes, tasks_of_suites(suites), runs, rank_alone)):
+    for question, table in _by_question(files_of_runs(outcomes, suites)):
         items, statistics, effects = _runs(table, question[QUESTION.index("metric")])
         if items:
             drawn_items = draws(items, resamples, seed, *question)

@@ -24,7 +24,7 @@ from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
 from cocite.core.options import Output
 from cocite.core.tables.files import read_table
-from cocite.evaluation.benchmark import Metrics, RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites, write_rows
+from cocite.evaluation.benchmark import Metrics, Suites, files_of_runs, with_metrics, write_rows
 from cocite.evaluation.comparisons import error_of, holm, interval_of, variance_of_mean
 from cocite.evaluation.metrics import Values
 
@@ -65,17 +65,15 @@ def write_averages(
     scores: Annotated[Path, typer.Argument(help="Folder of the scores of one benchmark: <suite>/<run>.parquet.")],
     *,
     suites: Suites,
-    runs: RunNames,
-    rank_alone: RankAlone = "",
     metrics: Metrics = "",
     output: Output,
 ) -> None:
     """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
-    asked = tasks_of_suites(suites, metrics)
-    counted = without_unions([task for tasks in asked.values() for task in tasks])
+    tasks = [declared(name) for suite in suites.values() for name in suite.tasks]
+    counted = without_unions(with_metrics(tasks, metrics))
     names = {task.name for task in counted}
     of_models: dict[tuple[str, str], list[Row]] = {}
-    for path in files_of_runs(scores, asked, runs, rank_alone):
+    for path in files_of_runs(scores, suites):
         for row in read_table(path, "scores").to_pylist():
             if row["task"] in names:
                 of_models.setdefault((row["benchmark"], row["model"]), []).append(row)

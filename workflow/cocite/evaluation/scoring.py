@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from cocite.config.benchmarks import declared, names
 from cocite.config.settings import parse_settings
@@ -19,7 +21,16 @@ from cocite.core.errors import InputError
 from cocite.core.options import Threads
 from cocite.core.progress import report
 from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
-from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
+from cocite.evaluation.corpus_search import Popularity
+from cocite.evaluation.ranking import (
+    best_hits,
+    by_cosine,
+    by_distance,
+    depth_of,
+    score_ranked,
+    score_ranking,
+    score_search,
+)
 from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, Vectors, count_missing, joined, read_blocks
 
 Score = Callable[[Task, Benchmark], Scored]
@@ -56,6 +67,9 @@ def score_run(
             "depends on no seed or mode."
         ),
     ] = None,
+    by_citations: Annotated[
+        bool, typer.Option("--by-citations", help="Rank papers by how often training sees them cited, and score that.")
+    ] = False,
     scores: Annotated[Path, typer.Option(help="Table scores, written.")],
     outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
     failures: Annotated[
@@ -72,11 +86,14 @@ def score_run(
         evaluation_seeds=seeds,
         largest_missing=largest_missing,
         threads=threads,
-        ranks_alone=words is not None,
+        ranks_alone=embeddings is None,
     )
-    if (embeddings is None) == (words is None):
-        raise InputError("One of --embeddings and --words says what is scored.")
-    score = embedded(embeddings, run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
+    if [embeddings is not None, words is not None, by_citations].count(True) != 1:
+        raise InputError("One of --embeddings, --words and --by-citations says what is scored.")
+    if by_citations:
+        score = by_popularity(tables / "popularity.parquet", run)
+    else:
+        score = embedded(embeddings, run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
     write_results(with_metrics(map(declared, names(tasks)), metrics), tables, run, files, score)
 
@@ -128,6 +145,29 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
     return lambda task, asked: score_words(
         task, asked, read_document_texts(documents, asked.documents_of(task)), run, asked_for
     )
+
+
+def by_popularity(popularity: Path, run: Run) -> Score:
+    """How a task about papers of the corpus is scored by how often training sees each paper cited."""
+    known = Popularity.read(popularity)
+
+    def citations(documents: Sequence[str]) -> NDArray[np.floating]:
+        # A text of a paper has a name of its own before the id: title:7.
+        return known.of(np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)).astype(np.float64)
+
+    def score(task: Task, asked: Benchmark) -> Scored:
+        scored = count_missing(task, asked, asked.documents_of(task), run)
+        if not known.citations.any():
+            raise UnscorableError("No paper is cited in training, so that citations rank nothing.")
+        if task.kind == "retrieval":
+            collection, queries = sorted(asked.collections[task.name]), list(asked.judgements[task.name])
+            block = collection, [citations(collection)] * len(queries)
+            score_ranked(scored, asked, best_hits(queries, [block], asked.own.get(task.name, {}), depth_of(task)))
+        else:
+            score_ranking(scored, asked, lambda _, documents: citations(documents), asked.documents_of(task))
+        return scored
+
+    return score
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:

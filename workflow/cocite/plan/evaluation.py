@@ -8,14 +8,15 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmark import Fetched
+from cocite.config.benchmark import SEARCH, Fetched
 from cocite.config.benchmarks import sides_of
 from cocite.config.benchmarks.beir import Beir, files_of
+from cocite.config.benchmarks.holdout import MATCHED
 from cocite.config.entries import as_json
 from cocite.config.folders import files_in
-from cocite.config.runs import reported_on, runs_of, runs_that_rank_alone, scored_models, scored_runs
+from cocite.config.runs import reported_on, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.stage import Request, StagePlan, expand, size_mb
+from cocite.plan.stage import Request, StagePlan, as_text, expand, size_mb
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""
@@ -52,8 +53,9 @@ class EvaluationPlan(StagePlan):
 
     @cached_property
     def suite_names(self) -> list[str]:
-        """The names of the suites of all benchmarks."""
-        return list(dict.fromkeys(suite for entry in self.config.benchmarks.values() for suite in entry.suites))
+        """The names of the suites of all benchmarks, but for searches of the whole corpus."""
+        suites = dict.fromkeys(suite for entry in self.config.benchmarks.values() for suite in entry.suites)
+        return [suite for suite in suites if suite != SEARCH]
 
     @cached_property
     def by_aspect(self) -> list[str]:
@@ -87,10 +89,22 @@ class EvaluationPlan(StagePlan):
         """How supervised tasks are fitted: compat, correct, both or sklearn; benchmarks of rankings name none."""
         return getattr(self.config.benchmarks[wildcards.benchmark], "mode", "correct")
 
+    def searches(self, wildcards: Any) -> str:
+        """The names of the tasks that search the whole corpus, with commas between them."""
+        return ",".join(task.name for task in self.config.benchmarks[wildcards.benchmark].suites[SEARCH])
+
+    def words_of_papers(self, wildcards: Any, input: Any) -> list[str]:
+        """The options of a search by words: the folder of papers, and the formula."""
+        formula = as_text(self.config.baselines[wildcards.baseline], "kind")
+        return ["--papers", str(Path(input.papers[0]).parent), "--words", formula]
+
     def suites_as_json(self, wildcards: Any) -> str:
-        """The names of the tasks of each suite of a benchmark, as JSON."""
+        """The tasks of each suite of a benchmark and the runs that are scored on them, as JSON."""
         suites = self.config.benchmarks[wildcards.benchmark].suites
-        return json.dumps({suite: [task.name for task in tasks] for suite, tasks in suites.items()})
+        runs = scored_runs(self.config, wildcards.benchmark)
+        return json.dumps(
+            {suite: {"tasks": [task.name for task in tasks], "runs": runs[suite]} for suite, tasks in suites.items()}
+        )
 
     def _sizes(self, wildcards: Any, input: Any, table: str) -> dict[Task, float]:
         """For each task of a suite, the size of its share of a table, MB, by its documents."""
@@ -128,13 +142,19 @@ class EvaluationPlan(StagePlan):
 
     def of_runs(self, table: str, *benchmarks: str) -> list[str]:
         """A table of every model and baseline on every suite of some benchmarks: scores, outcomes or failures."""
-        rank_alone = runs_that_rank_alone(self.config)
         return [
             f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
             for benchmark in benchmarks
-            for suite, run in scored_runs(
-                self.config.benchmarks[benchmark].suites, runs_of(self.config, benchmark), rank_alone
-            )
+            for suite, runs in scored_runs(self.config, benchmark).items()
+            for run in runs
+        ]
+
+    def by_citations(self) -> list[str]:
+        """What every run finds in the whole corpus by how often papers are cited, on each benchmark that searches."""
+        return [
+            f"<results>/evaluation/{benchmark}/by_citations/{run}.parquet"
+            for benchmark in self.config.benchmarks
+            for run in scored_runs(self.config, benchmark).get(SEARCH, ())
         ]
 
     @cached_property
@@ -220,7 +240,7 @@ class EvaluationPlan(StagePlan):
     def probed_tasks(self, wildcards: Any) -> str:
         """The tasks of its benchmark that a probe ranks by, with commas: those that rank given candidates."""
         tasks = self.config.benchmarks[self.config.probes[wildcards.probe].benchmark].scored_tasks
-        return ",".join(task.name for task in tasks if task.kind == "ranking")
+        return ",".join(task.name for task in tasks if task.kind == "ranking" and not task.name.endswith(MATCHED))
 
     def outcomes_of_probe(self, wildcards: Any) -> list[str]:
         """The outcomes of all sets of a probe."""

@@ -11,7 +11,7 @@ import polars as pl
 import typer
 
 from cocite.config.configuration import Configuration, recorded_configuration
-from cocite.config.runs import mapped_runs, reported_on, runs_of, runs_that_rank_alone, scored_runs
+from cocite.config.runs import mapped_runs, reported_on, scored_runs
 from cocite.core.atomic import read_json
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table
@@ -38,12 +38,11 @@ def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) ->
 
 def read_scored(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
-    alone = runs_that_rank_alone(configuration)
     found = [
         read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
-        for benchmark, entry in configuration.benchmarks.items()
-        for suite, run in scored_runs(entry.suites, runs_of(configuration, benchmark), alone)
-        for model, _, seed in [run.rpartition("-")]
+        for benchmark in configuration.benchmarks
+        for suite, runs in scored_runs(configuration, benchmark).items()
+        for model, _, seed in (run.rpartition("-") for run in runs)
     ]
     return pl.concat([nothing_of(table), *found], how="diagonal")
 

@@ -1,9 +1,10 @@
 """The benchmark `holdout`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
+from cocite.config.entries import Whole
 from cocite.config.tasks import Task
 
 TITLE_SEARCH = Task(
@@ -15,6 +16,13 @@ TITLE_SEARCH = Task(
 )
 
 
+MATCHED = "_matched"
+"""What follows the name of a task whose random candidates are cited as often as the relevant ones."""
+SEARCHED = "_search"
+"""What follows the name of a task that searches the whole corpus."""
+SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_10", "map", "recip_rank")
+
+
 class Holdout(Benchmark, HoldoutSettings):
     """What held-out papers of our own corpus cite, and what they are cited with."""
 
@@ -23,10 +31,21 @@ class Holdout(Benchmark, HoldoutSettings):
     declared = (
         Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
         Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
+        Task(name=f"cite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
+        Task(name=f"cocite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
+        Task(name=f"cite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
+        Task(name=f"cocite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
         TITLE_SEARCH,
     )
 
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
+        """A hold-out by time of a run that has no cut."""
+        yield from super().check_environment(key, config)
+        if self.by_time and config.queries.holdout_from is None:
+            yield f"{key}.by_time needs the first year that is held out; set queries.holdout_from."
+
     @property
     def scored_tasks(self) -> Sequence[Task]:
-        """Its tasks; the search only if it has settings."""
-        return [task for task in self.declared if task is not TITLE_SEARCH or self.search is not None]
+        """Its tasks; the searches only if they are asked for."""
+        asked = {"corpus": self.search, "retrieval": self.title_search is not None}
+        return [task for task in self.declared if asked.get(task.kind, True)]

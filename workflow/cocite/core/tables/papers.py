@@ -1,8 +1,9 @@
 """Which papers are queries, which are kept out of everything, and which are documents of a benchmark.
 
-The table queries names the queries and the papers that are kept out: those held out for our own benchmark and those
-that the configuration excludes. No graph, index, triplet or vocabulary may hold them. The table documents of a
-benchmark names its documents, of which some are papers of the corpus.
+The table queries names the queries and the papers that are kept out: those held out for our own benchmarks, those that
+the configuration excludes, and all papers from the year `queries.holdout_from` on. No graph, index, triplet or
+vocabulary may hold them. The table documents of a benchmark names its documents, some of which are papers of the
+corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,10 @@ VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)
 HELD_OUT = "holdout"
 EXCLUDED = "excluded"
-KEPT_OUT = (HELD_OUT, EXCLUDED)
+HELD_OUT_BY_TIME = "holdout-by-time"
+LATER = "later"
+FROM_THE_CUT_ON = (HELD_OUT_BY_TIME, LATER)
+KEPT_OUT = (HELD_OUT, EXCLUDED, *FROM_THE_CUT_ON)
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
 NO_PAPER = -1
@@ -45,7 +49,7 @@ def read_validation_queries(path: Path) -> NDArray[np.int64]:
 
 
 def read_kept_out(path: Path) -> pa.Table:
-    """The papers that are kept out: corpusid, split (holdout or excluded)."""
+    """The papers that are kept out: corpusid, split (one of `KEPT_OUT`)."""
     return _of_splits(path, KEPT_OUT)
 
 

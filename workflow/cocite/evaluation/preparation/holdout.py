@@ -1,18 +1,18 @@
 """The hold-out benchmark: can a model tell the papers that a held-out paper is linked with from random ones?
 
 Each held-out paper has some papers that it cites (task cite) or that are cited together with it (task cocite), among
-random papers; or, for each aspect of citations, some that it is linked with by that aspect, among some that it is
-linked with by another one and random papers. Links are counted in the whole release: held-out papers are kept out of
-graphs, indexes and triplets, not out of the truth. Some held-out papers may be set apart to choose between settings, in
-a table that no score reads. Titles may be searched for as well: each has to find its abstract among those of the
-held-out papers, unless its abstract repeats it or it has several answers.
+random papers, or among papers that are cited as often (cite_matched, cocite_matched); or, for each aspect of
+citations, some that it is linked with by that aspect, among some that it is linked with by another one and random
+papers. Links are counted in the whole release: held-out papers are kept out of graphs, indexes and triplets, not out of
+the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads.
+
+With `search`, the table searches names all papers that a held-out paper is linked with, to be found in the whole
+corpus. With `title_search`, titles have to find abstracts.
 
 DuckDB joins within the job's memory. Random papers are drawn from a seeded pool of at most a million papers with text.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut, TitleSearch
-from cocite.config.benchmarks.holdout import TITLE_SEARCH
+from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
+from cocite.config.benchmarks.holdout import MATCHED, SEARCHED
 from cocite.config.graphs import INTENTS
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
@@ -31,18 +31,15 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, generator, priorities
-from cocite.core.tables.files import verified_files
-from cocite.core.tables.papers import HELD_OUT, read_kept_out
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import verified_files, write_table
+from cocite.core.tables.papers import FROM_THE_CUT_ON, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
+from cocite.evaluation.preparation.popularity import ROWS_AT_ONCE, MatchedChoice, Sample, write_popularity
+from cocite.evaluation.preparation.title_search import add_title_search
 
 LARGEST_POOL = 1_000_000
-ROWS_AT_ONCE = 100_000
-
-NOT_A_WORD = re.compile(r"[\W_]+")
-REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
-WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
-SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
-BEYOND = f"task {TITLE_SEARCH.name}: held-out paper beyond those asked for"
+NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
 CITED = """
     SELECT citing AS query, cited AS paper
@@ -99,15 +96,25 @@ def prepare_holdout(
     benchmark, selection, omitted = Benchmark(), Benchmark(), dict[str, int]()
     share = (settings.choosing or 0) if isinstance(settings, HoldoutSettings) else 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
-        held_out, with_text = _open(database, papers, citations, queries)
+        split = HELD_OUT_BY_TIME if isinstance(settings, HoldoutSettings) and settings.by_time else HELD_OUT
+        held_out, with_text = _open(database, papers, citations, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
         # Whether a paper chooses between settings depends on the seed and its id alone.
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         pool = _pool(database, seed)
+        write_popularity(tables / "popularity.parquet", database)
+        searches: list[pa.Table] = []
         for task, links in _links_of_tasks(database, settings):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
             benchmark.judgements[task] = choice.judge(with_text[~is_set_apart], links, omitted)
             selection.judgements[task] = choice.judge(with_text[is_set_apart], links, {})
+            if isinstance(settings, HoldoutSettings):
+                name = f"{task}{MATCHED}"
+                matched = MatchedChoice.of(database, name, links.relevant, settings, seed)
+                benchmark.judgements[name] = matched.judge(with_text[~is_set_apart], links.relevant, omitted)
+                selection.judgements[name] = matched.judge(with_text[is_set_apart], links.relevant, {})
+                searches += [_searches(f"{task}{SEARCHED}", links.relevant, with_text[is_set_apart])] * settings.search
+        write_table(tables / "searches.parquet", "searches", pa.concat_tables([NO_SEARCHES, *searches]))
         if not held_out:
             raise InputError(
                 f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
@@ -122,9 +129,9 @@ def prepare_holdout(
         ids = sorted({int(document) for query, found in judged for document in (query, *found)})
         documents = {str(paper): document for paper, document in _documents(database, ids).items()}
         short_queries = set[str]()
-        if isinstance(settings, HoldoutSettings) and settings.search:
+        if isinstance(settings, HoldoutSettings) and settings.title_search:
             searched = _documents(database, with_text[~is_set_apart])
-            of_search, short_queries = _add_search(benchmark, searched, settings.search, seed, omitted)
+            of_search, short_queries = add_title_search(benchmark, searched, settings.title_search, seed, omitted)
             documents |= of_search
     write_selection(selection, tables)
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
@@ -189,29 +196,34 @@ class Choice:
         return unlinked[: self.settings.negatives].tolist()
 
 
-def _open(database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path) -> tuple[int, Ids]:
-    """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
+def _open(
+    database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path, split: str
+) -> tuple[int, Ids]:
+    """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
+    are papers that existed before the cut, if there is one."""
     database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
     database.read_parquet(verified_files(citations, "citations")).create_view("citations")
-    database.execute("CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text")
-    held_out = read_kept_out(queries).filter(pc.field("split") == HELD_OUT).select(["corpusid"])
-    database.register("held_out", held_out)
-    database.execute("CREATE TABLE queries AS FROM held_out SEMI JOIN with_text USING (corpusid)")
+    kept_out = read_kept_out(queries)
+    held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
+    later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
+    for name, table in {"kept_out": kept_out.select(["corpusid"]), "held_out": held_out, "later": later}.items():
+        database.register(name, table)
+    database.execute(
+        "CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+    )
+    database.execute(
+        "CREATE TABLE queries AS SELECT corpusid FROM papers WHERE has_text AND corpusid IN (FROM held_out)"
+    )
     with_text = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
     return len(held_out), with_text.fetchnumpy()["corpusid"]
 
 
 def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
     """The papers with text, ascending; in a large corpus, those that come first by seeded priority."""
-    pool, rank = np.empty(0, np.int64), np.empty(0, np.uint64)
+    pool = Sample(seed, "holdout pool", LARGEST_POOL)
     for batch in database.sql("FROM with_text").to_arrow_reader(ROWS_AT_ONCE):
-        ids = batch.column("corpusid").to_numpy()
-        pool = np.concatenate([pool, ids])
-        rank = np.concatenate([rank, priorities(seed, "holdout pool", ids)])
-        if len(pool) > LARGEST_POOL:
-            first = np.argpartition(rank, LARGEST_POOL)[:LARGEST_POOL]
-            pool, rank = pool[first], rank[first]
-    return np.sort(pool)
+        pool.add(batch.column("corpusid").to_numpy())
+    return np.sort(pool.ids)
 
 
 def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:
@@ -235,54 +247,17 @@ def _links(pairs: duckdb.DuckDBPyRelation) -> LinkedBy:
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
+def _searches(task: str, linked: LinkedBy, set_apart: Ids) -> pa.Table:
+    """The papers that each query has to find."""
+    queries = np.repeat(np.array([*linked], np.int64), [len(papers) for papers in linked.values()])
+    split = np.where(np.isin(queries, set_apart), "selection", "test")
+    papers = np.concatenate([NO_IDS, *linked.values()])
+    columns = {"task": [task] * len(papers), "query": queries, "paper": papers, "split": split}
+    return pa.table(columns, schema=NO_SEARCHES.schema)
+
+
 def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:
     """Title, abstract and first field of study of some papers."""
     database.register("wanted", pa.table({"corpusid": papers}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
     return {corpusid: (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}
-
-
-def _add_search(
-    benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
-) -> tuple[dict[str, Document], set[str]]:
-    """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
-    `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
-    ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
-    if len(ids) == 0:
-        lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
-        remedy = "hold out more papers, or leave `search` out of the benchmark"
-        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
-    chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
-    omitted[BEYOND] = len(ids) - len(chosen)
-    queries: dict[str, Document] = {}
-    abstracts: dict[str, Document] = {}
-    for paper in chosen.tolist():
-        title, abstract, _, field = papers[paper]
-        queries[f"title:{paper}"] = title, None, (), field
-        abstracts[f"abstract:{paper}"] = None, abstract, (), field
-    benchmark.judgements[TITLE_SEARCH.name] = {q: {a: 1} for q, a in zip(queries, abstracts, strict=True)}
-    benchmark.collections[TITLE_SEARCH.name] = set(abstracts)
-    return queries | abstracts, set(queries)
-
-
-def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
-    """The papers whose title can be searched for; count the others. `corpus.titles_alone` lets abstracts be missing."""
-    words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
-    times = Counter(text for both in words.values() for text in set(both))
-    found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
-    for paper, (title, abstract) in words.items():
-        if not (title and abstract):
-            counts[WORDLESS] += 1
-        elif f" {title} " in f" {abstract} ":
-            counts[REPEATED] += 1
-        elif times[title] > 1 or times[abstract] > 1:
-            counts[SHARED] += 1
-        else:
-            found.append(paper)
-    omitted |= counts
-    return found
-
-
-def _words(text: str | None) -> str:
-    """A text without what is no letter or digit, so that spelling alike in two places counts as one."""
-    return NOT_A_WORD.sub(" ", (text or "").casefold()).strip()

@@ -267,7 +267,10 @@ TABLES = [
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
-            "split": required(TEXT, "train or validation: a query; holdout or excluded: kept out"),
+            "split": required(
+                TEXT,
+                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept out",
+            ),
         },
     ),
     Table(

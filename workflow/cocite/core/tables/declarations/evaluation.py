@@ -2,7 +2,16 @@
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations.columns import COUNT, TEXT, Column, Table, extra, optional, required
+from cocite.core.tables.declarations.columns import (
+    COUNT,
+    TEXT,
+    Column,
+    Table,
+    corpus_id,
+    extra,
+    optional,
+    required,
+)
 
 _SCORED = {
     "model": required(TEXT, "name of the model or baseline"),
@@ -80,6 +89,29 @@ TABLES = [
         "queries of no task in `judgements`. Empty where none choose.",
         key=("task", "query", "candidate"),
         columns=_JUDGED,
+    ),
+    Table(
+        "popularity",
+        "evaluation/{benchmark}/popularity.parquet",
+        "Of a benchmark of held-out papers: the papers with a text, which searches look among, and how often training "
+        "sees each cited.",
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "citations": required(COUNT, "papers that cite it; neither side is held out or excluded"),
+        },
+    ),
+    Table(
+        "searches",
+        "evaluation/{benchmark}/searches.parquet",
+        "The papers that each held-out paper has to find in the whole corpus; empty without `search`.",
+        key=("task", "query", "paper"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "query": corpus_id("corpus id of the held-out paper"),
+            "paper": corpus_id("corpus id of the relevant paper"),
+            "split": required(TEXT, "test, or selection for papers that choose between settings"),
+        },
     ),
     Table(
         "clicks",
@@ -202,6 +234,23 @@ TABLES = [
             "weight": required(pa.float64(), "what the value counts for in the mean, an inverse propensity or 1"),
             "predicted": required(pa.list_(TEXT), "predicted classes, a number, or the cluster; empty for rankings"),
             "expected": required(pa.list_(TEXT), "true classes, the true number, or the author; empty for rankings"),
+        },
+    ),
+    Table(
+        "scores_by_citations",
+        "evaluation/{benchmark}/by_citations/{model}-{seed}.parquet",
+        "Searches of the whole corpus by how often papers are cited in training: what is found of each class, and how "
+        "much of the answers is of it.",
+        key=("model", "seed", "benchmark", "task", "citations"),
+        columns={
+            **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
+            "citations": required(TEXT, "class of citations: 0, 1-3, 4-10, over 10, or top 1% of the papers"),
+            "recall": optional(
+                pa.float64(), "share (%) of the relevant papers of the class among the first 20 answers, of at most 20"
+            ),
+            "error": optional(pa.float64(), "standard error of the recall over queries"),
+            "queries": required(COUNT, "queries with a relevant paper of the class"),
+            "share": optional(pa.float64(), "share (%) of the first 20 answers that are of the class"),
         },
     ),
     Table(

@@ -1,0 +1,185 @@
+"""Searches of the whole corpus against plain definitions: numpy, trec_eval, bm25s."""
+
+import bm25s
+import numpy as np
+import pyarrow as pa
+import pytest
+import pytrec_eval
+from tests.papers import papers_table
+
+from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.evaluation import corpus_search
+from cocite.evaluation.corpus_scoring import search_corpus
+
+TASKS = ("cite_search", "cocite_search")
+WORDS = ("graph", "network", "citation", "paper", "model", "search", "vector", "index", "user", "study", "rank")
+
+
+def write_benchmark(folder, relevant, citations, selection=()):
+    """`relevant` has the papers of each query by task; `citations` those of each paper that is searched."""
+    rows = sorted((task, q, p) for task, of in relevant.items() for q, papers in of.items() for p in papers)
+    task, query, paper = (list(column) for column in zip(*rows, strict=True))
+    split = ["selection" if each in selection else "test" for each in query]
+    searches = {"task": task, "query": pa.array(query, pa.int64()), "paper": pa.array(paper, pa.int64())}
+    write_table(folder / "tables/searches.parquet", "searches", pa.table(searches | {"split": split}))
+    popularity = {"corpusid": sorted(citations), "citations": [citations[each] for each in sorted(citations)]}
+    write_table(folder / "tables/popularity.parquet", "popularity", pa.table(popularity))
+
+
+def write_vectors(folder, vectors, buckets=2):
+    for bucket in range(buckets):
+        ids = sorted(each for each in vectors if each % buckets == bucket)
+        matrix = np.array([vectors[each] for each in ids], np.float32)
+        table = pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": vector_column(matrix)})
+        write_table(folder / f"vectors/{bucket}.parquet", "paper_embeddings", table)
+
+
+def search(folder, missing=0.0, **by):
+    files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures", "by_citations")}
+    given = {"tables": folder / "tables", "tasks": ",".join(TASKS), "model": "m", "training_seed": 1}
+    search_corpus(**given, largest_missing=missing, **by, **files)
+    names = {"by_citations": "scores_by_citations"}
+    return {name: read_table(path, names.get(name, name)).to_pylist() for name, path in files.items()}
+
+
+def values(tables):
+    return {(row["task"], row["metric"]): row["value"] for row in tables["scores"]}
+
+
+def expected_values(similarity, relevant):
+    """Of each task and metric, by trec_eval, or by counting; `similarity` is that of each query to each paper."""
+    run = {str(q): {str(p): float(s) for p, s in of.items() if p != q} for q, of in similarity.items()}
+    found = {}
+    for task, of_task in relevant.items():
+        judged = {str(q): {str(p): 1 for p in papers} for q, papers in of_task.items()}
+        measured = pytrec_eval.RelevanceEvaluator(judged, {"map", "ndcg_cut.10", "recip_rank"}).evaluate(run)
+        for metric in ("map", "ndcg_cut_10", "recip_rank"):
+            found[task, metric] = 100 * np.mean([measured.get(q, {}).get(metric, 0.0) for q in judged])
+        for k in (20, 50, 100):
+            shares = []
+            for query, papers in judged.items():
+                first = sorted(run.get(query, {}), key=lambda p: -run[query][p])[:k]
+                shares.append(len(set(first) & papers.keys()) / min(k, len(papers)))
+            found[task, f"recall_cap_{k}"] = 100 * np.mean(shares)
+    return found
+
+
+def drawn(papers=300, queries=12, seed=1):
+    random = np.random.default_rng(seed)
+    ids = random.permutation(10 * papers)[:papers].tolist()
+    asking = ids[:queries]
+    relevant = {
+        task: {q: {int(p) for p in random.choice(ids, random.integers(1, 60)) if p != q} or {ids[-1]} for q in asking}
+        for task in TASKS
+    }
+    return ids, relevant, random
+
+
+def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_path, monkeypatch):
+    ids, relevant, random = drawn()
+    vectors = {each: random.standard_normal(8) for each in ids}
+    write_benchmark(tmp_path, relevant, {each: int(random.integers(0, 20)) for each in ids})
+    write_vectors(tmp_path, vectors)
+    queries = relevant[TASKS[0]]
+    exact = {each: np.asarray(vector, np.float32).astype(float) for each, vector in vectors.items()}
+    similarity = {q: {p: -np.linalg.norm(exact[q] - exact[p]) for p in ids} for q in queries}
+    found = search(tmp_path, vectors=tmp_path / "vectors")
+    assert values(found) == pytest.approx(expected_values(similarity, relevant), abs=1e-9)
+    monkeypatch.setattr(corpus_search, "PAPERS_AT_ONCE", 7)
+    monkeypatch.setattr(corpus_search, "DEPTH", 100)
+    small = values(search(tmp_path, vectors=tmp_path / "vectors"))
+    assert {key: value for key, value in small.items() if key[1] != "map"} == {
+        key: value for key, value in values(found).items() if key[1] != "map"
+    }
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
+def test_words_are_scored_as_bm25s_ranks_them(tmp_path, method):
+    ids, relevant, random = drawn(papers=80, queries=5)
+    texts = {each: [" ".join(random.choice(WORDS, 5)), " ".join(random.choice(WORDS, 12))] for each in ids}
+    write_benchmark(tmp_path, relevant, dict.fromkeys(ids, 0))
+    for bucket in range(3):
+        of_bucket = {each: text for each, text in texts.items() if each % 3 == bucket}
+        write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket))
+    tokens = bm25s.tokenize(
+        [" ".join(texts[each]) for each in ids], stopwords="en", return_ids=False, show_progress=False
+    )
+    index = bm25s.BM25(k1=0.9, b=0.4, method=method, dtype="float64")
+    index.index(tokens, show_progress=False)
+    similarity = {}
+    for query in relevant[TASKS[0]]:
+        scores = index.get_scores(tokens[ids.index(query)])
+        similarity[query] = {p: s for p, s in zip(ids, scores.tolist(), strict=True) if s > 0}
+    formula = f'{{"k1": 0.9, "b": 0.4, "method": "{method}"}}'
+    found = values(search(tmp_path, papers=tmp_path / "papers", words=formula))
+    assert found == pytest.approx(expected_values(similarity, relevant), abs=0.2)  # equal scores are cut at random
+
+
+def test_citations_alone_rank_the_most_cited_papers_first(tmp_path):
+    citations = {paper: paper for paper in range(1, 201)}
+    relevant = {"cite_search": {200: {199, 1}, 5: {200, 199, 198}}, "cocite_search": {5: {1}}}
+    write_benchmark(tmp_path, relevant, citations)
+    found = search(tmp_path)
+    assert values(found)["cite_search", "recall_cap_20"] == (50 + 100) / 2
+    assert values(found)["cocite_search", "recall_cap_20"] == 0
+    top = {row["task"]: row for row in found["by_citations"] if row["citations"] == "top 1%"}
+    assert top["cite_search"]["share"] == 100 * (1 + 2) / 40  # the two most cited papers; one of them asks itself
+    assert top["cite_search"]["recall"] == 100
+
+
+def test_recall_is_divided_by_how_often_the_relevant_papers_are_cited(tmp_path):
+    citations = {1: 0, 2: 0, 3: 2, 4: 7, 5: 30, 6: 1}
+    relevant = {task: {1: {2, 3, 4, 5}} for task in TASKS}
+    write_benchmark(tmp_path, relevant, citations)
+    write_vectors(tmp_path, {paper: [float(paper)] for paper in citations if paper != 4})
+    found = search(tmp_path, missing=0.5, vectors=tmp_path / "vectors")
+    of_class = {row["citations"]: row for row in found["by_citations"] if row["task"] == TASKS[0]}
+    assert {name: row["recall"] for name, row in of_class.items()} == {
+        "0": 100, "1-3": 100, "4-10": 0, "over 10": 100, "top 1%": 100,
+    }  # fmt: skip
+    assert {name: row["share"] for name, row in of_class.items()} == {
+        "0": 25, "1-3": 50, "4-10": 0, "over 10": 25, "top 1%": 25,
+    }  # fmt: skip
+    assert [row["missing"] for row in found["scores"]] == [1] * len(found["scores"])
+
+
+def test_equal_vectors_are_ordered_the_same_way_whatever_the_buckets(tmp_path):
+    ids, relevant, _ = drawn()
+    write_benchmark(tmp_path, relevant, dict.fromkeys(ids, 1))
+    scores = []
+    for buckets in (1, 3):
+        folder = tmp_path / str(buckets)
+        write_vectors(folder, {each: [0.5, 0.25] for each in ids}, buckets)
+        scores.append(values(search(tmp_path, vectors=folder / "vectors")))
+    assert scores[0] == scores[1]
+    assert 0 < scores[0]["cite_search", "map"] < 30
+
+
+def test_selection_queries_do_not_count(tmp_path):
+    relevant = {task: {1: {3}, 2: {4}} for task in TASKS}
+    write_benchmark(tmp_path, relevant, dict.fromkeys(range(1, 6), 1), selection=[2])
+    write_vectors(tmp_path, {paper: [float(paper)] for paper in range(1, 6)})
+    assert {row["item"] for row in search(tmp_path, vectors=tmp_path / "vectors")["outcomes"]} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda vectors: vectors.pop(4), "1 of 5 papers have no vector of m; embed the corpus again"),
+        (lambda vectors: vectors.update({4: [float("nan")]}), "a vector is not finite"),
+    ],
+)
+def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says):
+    vectors = {paper: [float(paper)] for paper in range(1, 6)}
+    spoil(vectors)
+    write_benchmark(tmp_path, {task: {1: {3}} for task in TASKS}, dict.fromkeys(range(1, 6), 1))
+    write_vectors(tmp_path, vectors)
+    found = search(tmp_path, vectors=tmp_path / "vectors")
+    assert [row["task"] for row in found["failures"]] == list(TASKS)
+    assert says in found["failures"][0]["reason"]
+    assert not found["scores"]
+
+
+def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
+    write_benchmark(tmp_path, {task: {1: {3}} for task in TASKS}, dict.fromkeys(range(1, 6), 0))
+    assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]

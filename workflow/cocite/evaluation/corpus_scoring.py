@@ -1,0 +1,153 @@
+"""What searches of the whole corpus find of the papers that each held-out paper is linked with.
+
+Recall at k is the share of the relevant papers among the first k answers, of at most k (BEIR's capped recall). The
+table scores_by_citations divides it by how often the relevant papers are cited in training: a method can gain on
+well-known papers and lose on new ones.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow.compute as pc
+import typer
+from threadpoolctl import threadpool_limits
+
+from cocite.config.benchmarks import declared, names
+from cocite.config.settings import parse_settings
+from cocite.config.tasks import BOTH, Task
+from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.progress import report
+from cocite.core.tables.files import read_table
+from cocite.evaluation.benchmark import ScoredTasks, Tables, write_rows
+from cocite.evaluation.bm25 import Formula
+from cocite.evaluation.corpus_search import Found, Popularity, Search, by_citations_alone, by_vectors
+from cocite.evaluation.corpus_words import by_words
+from cocite.evaluation.scored import Item, Row, Run, Scored, UnscorableError
+
+FIRST = 20
+"""Answers that are counted by their citations."""
+
+
+def search_corpus(
+    *,
+    tables: Tables,
+    tasks: ScoredTasks,
+    model: Annotated[str, typer.Option(help="Name of the model or baseline.")],
+    training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
+    largest_missing: Annotated[
+        float, typer.Option(help="Share of the papers that may be without a vector; with more there is no score.")
+    ],
+    vectors: Annotated[
+        Path | None,
+        typer.Option(help="Folder of its vectors of all papers; none for what ranks by words or citations."),
+    ] = None,
+    papers: Annotated[Path | None, typer.Option(help="Folder of the table papers, for what ranks by words.")] = None,
+    words: Annotated[str | None, typer.Option(help="For the same, k1, b and method of BM25 as JSON.")] = None,
+    scores: Annotated[Path, typer.Option(help="Table scores, written.")],
+    outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
+    failures: Annotated[Path, typer.Option(help="Table failures, written.")],
+    by_citations: Annotated[Path, typer.Option(help="Table scores_by_citations, written.")],
+) -> None:
+    """Score what held-out papers find in the whole corpus: by vectors, by words, or by citations alone."""
+    run = Run(
+        model=model, training_seed=training_seed, benchmark=tables.name, modes=[BOTH], evaluation_seeds=[1],
+        largest_missing=largest_missing,
+    )  # fmt: skip
+    popularity = Popularity.read(tables / "popularity.parquet")
+    asked = {task: _relevant(tables / "searches.parquet", task.name) for task in map(declared, names(tasks))}
+    queries = np.unique(np.concatenate([NO_IDS, *(list(of_task) for of_task in asked.values())]))
+    if vectors:
+        search: Search = by_vectors(vectors)
+    elif papers:
+        search = by_words(papers, parse_settings(Formula, words or "{}", "--words"))
+    else:
+        search = by_citations_alone
+    rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": [], "scores_by_citations": []}
+    try:
+        with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
+            found = search(queries, popularity)
+        for task, relevant in asked.items():
+            if not relevant:
+                report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
+                continue
+            scored = _scored(run, task, relevant, found, popularity)
+            rows["scores"] += scored.scores
+            rows["outcomes"] += scored.outcomes
+            rows["scores_by_citations"] += _by_class(scored, relevant, found.answers, popularity)
+    except UnscorableError as error:
+        report(f"NOT SCORED: {model} (seed {training_seed}) on the searches of {run.benchmark}. {error}")
+        rows["failures"] = [(model, training_seed, run.benchmark, task.name, str(error)) for task in asked]
+    files = {"failures": failures, "outcomes": outcomes, "scores": scores, "scores_by_citations": by_citations}
+    for table, of_table in rows.items():
+        write_rows(files[table], table, of_table)
+
+
+def _relevant(searches: Path, task: str) -> dict[int, Ids]:
+    """The papers that each test query of a task has to find, ascending."""
+    rows = read_table(searches, "searches")
+    mine = rows.filter((pc.field("task") == task) & (pc.field("split") == "test"))
+    queries, papers = (mine[name].to_numpy() for name in ("query", "paper"))
+    distinct, starts = np.unique(queries, return_index=True)
+    return dict(zip(distinct.tolist(), np.split(papers, starts[1:]), strict=True)) if len(distinct) else {}
+
+
+def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], found: Found, popularity: Popularity) -> Scored:
+    """Score the answers of one task; a query without answers counts as zero. Raises `UnscorableError` if too many
+    papers could not be compared."""
+    documents = np.union1d(popularity.papers, np.array([*relevant], np.int64))
+    missing = len(documents) - np.isin(documents, found.known, assume_unique=True).sum()
+    if missing > len(documents) * run.largest_missing:
+        raise UnscorableError(
+            f"{missing:,} of {len(documents):,} papers have no vector of {run.model}; embed the corpus again, or allow "
+            "more in `largest_missing` of the benchmark."
+        )
+    unfindable = sum(int((popularity.of(papers) < 0).sum()) for papers in relevant.values())
+    scored = Scored(
+        run=run, task=task, documents=len(documents), missing=int(missing),
+        search=(len(popularity.papers), 0, unfindable),
+    )  # fmt: skip
+    measures = {query: _measures(found.answers.get(query, NO_IDS), papers) for query, papers in relevant.items()}
+    for metric in task.metrics:
+        values = {query: 100 * of_query[metric] for query, of_query in measures.items()}
+        items: list[Item] = [(str(query), value, 1.0, [], []) for query, value in sorted(values.items(), key=str)]
+        scored.add(metric, float(np.mean([*values.values()])), items, len(relevant))
+    return scored
+
+
+def _measures(answers: Ids, relevant: Ids) -> dict[str, float]:
+    """The metrics of one ranking, between 0 and 1."""
+    hits = np.isin(answers, relevant)
+    ranks = np.flatnonzero(hits) + 1
+    gains = 1 / np.log2(np.arange(2, 12))
+    capped = {f"recall_cap_{k}": hits[:k].sum() / min(k, len(relevant)) for k in (20, 50, 100)}
+    return capped | {
+        "ndcg_cut_10": (gains[: len(hits)] * hits[:10]).sum() / gains[: len(relevant)].sum(),
+        "map": (np.arange(1, len(ranks) + 1) / ranks).sum() / len(relevant),
+        "recip_rank": 1 / ranks[0] if len(ranks) else 0.0,
+    }
+
+
+def _by_class(
+    scored: Scored, relevant: Mapping[int, Ids], answers: Mapping[int, Ids], popularity: Popularity
+) -> Iterator[Row]:
+    """For each class of citations: the recall of relevant papers in it, with its standard error over the queries that
+    have one, and the share of the first answers that are in it."""
+    run = scored.run
+    for name, (least, most) in popularity.ranges().items():
+        recalls, answered, inside = [], 0, 0
+        for query, papers in relevant.items():
+            first = answers.get(query, NO_IDS)[:FIRST]
+            citations = popularity.of(papers)
+            in_class = papers[(citations >= least) & (citations <= most)]
+            if len(in_class):
+                recalls.append(100 * np.isin(first, in_class).sum() / min(FIRST, len(in_class)))
+            of_answers = popularity.of(first)
+            inside += int(((of_answers >= least) & (of_answers <= most)).sum())
+            answered += len(first)
+        mean = float(np.mean(recalls)) if recalls else None
+        error = float(np.std(recalls, ddof=1) / np.sqrt(len(recalls))) if len(recalls) > 1 else None
+        share = 100 * inside / answered if answered else None
+        of_task = (run.model, run.training_seed, run.benchmark, scored.task.name, name)
+        yield *of_task, mean, error, len(recalls), share

@@ -1,0 +1,154 @@
+"""Search of the whole corpus by held-out papers: by vectors, or by how often papers are cited.
+
+The vectors, or the texts, of all papers stream past those of the queries in blocks. Memory holds a block, the best
+answers of each query, and eight bytes for each paper of its number of citations. Equal similarities are ordered at
+random, the same way each time. Products are taken in double precision and rounded, so that equal vectors tie.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import checked_files, open_table, read_table, table_in, vectors_of, vectors_of_papers
+from cocite.core.written_ids import look_up
+from cocite.evaluation.scored import UnscorableError
+
+DEPTH = 1000
+"""Answers of each query that MAP looks at, as runs of TREC have them."""
+MOST_CITED = 0.01
+PAPERS_AT_ONCE = 4096
+CLASSES: Mapping[str, tuple[float, float]] = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, np.inf)}
+"""How often a paper is cited in training: from and to."""
+
+Block = tuple[Ids, NDArray[np.float32]]
+"""Papers, and the similarity of each query to each of them; more is nearer, and -inf is no answer."""
+
+
+class Popularity(NamedTuple):
+    """The papers that are searched, ascending, and how often each is cited in training."""
+
+    papers: Ids
+    citations: Ids
+
+    def of(self, papers: Ids) -> Ids:
+        """The citations of some of them; of other papers, -1."""
+        places, is_there = look_up(self.papers, papers)
+        return np.where(is_there, self.citations[np.where(is_there, places, 0)], -1)
+
+    @classmethod
+    def read(cls, path: Path) -> "Popularity":
+        """Read the table popularity."""
+        table = read_table(path, "popularity")
+        return cls(table["corpusid"].to_numpy(), table["citations"].to_numpy())
+
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The classes of citations, from and to, and that of the most cited papers."""
+        most = max(1, round(MOST_CITED * len(self.papers)))
+        least = max(1, int(np.partition(self.citations, -most)[-most]))
+        return {**CLASSES, "top 1%": (least, np.inf)}
+
+
+@dataclass
+class Answers:
+    """The nearest papers of each query among the blocks so far."""
+
+    queries: Ids
+    rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    """The place of the query of each answer."""
+    papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    least: NDArray[np.float32] | None = None
+    """What an answer of each query must reach."""
+
+    def add(self, block: Block) -> None:
+        """Take the answers of a block; keep a few times as many as are wanted, at most."""
+        papers, nearness = block
+        places, is_there = look_up(papers, self.queries)
+        nearness[np.flatnonzero(is_there), places[is_there]] = -np.inf  # no paper finds itself
+        least = np.full(len(self.queries), -np.inf, np.float32) if self.least is None else self.least
+        rows, columns = np.nonzero((nearness >= least[:, None]) & (nearness > -np.inf))
+        self.rows = np.concatenate([self.rows, rows])
+        self.papers = np.concatenate([self.papers, papers[columns]])
+        self.nearness = np.concatenate([self.nearness, nearness[rows, columns]])
+        if len(self.rows) > 3 * DEPTH * len(self.queries):
+            self.cut()
+
+    def cut(self) -> None:
+        """Put the answers in order, query by query, and drop those beyond the depth."""
+        ties = priorities(0, "equal answers", self.papers)
+        order = np.lexsort((ties, -self.nearness, self.rows))
+        starts = np.searchsorted(self.rows[order], np.arange(len(self.queries) + 1))
+        rank = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
+        self.least = np.full(len(self.queries), -np.inf, np.float32)
+        is_last = rank == DEPTH - 1
+        self.least[self.rows[order[is_last]]] = self.nearness[order[is_last]]
+        kept = order[rank < DEPTH]
+        self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
+
+    def ranked(self) -> dict[int, Ids]:
+        """The papers that each query finds, the nearest first."""
+        self.cut()
+        starts = np.searchsorted(self.rows, np.arange(1, len(self.queries)))
+        return dict(zip(self.queries.tolist(), np.split(self.papers, starts), strict=True))
+
+
+class Found(NamedTuple):
+    """What a search of the corpus gives."""
+
+    answers: dict[int, Ids]
+    """The papers that each query finds, the nearest first."""
+    known: Ids
+    """The papers, queries included, that could be compared, ascending."""
+
+
+Search = Callable[[Ids, Popularity], Found]
+"""From queries, ascending, and the papers that are searched to what is found."""
+
+
+def by_vectors(folder: Path) -> Search:
+    """Search by minus the squared Euclidean distance, as the other tasks of held-out papers rank."""
+
+    def search(queries: Ids, popularity: Popularity) -> Found:
+        files = checked_files(folder, table_in(next(iter(sorted(folder.glob("*.parquet"))))))
+        asking, is_known = vectors_of_papers(files, table_in(files[0]), queries)
+        asked, found = asking[is_known].astype(np.float64), Answers(queries[is_known])
+        known = [queries[is_known]]
+        for papers, matrix in progress(_blocks(files, popularity), of="Searched", unit="block"):
+            nearness = 2 * asked @ matrix.T - (matrix**2).sum(axis=1) - (asked**2).sum(axis=1)[:, None]
+            found.add((papers, nearness.astype(np.float32)))
+            known.append(papers)
+        return Found(found.ranked(), np.unique(np.concatenate(known)))
+
+    return search
+
+
+def _blocks(files: Iterable[Path], popularity: Popularity) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
+    """The vectors of the papers that are searched. Raises `UnscorableError` if one is not finite."""
+    for path in files:
+        with open_table(path, table_in(path)) as file:
+            for batch in file.iter_batches(PAPERS_AT_ONCE, columns=["corpusid", "vector"]):
+                papers, matrix = batch["corpusid"].to_numpy(), vectors_of(pa.table(batch)).astype(np.float64)
+                _, is_searched = look_up(popularity.papers, papers)
+                if not np.isfinite(matrix).all():
+                    raise UnscorableError(
+                        f"{path}: a vector is not finite; the model's training has probably diverged."
+                    )
+                yield papers[is_searched], matrix[is_searched]
+
+
+def by_citations_alone(queries: Ids, popularity: Popularity) -> Found:
+    """The most cited papers, the same for every query. Raises `UnscorableError` if no paper is cited in training."""
+    if not popularity.citations.any():
+        raise UnscorableError("No paper is cited in training, so that citations rank nothing.")
+    ties = priorities(0, "equal answers", popularity.papers)
+    first = popularity.papers[np.lexsort((ties, -popularity.citations))[: DEPTH + 1]]
+    answers = {query: first[first != query][:DEPTH] for query in queries.tolist()}
+    return Found(answers, np.union1d(queries, popularity.papers))

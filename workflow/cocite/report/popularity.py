@@ -1,0 +1,67 @@
+"""How much of the scores is popularity: what a ranking by citations alone reaches, and what is found by citations."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from cocite.config.benchmarks.holdout import MATCHED
+from cocite.config.configuration import Configuration
+from cocite.config.tasks import Task
+from cocite.report.labels import metric_in_words, over_seeds
+
+CLASSES = {
+    "0": "never cited",
+    "1-3": "cited 1 to 3 times",
+    "4-10": "cited 4 to 10 times",
+    "over 10": "cited more often",
+}
+"""The classes of the table scores_by_citations, and what they are called."""
+TOP = "top 1%"
+
+
+def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
+    """A row for each benchmark, task and model: its recall by class of citations, and its share of famous answers."""
+    keys = ["benchmark", "task", "model", "citations"]
+    recall = over_seeds(found.drop_nulls("recall").rename({"recall": "value"}), keys)
+    share = over_seeds(found.filter(citations=TOP).drop_nulls("share").rename({"share": "value"}), keys)
+    rows = []
+    for benchmark, task, model in found.select(keys[:-1]).unique(maintain_order=True).iter_rows():
+        of_row = {"benchmark": benchmark, "task": task, "model": model}
+        of_class = dict(recall.filter(**of_row).select("citations", "cell").iter_rows())
+        shares = share.filter(**of_row)["cell"]
+        rows.append(
+            {
+                **of_row,
+                **{name: of_class.get(each, "–") for each, name in CLASSES.items()},
+                "answers of the 1% most cited": shares[0] if len(shares) else "–",
+            }
+        )
+    return pl.DataFrame(rows, schema=["benchmark", "task", "model", *CLASSES.values(), "answers of the 1% most cited"])
+
+
+def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> list[str]:
+    """A sentence for each hold-out: what citations alone score there, with random candidates and with matched ones."""
+    [name] = [each for each, entry in configuration.baselines.items() if entry.about_held_out][:1] or [""]
+    sentences = []
+    for benchmark, entry in configuration.benchmarks.items():
+        ranked = [task for task in entry.scored_tasks if task.kind == "ranking"] if entry.made_by else []
+        of_kind = {
+            is_matched: _values(scores, name, benchmark, [t for t in ranked if t.name.endswith(MATCHED) == is_matched])
+            for is_matched in (False, True)
+        }
+        if of_kind[False]:
+            metric = metric_in_words(ranked[0].main_metric)
+            matched = f"; with candidates that are cited as often, {of_kind[True]}" if of_kind[True] else ""
+            sentences.append(
+                f"On {benchmark}, the number of citations alone scores {of_kind[False]} {metric}{matched}."
+            )
+    return sentences
+
+
+def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Task]) -> str:
+    """The main metric of some tasks, as text."""
+    values = {
+        task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
+        for task in tasks
+    }
+    return " and ".join(f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value))
