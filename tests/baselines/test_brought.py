@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import documents, embedded
 
-from cocite.baselines.methods.brought import UserSuppliedVectors
+from cocite.baselines.methods import UserSuppliedVectors
 from cocite.baselines.user_vectors import Called, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError

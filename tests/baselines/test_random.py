@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import embedded
 
-from cocite.baselines.methods.random import RandomVectors
+from cocite.baselines.methods import RandomVectors
 
 RANDOM = RandomVectors(kind="random")
 

@@ -9,8 +9,7 @@ from safetensors.numpy import load_file
 from tests.baselines.tables import embedded, trained
 from tests.baselines.test_fasttext import SMALL, corpus, joined
 
-from cocite.baselines.methods.fasttext import FastText
-from cocite.baselines.methods.sif import SIF
+from cocite.baselines.methods.word_vectors import SIF, FastText
 from cocite.core.errors import InputError
 
 

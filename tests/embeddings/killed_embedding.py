@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import parse_settings
-from cocite.embeddings.engines.torch import torch_training
+from cocite.embeddings import torch_training
 from cocite.embeddings.trained import train
 
 SEED = 1

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from cocite.core.atomic import read_json
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.torch_training import plan_partitions
+from cocite.embeddings.engines import Torch
+from cocite.embeddings.torch_training import plan_partitions
 
 pytestmark = pytest.mark.long
 

@@ -19,9 +19,9 @@ from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import remove_state
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph import biggraph_training as training
-from cocite.embeddings.engines.biggraph.biggraph_training import TrainingState, train_graph_embedding
+from cocite.embeddings import biggraph_training as training
+from cocite.embeddings.biggraph_training import TrainingState, train_graph_embedding
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import train
 

@@ -6,8 +6,8 @@ import pytest
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vectors_of
-from cocite.embeddings.engines.biggraph.biggraph_training import map_vectors
-from cocite.embeddings.engines.fastrp import FastRP
+from cocite.embeddings.biggraph_training import map_vectors
+from cocite.embeddings.engines import FastRP
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import Vectors, write_vectors
 

@@ -1,7 +1,7 @@
-"""What is found by name: engines, samplers, losses and benchmarks, one module with one class each.
+"""What is found by name: engines, samplers, losses and benchmarks, each a class in the package of its kind.
 
-A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
-that an entry of the configuration may hold, one of them is the name of the module, and a method does the work. The
+A module in that folder is known as soon as it lies there. Its class is an `Entry`: the fields are the keys that an
+entry of the configuration may hold, one of them has the name as its only value, and a method does the work. The
 configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
@@ -13,7 +13,7 @@ from inspect import isclass
 from operator import or_
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
@@ -23,20 +23,17 @@ from cocite.core.errors import InputError
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of the modules of a package, by the name that their field `key` has."""
+    """The classes of a package and of its modules that have a field `key`, by the value of that field."""
+    root = import_module(package)
+    names = [name for _, name, _ in iter_modules(getattr(root, "__path__", ()))]
     found = {}
-    for _, name, _ in iter_modules(import_module(package).__path__):
-        module = import_module(f"{package}.{name}")
-        [of_module] = [
-            kind
-            for kind in vars(module).values()
-            if isclass(kind)
-            and issubclass(kind, Entry)
-            and kind.__module__ == module.__name__
-            and key in kind.model_fields
-        ]
-        found[name] = of_module
-    return found
+    for module in (root, *(import_module(f"{package}.{name}") for name in names)):
+        for kind in vars(module).values():
+            is_own = isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__
+            if is_own and key in kind.model_fields:
+                [name] = get_args(kind.model_fields[key].annotation)
+                found[name] = kind
+    return dict(sorted(found.items()))
 
 
 @cache

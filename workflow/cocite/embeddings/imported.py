@@ -8,11 +8,11 @@
 
 In arrays, papers have one row over all partitions, which follow each other.
 
-PyTorch-BigGraph's own importer (see `tsv.py`) handles papers and edges as Python objects. Here the papers are a sorted
-array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random order,
-because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a pile
-on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers (about
-30 bytes each) and on the size of a block, not on the number of edges.
+PyTorch-BigGraph's own importer (see `biggraph_tsv.py`) handles papers and edges as Python objects. Here the papers are
+a sorted array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random
+order, because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a
+pile on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers
+(about 30 bytes each) and on the size of a block, not on the number of edges.
 """
 
 import shutil
@@ -84,7 +84,7 @@ def import_graph(
 ) -> None:
     """Turn the edges of a graph into the folder that engines train from, as the settings say."""
     if settings.import_ == "tsv":
-        from cocite.embeddings.engines.biggraph.tsv import import_as_published
+        from cocite.embeddings.biggraph_tsv import import_as_published
 
         cost = {"memory_mb": memory_mb, "threads": threads}
         import_as_published(edges, settings, directed=directed, seed=seed, **cost, output=output)

@@ -5,7 +5,7 @@ The state of a training holds
     progress.json             the position, and which version of each partition belongs to it
     vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number a paper
     scores/<epoch>.json       link prediction after each epoch
-    edges/                    the buckets (see `buckets.py`)
+    edges/                    the buckets (see `torch_buckets.py`)
 
 A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory,
 replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit.
@@ -30,10 +30,10 @@ from cocite.core.randomness import derive_seed
 from cocite.core.tables.files import open_table
 from cocite.core.written_ids import look_up
 from cocite.embeddings.edges import Papers, Rows
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.buckets import COUNTS, Pair, bucket_file
-from cocite.embeddings.engines.torch.training_step import Side
+from cocite.embeddings.engines import Torch
 from cocite.embeddings.imported import partition_starts
+from cocite.embeddings.torch_buckets import COUNTS, Pair, bucket_file
+from cocite.embeddings.torch_step import Side
 from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
 
 PROGRESS, EDGES = "progress.json", "edges"

@@ -33,7 +33,7 @@ from cocite.core.checkpoints import fingerprint_of, open_state, open_whole
 from cocite.core.progress import progress, report
 from cocite.core.randomness import generator
 from cocite.embeddings.edges import TRAINING
-from cocite.embeddings.engines.fastrp import FastRP
+from cocite.embeddings.engines import FastRP
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, logistic, measure, score_batch
 from cocite.embeddings.trained import VALUES_IN_MEMORY, Trained, Vectors
