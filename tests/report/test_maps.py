@@ -27,9 +27,9 @@ from cocite.report.map_layout import (
     lay_out,
     usual_min_samples,
     write_layout,
+    write_papers,
 )
 from cocite.report.map_page import ABSENT, LARGEST, MapData, agreement_table, aligned, packed, quantised
-from cocite.report.map_papers import write_papers
 
 METHODS = ["tsne", pytest.param("umap", marks=pytest.mark.long)]  # whose libraries compile for half a minute
 VECTORS = generator(1, "map").normal(size=(120, 8)).astype(np.float32)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cocite.config.configuration import Configuration
 from cocite.config.origins import Provenance, generated_benchmarks
 from cocite.report.labels import PUBLISHED
-from cocite.report.map_papers import read_labels
+from cocite.report.map_layout import read_labels
 from cocite.report.results import configuration_in, read, read_mapped
 
 UNTITLED = "no title"
