@@ -1,4 +1,4 @@
-"""Train a graph embedding in processes that are killed at random moments, and resume it; called by test_torch_resume.
+"""Train a graph embedding in processes that are killed at random moments, and resume it; called by test_torch_training.
 
     python killed_embedding.py IMPORTED FOLDER SETTINGS [KILLS]
 
