@@ -11,7 +11,7 @@ import pytest
 from tests.baselines.tables import documents, embedded
 
 from cocite.baselines.methods import RandomVectors, UserSuppliedVectors
-from cocite.baselines.user_vectors import Called, read_vectors
+from cocite.baselines.user_vectors import FieldNames, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
@@ -65,11 +65,11 @@ def test_vectors_are_read_from_every_format_and_ids_that_are_numbers_are_taken_a
 @pytest.mark.parametrize("name", FORMATS)
 def test_ids_and_vectors_may_have_any_name(tmp_path, name):
     path = FORMATS[name](tmp_path / name, IDS, VECTORS, ("sha", "specter"))
-    assert len(read_vectors([path], IDS, Called("sha", "specter")).rows) == 3
+    assert len(read_vectors([path], IDS, FieldNames("sha", "specter")).rows) == 3
     with pytest.raises(InputError, match=r"has no ids under paper_id or id or .*; its (columns|arrays|keys) are sha"):
         read_vectors([path], IDS)
     with pytest.raises(InputError, match=r"has no vectors under cls; its .* are sha, .*specter"):
-        read_vectors([path], IDS, Called("sha", "cls"))
+        read_vectors([path], IDS, FieldNames("sha", "cls"))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -208,7 +208,7 @@ def find_clusters(points: NDArray[np.float64], settings: Clustering) -> tuple[ND
     if len(points) == 0:
         return np.empty(0, np.int64), 0.0
     min_samples = settings.min_samples or usual_min_samples(len(points))
-    eps = settings.eps or bend_of_distances(points, min_samples)
+    eps = settings.eps or knee_of_distances(points, min_samples)
     if eps == 0:  # all points lie on one spot
         found = np.zeros(len(points), np.int64) if len(points) >= min_samples else np.full(len(points), NOISE)
         return found, eps
@@ -225,7 +225,7 @@ def usual_min_samples(papers: int) -> int:
     return max(4, round(math.log(papers)))
 
 
-def bend_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
+def knee_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
     """The sorted distances to the `min_samples`-th neighbour, the point itself counted, where they bend most.
 
     There the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").

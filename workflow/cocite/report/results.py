@@ -91,13 +91,13 @@ def read_scored(results: Path, configuration: Configuration, table: str) -> pl.D
         for suite, run in scored_runs(entry.suites, runs_of(configuration, benchmark), alone)
         for model, _, seed in [run.rpartition("-")]
     ]
-    return pl.concat([nothing_of(table), *found], how="diagonal")
+    return pl.concat([empty_frame(table), *found], how="diagonal")
 
 
 def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
     found = read_each(results, table, "benchmark", configuration.benchmarks)
-    return pl.concat([nothing_of(table), *found.values()])
+    return pl.concat([empty_frame(table), *found.values()])
 
 
 def read_reported(results: Path, configuration: Configuration) -> pl.DataFrame:
@@ -107,7 +107,7 @@ def read_reported(results: Path, configuration: Configuration) -> pl.DataFrame:
         for benchmark in configuration.benchmarks
         for name in reported_on(configuration, benchmark)
     ]
-    return pl.concat([nothing_of("reported_scores"), *found])
+    return pl.concat([empty_frame("reported_scores"), *found])
 
 
 def read_mapped(results: Path, configuration: Configuration, table: str, name: str) -> dict[str, pl.DataFrame]:
@@ -116,7 +116,7 @@ def read_mapped(results: Path, configuration: Configuration, table: str, name: s
     return {model: read(results, table, map=name, model=model, seed=seed) for model, seed in runs}
 
 
-def nothing_of(table: str) -> pl.DataFrame:
+def empty_frame(table: str) -> pl.DataFrame:
     """A table without rows."""
     return pl.DataFrame(empty_schema(TABLES[table]).empty_table())
 

@@ -134,12 +134,12 @@ class UserSuppliedVectors(Baseline):
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Look the documents up. Raises `InputError` where none of them has a vector."""
-        from cocite.baselines.user_vectors import Called, files_in, read_vectors
+        from cocite.baselines.user_vectors import FieldNames, files_in, read_vectors
         from cocite.core.progress import report
 
         path = Path(self.path)
         wanted = {each for batch in embedding.documents() for each in self._ids_of(batch) if each}
-        found = read_vectors(files_in(path), wanted, Called(self.ids, self.vectors))
+        found = read_vectors(files_in(path), wanted, FieldNames(self.ids, self.vectors))
         if not found.rows:
             of = f"one of the {len(wanted):,} of {embedding.source}, such as {min(wanted, default='nothing')!r}"
             raise InputError(f"{path}: none of its {found.read:,} ids is {of}; ids are those that the benchmark has.")
