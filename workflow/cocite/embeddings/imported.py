@@ -239,8 +239,9 @@ class ImportedFolder:
 
     def papers(self) -> Papers:
         """The corpus ids of all papers by row."""
-        partitions = len(self.starts()) - 1
-        return np.concatenate([_read_names(_names_file(self.folder, part)) for part in range(partitions)])
+        files = [_names_file(self.folder, part) for part in range(len(self.starts()) - 1)]
+        lines = (path.read_bytes().translate(None, b'[]" \n') for path in files)
+        return np.concatenate([np.fromstring(of_part, dtype=np.int64, sep=",") for of_part in lines])
 
     def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
         """The edges of a side as rows of source and target, in blocks."""
@@ -324,7 +325,3 @@ def _quoted(papers: Papers) -> memoryview:
     words = pa.ListArray.from_arrays([0, len(papers)], pa.array(papers).cast(pa.string()))
     joined = pc.binary_join(words, '",\n"').cast(pa.binary())
     return memoryview(b'"' + joined[0].as_py() + b'"')
-
-
-def _read_names(path: Path) -> Papers:
-    return np.fromstring(path.read_bytes().translate(None, b'[]" \n'), dtype=np.int64, sep=",")

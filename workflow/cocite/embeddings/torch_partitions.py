@@ -75,10 +75,11 @@ class TrainingState:
         return self._progress() if can_resume else None
 
     def save(self, part: int, version: int, vectors: Tensor, squares: Tensor) -> None:
-        """Write a version of a partition."""
-        for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
+        """Write a version of a partition; NumPy knows bfloat16 only as 16 bits."""
+        for kind, numbers in zip(KINDS, (vectors.cpu(), squares.cpu()), strict=True):
+            storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
             with open_whole(self._file(kind, part, version)) as file:
-                np.save(file, _storable(numbers.cpu()), allow_pickle=False)
+                np.save(file, storable.numpy(), allow_pickle=False)
 
     def load(self, kind: str, part: int, version: int) -> Tensor:
         """The vectors or squares of a version, mapped from disk."""
@@ -266,9 +267,3 @@ class Block:
         first = slot * self.size
         rows = slice(first, first + self.partitions.papers(part))
         return self.vectors[rows], self.squares[rows]
-
-
-def _storable(numbers: Tensor) -> np.ndarray[Any, Any]:
-    """The numbers in the same memory; NumPy knows bfloat16 only as 16 bits."""
-    storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
-    return storable.numpy()
