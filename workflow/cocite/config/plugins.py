@@ -13,26 +13,31 @@ from inspect import isclass
 from operator import or_
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, default_of
+from cocite.config.entries import Entry, default_of, tag_of
 from cocite.core.errors import InputError
 
 
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
-    """The classes of a package and of its modules that have a field `key`, by the value of that field."""
+    """The classes with a field `key` in a module, and in its modules if it is a package, by the only value of it.
+
+    Raises `ValueError` where two of them have the same.
+    """
     root = import_module(package)
     names = [name for _, name, _ in iter_modules(getattr(root, "__path__", ()))]
-    found = {}
-    for module in (root, *(import_module(f"{package}.{name}") for name in names)):
-        for kind in vars(module).values():
-            is_own = isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__
-            if is_own and key in kind.model_fields:
-                [name] = get_args(kind.model_fields[key].annotation)
-                found[name] = kind
+    kinds = [
+        kind
+        for module in (root, *(import_module(f"{package}.{name}") for name in names))
+        for kind in vars(module).values()
+        if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
+    ]
+    found = {tag_of(kind, key): kind for kind in kinds}
+    if len(found) < len(kinds):
+        raise ValueError(f"Two classes in the modules of {package} have the same {key}.")
     return dict(sorted(found.items()))
 
 
