@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.baselines.tables import embedded, trained
-from tests.baselines.test_fasttext import corpus, joined, killed_after
+from tests.baselines.test_word_vectors import corpus, joined, killed_after
 
 from cocite.baselines import gensim_training
 from cocite.baselines.gensim_training import analyser

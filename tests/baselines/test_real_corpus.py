@@ -5,13 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from tests.baselines import test_doc2vec, test_fasttext
+from tests.baselines import test_doc2vec, test_word_vectors
 from tests.baselines.tables import embedded, trained
-from tests.baselines.test_fasttext import joined
+from tests.baselines.test_word_vectors import joined
 
 from cocite.baselines import gensim_training
 from cocite.baselines.methods.doc2vec import Doc2Vec
-from cocite.baselines.methods.fasttext import FastText
+from cocite.baselines.methods.word_vectors import FastText
 
 PAPERS, ASKED = 4000, 300
 
@@ -39,7 +39,7 @@ def test_fasttext_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_pat
     model = trained(FastText(kind="fasttext", **settings), tmp_path, seen)
     ours = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
     given = {"vector_size": 50, "bucket": 20_000, "epochs": 2, "min_count": 5, "sg": 0, "seed": 5}
-    expected = test_fasttext.by_hand(joined(seen), min_df=3, **given)(joined(asked))
+    expected = test_word_vectors.by_hand(joined(seen), min_df=3, **given)(joined(asked))
     assert list(ours) == list(asked)
     assert np.stack(list(ours.values())) == pytest.approx(expected, abs=1e-5)
 

@@ -17,7 +17,7 @@ from tests.benchmarks.engines import CORES, Training, settings_of, train
 from tests.benchmarks.made_graphs import write_imported
 from tests.benchmarks.measuring import python, run, say
 
-from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines import Torch
 
 PARTITIONS = re.compile(r"papers in (\d+) partition")
 

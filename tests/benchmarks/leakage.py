@@ -11,8 +11,8 @@ from tests.benchmarks.made_graphs import write_pairs
 from tests.benchmarks.measuring import say
 
 from cocite.config.engine import EdgeSettings
-from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph.biggraph_training import train_graph_embedding
+from cocite.embeddings.biggraph_training import train_graph_embedding
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import import_edges
 
 PAPERS, PAIRS = 10_000, 100_000

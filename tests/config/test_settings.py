@@ -21,7 +21,7 @@ from cocite.config.runs import METHODS
 from cocite.config.settings import parse_settings, settings_of
 from cocite.config.table_files import AnyTable
 from cocite.core.errors import InputError
-from cocite.embeddings.engines.biggraph import BigGraph
+from cocite.embeddings.engines import BigGraph
 
 KINDS = {
     **{kind.__name__: kind for kind in (EdgeSettings, IndexSettings, SearchSettings, Combination, TrainingSettings)},

@@ -11,7 +11,7 @@ import pytest
 
 from cocite.config.engine import EdgeSettings, RankingLoss
 from cocite.core.tables.files import write_table
-from cocite.embeddings.engines.biggraph import BigGraph
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder, import_edges
 
 Pair = tuple[int, int]

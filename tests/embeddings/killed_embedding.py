@@ -1,4 +1,4 @@
-"""Train a graph embedding in processes that are killed at random moments, and resume it; called by test_torch_resume.
+"""Train a graph embedding in processes that are killed at random moments, and resume it; called by test_torch_training.
 
     python killed_embedding.py IMPORTED FOLDER SETTINGS [KILLS]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import parse_settings
-from cocite.embeddings.engines.torch import torch_training
+from cocite.embeddings import torch_training
 from cocite.embeddings.trained import train
 
 SEED = 1

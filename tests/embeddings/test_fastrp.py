@@ -10,9 +10,10 @@ import pytest
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import entry_of
 from cocite.core.checkpoints import open_whole
+from cocite.embeddings import fastrp_projection as projection
 from cocite.embeddings.edges import HOLDOUT, TRAINING
-from cocite.embeddings.engines.fastrp import FastRP, projection
-from cocite.embeddings.engines.fastrp.projection import project_walks, random_signs
+from cocite.embeddings.engines import FastRP
+from cocite.embeddings.fastrp_projection import project_walks, random_signs
 from cocite.embeddings.imported import ImportedFolder, partition_starts, write_edges, write_papers
 from cocite.embeddings.trained import Trained
 

@@ -9,8 +9,8 @@ import torch
 
 from cocite.config.engine import LogisticLoss, RankingLoss, SoftmaxLoss
 from cocite.embeddings import link_prediction
-from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph.biggraph_training import loss_function, score_batch, train_graph_embedding
+from cocite.embeddings.biggraph_training import loss_function, score_batch, train_graph_embedding
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss, load_held_out, measure
 from cocite.embeddings.link_prediction import score_batch as score_of_torch

@@ -13,9 +13,9 @@ from cocite.config.embeddings import AnyEngine
 from cocite.config.engine import Engine
 from cocite.config.settings import entry_of
 from cocite.core.atomic import SUFFIX, checked_path, remove_checked
-from cocite.embeddings.engines.biggraph.biggraph_training import TrainingState
-from cocite.embeddings.engines.fastrp import projection
-from cocite.embeddings.engines.torch import torch_training
+from cocite.embeddings import fastrp_projection as projection
+from cocite.embeddings import torch_training
+from cocite.embeddings.biggraph_training import TrainingState
 from cocite.embeddings.imported import ImportedFolder
 
 ENGINES: dict[str, dict[str, Any]] = {

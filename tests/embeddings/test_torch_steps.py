@@ -12,9 +12,9 @@ from torchbiggraph.model import COMPARATORS
 from torchbiggraph.row_adagrad import RowAdagrad
 
 from cocite.config.engine import RankingLoss
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.compiled_step import CpuStep
-from cocite.embeddings.engines.torch.training_step import Batch, Side, Step, make_batches
+from cocite.embeddings.engines import Torch
+from cocite.embeddings.torch_compiled_step import CpuStep
+from cocite.embeddings.torch_step import Batch, Side, Step, make_batches
 
 PAPERS, EDGES, DIMENSION = 40, 53, 6
 STEPS = [Step, CpuStep]

@@ -19,9 +19,9 @@ from cocite.core.atomic import checked_path
 from cocite.core.checkpoints import remove_state
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.embeddings.engines.biggraph import biggraph_training as training
-from cocite.embeddings.engines.biggraph.biggraph_training import TrainingState, train_graph_embedding
+from cocite.embeddings import biggraph_training as training
+from cocite.embeddings.biggraph_training import TrainingState, train_graph_embedding
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import train
 
@@ -73,6 +73,9 @@ def parted(request, tmp_path_factory, graphs):
 def test_a_killed_training_ends_like_one_that_was_not(parted, tmp_path, settings, capsys):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(parted, **arguments(whole, settings()))
+    told = capsys.readouterr().err
+    for line in (r"epoch 1, chunk 1: training loss \d+\.\d+, [\d,]+ edges/s", r"train: \d+/\d+ edges, [\d.]+edges/s"):
+        assert re.search(line, told)
     for moment in MOMENTS if len(ImportedFolder(parted).starts()) == 2 else MOMENTS[:1]:
         kill_at(killed / "state" / moment, start(parted, killed, settings()))
         assert not any((killed / name).exists() for name in RESULTS)
@@ -103,8 +106,10 @@ def test_a_killed_training_whose_chunks_change_starts_afresh_and_says_why(commun
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_partitions_learn_what_one_learns(parted, tmp_path, settings):
-    scores = train_graph_embedding(parted, settings(chunks=1), seed=1, state=tmp_path / "state").scores
+@pytest.mark.long
+def test_partitions_learn_what_one_learns(tmp_path, graphs, settings):
+    imported = graphs.imported(tmp_path, graphs.communities(60, 14), partitions=3)
+    scores = train_graph_embedding(imported, settings(chunks=1), seed=1, state=tmp_path / "state").scores
     assert scores[-1]["raw"]["auc"] > 0.95
     assert scores[-1]["filtered"]["auc"] > 0.98
 
@@ -127,13 +132,6 @@ def test_a_training_whose_vectors_become_zeros_stops_with_the_setting_to_lower(c
     with pytest.raises(InputError, match=r"has collapsed: .*vectors are zeros\); lower lr, which is 1e\+30\.$"):
         train(communities, **arguments(tmp_path, settings(lr=1e30, epochs=1)))
     assert not (tmp_path / "vectors").exists()
-
-
-def test_progress_tells_edges_a_second(communities, tmp_path, settings, capsys):
-    train_graph_embedding(communities, settings(epochs=1), seed=1, state=tmp_path / "state")
-    told = capsys.readouterr().err
-    for line in (r"epoch 1, chunk 1: training loss \d+\.\d+, [\d,]+ edges/s", r"train: \d+/\d+ edges, [\d.]+edges/s"):
-        assert re.search(line, told)
 
 
 def test_state_of_other_settings_is_not_gone_on_from(tmp_path, capsys):
@@ -164,12 +162,7 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path, monkeypatc
     ("pairs", "changed", "chunks", "message"),
     [
         ([(1, 2), (2, 3), (3, 4), (4, 5)], {"directed": True}, 81, r"chunks is 81, but there are \d edges to train on"),
-        (
-            [(1, 2), (3, 4), (5, 6), (7, 8)],
-            {"partitions": 4},
-            1,
-            "there are 0 edges from one of 4 partitions to another",
-        ),
+        ([(1, 2), (3, 4), (5, 6), (7, 8)], {"partitions": 4}, 1, "are 0 edges from one of 4 partitions to another"),
     ],
 )
 def test_more_chunks_than_edges_are_refused(tmp_path, graphs, settings, pairs, changed, chunks, message):

@@ -1,7 +1,8 @@
-"""The page as people use it in a browser: sorting, choosing, folding, in the dark and on a telephone."""
+"""The page as people use it in a browser: sorting, choosing, folding, in the dark, on a telephone; and a large page."""
 
 import functools
 import itertools
+import time
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -274,3 +275,56 @@ def test_words_of_a_panel_are_within_it_and_nothing_is_fetched_or_complained_abo
     assert beyond == []
     assert page.run("performance.getEntriesByType('resource').length") == 0
     assert page.complaints == []
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """The page of 50 models with 3 seeds on 6 benchmarks."""
+    return page_of(configuration_of(models=50, seeds=3), tmp_path_factory.mktemp("large"))
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_large_page_is_light_opens_at_once_and_is_no_wider_than_its_window(browser, large, width):
+    assert 1_000_000 < large.stat().st_size < 5_000_000
+    start = time.process_time()
+    page = browser.open(large, width=width)
+    assert time.process_time() - start < 10
+    assert page.overflow <= 0
+    assert len(page.all("#matrix tbody tr")) == 53
+
+
+def test_large_tables_scroll_below_their_heads_and_say_so(browser, large):
+    page = browser.open(large)
+    assert page.run("document.documentElement.scrollHeight") < 22_000
+    wide = page.one("figure.table:has(#models-caption) .wide")
+    hint = page.run("arguments[0].nextElementSibling.textContent", wide)
+    assert hint == "This table goes on to the right and below (53 rows): scroll it."
+    page.run("arguments[0].scrollTop = 1e6", wide)
+    page.run("new Promise(done => setTimeout(done, 100))")
+    assert "more-below" not in wide.get_attribute("class")
+    top, last, below = page.run(
+        """(wide => ['thead th', 'tbody tr:last-child td'].map(
+            selector => wide.querySelector(selector).getBoundingClientRect()
+        ).flatMap((box, at) => at ? [box.bottom] : [box.top - wide.getBoundingClientRect().top]
+        ).concat(wide.getBoundingClientRect().bottom))(arguments[0])""",
+        wide,
+    )
+    assert abs(top) < 2
+    assert last <= below
+
+
+def test_the_matrix_and_the_tables_of_a_large_page_answer_at_once(browser, large):
+    page = browser.open(large)
+    start = time.process_time()
+    Select(page.one("#matrix-measure")).select_by_visible_text("mdcr: all values, counted")
+    page.one("figure.table:has(#tasks_mdcr-caption) thead button").click()
+    assert len(page.one("#matrix tbody td:nth-child(3) small").text) > 0
+    assert time.process_time() - start < 10
+
+
+def test_a_long_legend_leaves_room_for_its_panels(browser, large):
+    page = browser.open(large, width=400)
+    legend = page.one("#validation_curves-figure .legend")
+    assert legend.rect["height"] <= 0.31 * 900
+    assert legend.get_property("scrollHeight") > legend.rect["height"]
+    assert all(panel.rect["width"] > 300 for panel in page.all("#validation_curves-figure .panels > svg"))

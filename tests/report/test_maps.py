@@ -22,14 +22,14 @@ from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.report.map_layout import (
     NOISE,
     agreement,
-    bend_of_distances,
     find_clusters,
+    knee_of_distances,
     lay_out,
     usual_min_samples,
     write_layout,
+    write_papers,
 )
 from cocite.report.map_page import ABSENT, LARGEST, MapData, agreement_table, aligned, packed, quantised
-from cocite.report.map_papers import write_papers
 
 METHODS = ["tsne", pytest.param("umap", marks=pytest.mark.long)]  # whose libraries compile for half a minute
 VECTORS = generator(1, "map").normal(size=(120, 8)).astype(np.float32)
@@ -160,7 +160,7 @@ def test_eps_is_where_the_sorted_distances_are_farthest_below_the_line_between_t
     between = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
     curve = sorted(np.sort(between, axis=1)[:, 4])  # the fifth nearest, the point itself first
     below = [curve[0] + (curve[-1] - curve[0]) * place / 59 - value for place, value in enumerate(curve)]
-    assert bend_of_distances(points, 5) == pytest.approx(curve[below.index(max(below))])
+    assert knee_of_distances(points, 5) == pytest.approx(curve[below.index(max(below))])
 
 
 @pytest.mark.parametrize("method", METHODS)

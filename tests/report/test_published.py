@@ -12,11 +12,11 @@ from cocite.report.page_tables import ranking_of, shown
 from cocite.report.published import (
     COLUMNS,
     WEIGHTS,
-    beside_published,
-    beside_reported,
     published_rows,
     read_published,
     scirepeval,
+    with_published,
+    with_reported,
 )
 
 CONFIGURATION = recorded(
@@ -41,7 +41,7 @@ def score(task, metric, value, *, benchmark="own", model="ours", seed=1, evaluat
 
 
 def beside(table, *scores):
-    return beside_published(table, pl.DataFrame(scores), CONFIGURATION).to_dicts()
+    return with_published(table, pl.DataFrame(scores), CONFIGURATION).to_dicts()
 
 
 def test_a_model_has_its_value_in_the_column_of_the_literature():
@@ -189,9 +189,9 @@ def reported(task, name, value, model=None, revision=None):
     return row | {"mteb_task": name, "mteb_model": model, "mteb_revision": revision}
 
 
-def with_reported(scores, rows):
+def below_ours(scores, rows):
     schema = {"mteb_model": pl.String, "mteb_revision": pl.String}
-    return beside_reported(pl.DataFrame(scores), pl.DataFrame(rows, schema_overrides=schema), CONFIGURATION)
+    return with_reported(pl.DataFrame(scores), pl.DataFrame(rows, schema_overrides=schema), CONFIGURATION)
 
 
 def test_reported_scores_stand_below_ours_on_the_same_tasks_and_do_not_compete():
@@ -200,7 +200,7 @@ def test_reported_scores_stand_below_ours_on_the_same_tasks_and_do_not_compete()
     scores += [search("bm25", "beir_arguana", 40.0, seed=0), search("ours", "cite", 99.0, benchmark="holdout")]
     of = ("them/model", "0123456789abcdef")
     rows = [reported("beir_scifact", "SciFact", 64.5082, *of), reported("beir_nfcorpus", "NFCorpus", 31.6, *of)]
-    table = with_reported(scores, rows)
+    table = below_ours(scores, rows)
     assert table.columns == ["model", "source", "NFCorpus nDCG@10", "SciFact nDCG@10"]
     assert table.rows() == [
         ("ours", "beir", "–", "52.0 ± 2.8"),
@@ -213,7 +213,7 @@ def test_reported_scores_stand_below_ours_on_the_same_tasks_and_do_not_compete()
 
 def test_of_a_file_without_a_model_no_name_is_known_and_without_reported_scores_there_is_no_table():
     rows = [reported("beir_scifact", "SciFact", 64.5)]
-    [row] = with_reported([search("bm25", "beir_arguana", 40.0)], rows).to_dicts()
+    [row] = below_ours([search("bm25", "beir_arguana", 40.0)], rows).to_dicts()
     assert row == {"model": "theirs", "source": "reported", "SciFact nDCG@10": "64.5"}
     none = pl.DataFrame(schema=dict.fromkeys(reported("a", "A", 1.0), pl.String))
-    assert beside_reported(pl.DataFrame([search("ours", "beir_scifact", 1.0)]), none, CONFIGURATION).is_empty()
+    assert with_reported(pl.DataFrame([search("ours", "beir_scifact", 1.0)]), none, CONFIGURATION).is_empty()

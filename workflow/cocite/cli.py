@@ -111,7 +111,7 @@ STEPS: dict[str, dict[str, str]] = {
     "report": {
         "provenance": "provenance:write_provenance",
         "corpus": "provenance:write_corpus_statistics",
-        "map-papers": "map_papers:write_papers",
+        "map-papers": "map_layout:write_papers",
         "map-layout": "map_layout:write_layout",
         "figures": "figures:draw_figures",
         "page": "writing:write_report",

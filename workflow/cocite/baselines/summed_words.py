@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -213,15 +213,12 @@ def read_examples(path: Path, ids: Ids) -> Examples:
     """The pairs of a set; its documents by their places among ids."""
     table = read_table(path, "training_examples")
     queries = table["query"].to_numpy()
-    (near, near_sizes), (far, far_sizes) = (_lists(table[name].combine_chunks()) for name in ("positives", "negatives"))
+    lists = [table[name].combine_chunks() for name in ("positives", "negatives")]
+    near, far = (column.flatten().to_numpy().astype(np.int64) for column in lists)
+    near_sizes, far_sizes = (column.value_lengths().to_numpy().astype(np.int64) for column in lists)
     of_pair = np.repeat(np.arange(len(queries)), near_sizes)
     before, lengths = np.cumsum([0, *far_sizes]), far_sizes[of_pair]
     starts = np.cumsum([0, *lengths])
     spread = np.repeat(before[of_pair] - starts[:-1], lengths) + np.arange(starts[-1])
     asked, positives, negatives = (look_up(ids, named)[0] for named in (queries[of_pair], near, far[spread]))
     return Examples(torch.from_numpy(asked), torch.from_numpy(positives), negatives, starts)
-
-
-def _lists(column: Any) -> tuple[Ids, Ids]:
-    """All values of a column of lists, and the length of each list."""
-    return column.flatten().to_numpy().astype(np.int64), column.value_lengths().to_numpy().astype(np.int64)

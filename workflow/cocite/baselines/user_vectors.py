@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 4096
 VECTOR = pa.list_(pa.float64())
 
 
-class Called(NamedTuple):
+class FieldNames(NamedTuple):
     """What ids and vectors are called in a file; None for whatever is usual."""
 
     ids: str | None = None
@@ -50,7 +50,7 @@ class Found:
     read: int
 
 
-def read_vectors(files: Collection[Path], wanted: Collection[str], names: Called = Called()) -> Found:
+def read_vectors(files: Collection[Path], wanted: Collection[str], names: FieldNames = FieldNames()) -> Found:
     """The vectors of the ids that are wanted. Every vector is checked, wanted or not.
 
     An id may come again in another file, with the same vector. Raises `InputError` where it comes again otherwise,
@@ -102,7 +102,7 @@ def files_in(path: Path) -> list[Path]:
     return files
 
 
-def _parts(path: Path, names: Called) -> Iterator[Part]:
+def _parts(path: Path, names: FieldNames) -> Iterator[Part]:
     if path.suffix == ".parquet":
         return _of_parquet(path, names)
     if path.suffix == ".npz":
@@ -112,7 +112,7 @@ def _parts(path: Path, names: Called) -> Iterator[Part]:
     raise InputError(f"{path}: is neither Parquet (.parquet), NPZ (.npz) nor JSON Lines (.jsonl, .jsonl.gz).")
 
 
-def _of_parquet(path: Path, names: Called) -> Iterator[Part]:
+def _of_parquet(path: Path, names: FieldNames) -> Iterator[Part]:
     import pyarrow.parquet as pq
 
     with explain_unreadable(path, PARQUET):
@@ -122,7 +122,7 @@ def _of_parquet(path: Path, names: Called) -> Iterator[Part]:
             before += len(batch)
 
 
-def _of_npz(path: Path, names: Called) -> Iterator[Part]:
+def _of_npz(path: Path, names: FieldNames) -> Iterator[Part]:
     with explain_unreadable(path, "NPZ file"):
         try:
             with np.load(path, allow_pickle=False) as arrays:
@@ -145,7 +145,7 @@ def _of_npz(path: Path, names: Called) -> Iterator[Part]:
         yield Part(texts, _as_float32(vectors[some]), _places(path, "row", start))
 
 
-def _of_json_lines(path: Path, names: Called) -> Iterator[Part]:
+def _of_json_lines(path: Path, names: FieldNames) -> Iterator[Part]:
     def schema_of(row: dict[str, Any]) -> pa.Schema:
         ids, vectors = _named(row, names, path, "keys")
         return pa.schema({ids: pa.string() if isinstance(row[ids], str) else pa.int64(), vectors: VECTOR})
@@ -159,7 +159,7 @@ def _of_json_lines(path: Path, names: Called) -> Iterator[Part]:
         before += len(batch)
 
 
-def _line_by_line(path: Path, names: Called, after: int) -> Iterator[Part]:
+def _line_by_line(path: Path, names: FieldNames, after: int) -> Iterator[Part]:
     """The rows behind the first lines of a file, with a message on the first that is not as it should be."""
     for row in islice(read_lines(path), after, None):
         ids, vectors = _named(row.values, names, path, "keys")
@@ -207,7 +207,7 @@ def _as_float32(vectors: NDArray[Any]) -> NDArray[np.float32]:
         return np.ascontiguousarray(vectors, np.float32)
 
 
-def _named(there: Collection[str], names: Called, path: Path, kind: str) -> list[str]:
+def _named(there: Collection[str], names: FieldNames, path: Path, kind: str) -> list[str]:
     """What ids and vectors are called among the names that a file has."""
     chosen = []
     for what, asked, usual in (("ids", names.ids, IDS), ("vectors", names.vectors, VECTORS)):

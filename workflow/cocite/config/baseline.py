@@ -1,6 +1,6 @@
-"""What a baseline is to the configuration: an entry of its settings, one class a module.
+"""What a baseline is to the configuration: an entry of its settings.
 
-The baselines are modules of `baselines/methods`; how to add one is in docs/how-to/new-baseline.md.
+The baselines are classes in `baselines/methods`; how to add one is in docs/how-to/new-baseline.md.
 """
 
 import json
@@ -39,7 +39,7 @@ def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 class Baseline(Entry):
-    """What models are compared with; a baseline has a field `kind`, the name of its module."""
+    """What models are compared with; a baseline has a field `kind`, its name."""
 
     kind: str
     """What the baseline is."""

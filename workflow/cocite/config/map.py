@@ -1,6 +1,6 @@
 """What a map is to the configuration: an entry of its settings, one class a module.
 
-The methods that lay papers out are modules of `report/map_methods`.
+The methods that lay papers out are in `report/map_methods.py`.
 """
 
 from abc import abstractmethod

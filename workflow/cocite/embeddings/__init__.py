@@ -2,6 +2,5 @@
 
 import warnings
 
-# PyTorch-BigGraph 1.0.0 uses what newer versions of its dependencies deprecate. Each worker would say so: it imports
-# the command line before anything else, so it comes by here and not yet by the engine's own package.
+# PyTorch-BigGraph 1.0.0 uses what newer versions of its dependencies deprecate, and each worker would say so.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"torchbiggraph\b")

@@ -8,11 +8,11 @@
 
 In arrays, papers have one row over all partitions, which follow each other.
 
-PyTorch-BigGraph's own importer (see `tsv.py`) handles papers and edges as Python objects. Here the papers are a sorted
-array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random order,
-because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a pile
-on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers (about
-30 bytes each) and on the size of a block, not on the number of edges.
+PyTorch-BigGraph's own importer (see `biggraph_tsv.py`) handles papers and edges as Python objects. Here the papers are
+a sorted array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random
+order, because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a
+pile on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers
+(about 30 bytes each) and on the size of a block, not on the number of edges.
 """
 
 import shutil
@@ -84,7 +84,7 @@ def import_graph(
 ) -> None:
     """Turn the edges of a graph into the folder that engines train from, as the settings say."""
     if settings.import_ == "tsv":
-        from cocite.embeddings.engines.biggraph.tsv import import_as_published
+        from cocite.embeddings.biggraph_tsv import import_as_published
 
         cost = {"memory_mb": memory_mb, "threads": threads}
         import_as_published(edges, settings, directed=directed, seed=seed, **cost, output=output)
@@ -239,8 +239,9 @@ class ImportedFolder:
 
     def papers(self) -> Papers:
         """The corpus ids of all papers by row."""
-        partitions = len(self.starts()) - 1
-        return np.concatenate([_read_names(_names_file(self.folder, part)) for part in range(partitions)])
+        files = [_names_file(self.folder, part) for part in range(len(self.starts()) - 1)]
+        lines = (path.read_bytes().translate(None, b'[]" \n') for path in files)
+        return np.concatenate([np.fromstring(of_part, dtype=np.int64, sep=",") for of_part in lines])
 
     def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
         """The edges of a side as rows of source and target, in blocks."""
@@ -324,7 +325,3 @@ def _quoted(papers: Papers) -> memoryview:
     words = pa.ListArray.from_arrays([0, len(papers)], pa.array(papers).cast(pa.string()))
     joined = pc.binary_join(words, '",\n"').cast(pa.binary())
     return memoryview(b'"' + joined[0].as_py() + b'"')
-
-
-def _read_names(path: Path) -> Papers:
-    return np.fromstring(path.read_bytes().translate(None, b'[]" \n'), dtype=np.int64, sep=",")

@@ -113,7 +113,10 @@ def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: s
     Those were never trained. Raises `InputError` if vectors are not finite, or collapsed; it ends with `remedy`.
     """
     papers = graph.papers()
-    trained = np.flatnonzero(_has_training_edge(graph, len(papers)))
+    has_training_edge = np.zeros(len(papers), dtype=bool)
+    for lhs, rhs in graph.edges(TRAINING):
+        has_training_edge[lhs] = has_training_edge[rhs] = True
+    trained = np.flatnonzero(has_training_edge)
     rows = trained[np.argsort(papers[trained])]
     sample = sample_of(trained, vectors.dimension)
     check_distinct(graph, sample, _finite(vectors.of(sample), remedy), remedy)
@@ -132,14 +135,6 @@ def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
         for kind, value in (("raw", measured["raw"][metric]), ("filtered", measured["filtered"][metric]))
     ]
     write_table(path, "graph_scores", pa.Table.from_pylist(rows))
-
-
-def _has_training_edge(graph: ImportedFolder, papers: int) -> NDArray[np.bool_]:
-    found = np.zeros(papers, dtype=bool)
-    for lhs, rhs in graph.edges(TRAINING):
-        found[lhs] = True
-        found[rhs] = True
-    return found
 
 
 def _batches(papers: Papers, rows: Rows, vectors: Vectors, remedy: str) -> Iterator[pa.RecordBatch]:

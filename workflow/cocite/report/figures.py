@@ -210,7 +210,11 @@ def draw_triplets(
     with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
         for name, counts in per_query.items():
             if len(collisions[name]):  # A logarithmic axis cannot be laid out for a line without points.
-                _collisions(axes[0], collisions[name], k_negative.get(name), look(entries, name, 0))
+                curve, drawn = collisions[name], look(entries, name, 0)
+                axes[0].plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
+                dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}
+                for own in curve.filter(pl.col("k_negative").eq_missing(k_negative.get(name))).iter_rows(named=True):
+                    axes[0].plot(own["k_negative"], own["collisions"] / own["pairs"], clip_on=False, **dot)
             of_all: dict[int, int] = dict(counts.group_by("count").agg(pl.col("queries").sum()).iter_rows())
             numbers = range(max(of_all) + 1)
             shares = [of_all.get(number, 0) / sum(of_all.values()) for number in numbers]
@@ -237,13 +241,6 @@ def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Ma
     if curve["seed"].n_unique() > 1:
         band = look(entries, name, f"{panel}-band")
         axis.fill_between(steps, low, high, color=band["color"], alpha=FAINT, linewidth=0, gid=band["gid"])
-
-
-def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, drawn: Mapping[str, Any]) -> None:
-    axis.plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
-    for own in curve.filter(pl.col("k_negative").eq_missing(k_negative)).iter_rows(named=True):
-        dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}
-        axis.plot(own["k_negative"], own["collisions"] / own["pairs"], clip_on=False, **dot)
 
 
 def _rank_axis(axis: Axes, label: str) -> None:

@@ -10,7 +10,7 @@ from cocite.config.configuration import Configuration
 from cocite.config.sampler import Sampler
 from cocite.core.tables.files import read_table
 from cocite.plan.recorded import is_configured
-from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, rows_or, sets_in_words
 from cocite.report.published import read_published
 from cocite.report.results import read, read_each
 
@@ -55,7 +55,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configur
             {name: value for name, value in row.items() if value is not None} | {"negatives": "raw"}
             for row in published.iter_rows(named=True)
         ]
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
+    return rows_or(rows, "embedding", "epochs")
 
 
 def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
@@ -69,7 +69,7 @@ def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
         for name, table in read_each(results, "search_quality", "embedding", approximate).items()
         for row in table.iter_rows(named=True)
     ]
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "recall"])
+    return rows_or(rows, "embedding", "recall")
 
 
 def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -101,7 +101,7 @@ def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
             for intent, number in table.select("intent", "citations").iter_rows()
         }
         rows.append({"graph": graph, "citations": f"{citations:,}", **cells})
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["graph"])
+    return rows_or(rows, "graph")
 
 
 def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -117,7 +117,7 @@ def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.
         for check, part, found, among in checks[name].select("check", "part", "found", "among").rows():
             row[CHECKS[check].format(part)] = f"{found:,} of {among:,}"
         rows.append(row)
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets"])
+    return rows_or(rows, "triplets")
 
 
 def leaks(results: Path) -> pl.DataFrame:
@@ -179,7 +179,7 @@ def trained_models(configuration: Configuration) -> pl.DataFrame:
                 "training seeds": ", ".join(map(str, entry.seeds)),
             }
         )
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
+    return rows_or(rows, "model")
 
 
 def _source(triplets: Sampler) -> str:

@@ -1,6 +1,6 @@
 """What metrics, modes and relations are called in the report, and how a mean is written with its deviation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -93,6 +93,11 @@ def mean_cell(mean: float, deviation: float | None) -> str:
 def percent(share: float) -> str:
     """A share in percent."""
     return f"{share:.1%}"
+
+
+def rows_or(rows: Sequence[Mapping[str, str | None]], *columns: str) -> pl.DataFrame:
+    """A table of these rows; without any, one of these columns."""
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=columns)
 
 
 def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cocite.config.configuration import Configuration
 from cocite.config.origins import Provenance, generated_benchmarks
-from cocite.report.labels import PUBLISHED
-from cocite.report.map_papers import read_labels
+from cocite.report.labels import PUBLISHED, rows_or
+from cocite.report.map_layout import read_labels
 from cocite.report.results import configuration_in, read, read_mapped
 
 UNTITLED = "no title"
@@ -157,7 +157,7 @@ def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: P
             rows.append({"model": model, "source": PUBLISHED, "label": mag, **dict(values)})
     labels = list(dict.fromkeys(row["label"] for row in rows))
     rows.sort(key=lambda row: labels.index(row["label"]))
-    return pl.DataFrame([_shown(row) for row in rows]) if rows else pl.DataFrame(schema=["model"])
+    return rows_or([_shown(row) for row in rows], "model")
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, str]:

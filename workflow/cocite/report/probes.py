@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from cocite.report.canvas import COLOURS, SMALL, Entry, canvas
-from cocite.report.labels import mean_cell
+from cocite.report.labels import mean_cell, rows_or
 
 ALL = "all"
 UNTRAINED = "untrained"
@@ -45,7 +45,7 @@ def probes_table(scores: Scores) -> pl.DataFrame:
                     "from the best": "" if mean["rank"] == 1 else difference,
                 }
             )
-    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "selection"])
+    return rows_or(rows, "triplets", "selection")
 
 
 def draw_probes(scores: Scores, output: Path) -> None:

@@ -82,7 +82,7 @@ def published_rows() -> list[dict[str, str]]:
     ]
 
 
-def beside_published(table: str, scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
+def with_published(table: str, scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row per model, benchmark of the table's kind and mode, then the published rows.
 
     Empty without such a benchmark. Columns are those that one of our models has a value in; published rows without
@@ -108,7 +108,7 @@ def beside_published(table: str, scores: pl.DataFrame, configuration: Configurat
     return all_rows.select("model", "source", *columns)
 
 
-def beside_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
+def with_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row per model and benchmark, then one per baseline whose scores were reported; one column per task.
 
     The tasks are those with a reported score, by the metric that was reported. Empty if there are none.

@@ -72,7 +72,7 @@ def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFr
         kind, average = MEASURES[measure]
         return _average(averages, benchmarks[kind], model, *average)
 
-    return _beside_results("aspects", list(MEASURES), own, configuration, shown)
+    return _with_published_results("aspects", list(MEASURES), own, configuration, shown)
 
 
 def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
@@ -101,7 +101,7 @@ def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Conf
         of_model = found.filter(pl.col("model") == model, pl.col("task").is_in(tasks))
         return _of(of_model, of_model["task"].n_unique(), len(tasks), "datasets")
 
-    return _beside_results("objectives", (BEIR, SCIDOCS, ICLR), own, configuration, shown)
+    return _with_published_results("objectives", (BEIR, SCIDOCS, ICLR), own, configuration, shown)
 
 
 def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
@@ -124,7 +124,7 @@ def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Confi
         return _of(found, found.select("task", "metric").n_unique(), VALUES[measure], "values")
 
     further = [*configuration.models, *untrained(configuration)]
-    return _beside_results("ablations", (*FORMATS, SCIDOCS), own, configuration, further)
+    return _with_published_results("ablations", (*FORMATS, SCIDOCS), own, configuration, further)
 
 
 def _first_of_kind(kind: str, configuration: Configuration) -> str:
@@ -150,7 +150,7 @@ def _of(scores: pl.DataFrame, number: int, expected: int, what: str) -> str | No
     return cell if number == expected else f"{cell} ({number} of {expected} {what})"
 
 
-def _beside_results(
+def _with_published_results(
     name: str,
     measures: Sequence[str],
     own: Callable[[str, str], str | None],

@@ -90,8 +90,10 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
     entries = {GROUPS[group].name: GROUPS[group] for group, members in in_groups.items() if members}
     titles: Titles = {}
     with canvas(output, panels=1, size=SIZE, entries=entries, titles=titles) as [axis]:
-        short, documents = map(_measured, sides)
-        axis.set(xlabel=f"short queries: {short}", title=f"documents as queries: {documents}")
+        metrics = [" or ".join(dict.fromkeys(map(metric_in_words, side.values()))) for side in sides]
+        tasks = ["1 task" if len(side) == 1 else f"mean over {len(side)} tasks" for side in sides]
+        axis.set(xlabel=f"short queries: {metrics[0]}, {tasks[0]}")
+        axis.set(title=f"documents as queries: {metrics[1]}, {tasks[1]}")
         limits = (
             _limits([(point.short, point.short_deviation) for point in points]),
             _limits([(point.documents, point.documents_deviation) for point in points]),
@@ -134,11 +136,6 @@ def _runs(scores: pl.DataFrame, side: Side) -> pl.DataFrame:
     everyone = of_side.select("model", "seed").unique().height
     whole = of_side.filter(pl.len().over(keys) == everyone)
     return whole.group_by("model", "seed").agg(pl.col("value").mean()).sort("model", "seed")
-
-
-def _measured(side: Side) -> str:
-    metrics = " or ".join(dict.fromkeys(metric_in_words(metric) for metric in side.values()))
-    return f"{metrics}, 1 task" if len(side) == 1 else f"{metrics}, mean over {len(side)} tasks"
 
 
 def _group(model: str, configuration: Configuration) -> str:

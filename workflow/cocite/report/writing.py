@@ -27,15 +27,14 @@ from cocite.core.tables.files import read_table
 from cocite.report import inputs, published, repetitions
 from cocite.report import results as of_run
 from cocite.report import scores as of_models
-from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.labels import measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
-from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
+from cocite.report.provenance import costs_of_rules, read_jobs, time_at_work, write_costs
+from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary, write_views
 from cocite.report.summary import best_scores, facts
-from cocite.report.views import write_views
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
@@ -113,10 +112,10 @@ def tabulate(
         "empty_fields": of_models.empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
-        "reported": published.beside_reported(scores, of_run.read_reported(results, configuration), configuration),
+        "reported": published.with_reported(scores, of_run.read_reported(results, configuration), configuration),
         "scirepeval_formats": formats.drop(published.GROUPS.values(), strict=False),
         "scirepeval_groups": formats.drop(published.WEIGHTS, strict=False),
-        **{name: published.beside_published(of, scores, real) for name, of in compared.items()},
+        **{name: published.with_published(of, scores, real) for name, of in compared.items()},
         "sciaspect": repetitions.sciaspect(averages, real),
         "objectives": repetitions.objectives(scores, averages, real),
         "ablations": repetitions.ablations(scores, averages, real),

@@ -13,27 +13,23 @@ number, and each row of a product is summed by one thread in the order of its en
 a bit.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from torch import Tensor
 
-from cocite.config.engine import BYTES_OF_NUMBER
 from cocite.config.entries import as_json
 from cocite.core.atomic import remove_checked
 from cocite.core.checkpoints import fingerprint_of, open_state, open_whole
 from cocite.core.progress import progress, report
 from cocite.core.randomness import generator
 from cocite.embeddings.edges import TRAINING
-from cocite.embeddings.engines.fastrp import FastRP
+from cocite.embeddings.engines import FastRP
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, logistic, measure, score_batch
 from cocite.embeddings.trained import VALUES_IN_MEMORY, Trained, Vectors
@@ -52,7 +48,9 @@ def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -
         merge_blocks(state, settings, papers)
     vectors = Vectors([np.memmap(_merged_file(state), np.float32, "r", shape=(papers, settings.dimension))])
     score = partial(score_batch, vectors, comparator="cos", max_norm=None)
-    return Trained(vectors=vectors, scores=[measure(load_held_out(graph, seed=seed), score, summed_loss)])
+    # Nothing is trained, so any loss would do to compare.
+    scores = measure(load_held_out(graph, seed=seed), score, lambda edges, others: logistic(edges, others).sum())
+    return Trained(vectors=vectors, scores=[scores])
 
 
 def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
@@ -135,7 +133,8 @@ def _rows(matrix: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
 
 def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
     """Join the blocks of each hop, sum the weighted hops into one file of vectors, and remove the blocks."""
-    size = max(1, VALUES_IN_MEMORY // settings.dimension)
+    size, dimension = max(1, VALUES_IN_MEMORY // settings.dimension), settings.dimension
+    widths = [min(settings.block, dimension - start) for start in _starts(settings)]
     with ExitStack() as opened:
         blocks = {
             hop: [opened.enter_context(_hop_file(state, start, hop).open("rb")) for start in _starts(settings)]
@@ -144,9 +143,9 @@ def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
         merged = opened.enter_context(open_whole(_merged_file(state)))
         for start in range(0, papers, size):
             rows = min(size, papers - start)
-            vectors = np.zeros((rows, settings.dimension), dtype=np.float32)
+            vectors = np.zeros((rows, dimension), dtype=np.float32)
             for hop, files in blocks.items():
-                parts = [np.fromfile(file, np.float32, rows * _width(file, papers)) for file in files]
+                parts = (np.fromfile(file, np.float32, rows * width) for file, width in zip(files, widths, strict=True))
                 joined = np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
                 vectors += np.float32(settings.hop_weights[hop - 1]) * of_length_1(joined)
             of_length_1(vectors).tofile(merged)
@@ -158,11 +157,6 @@ def of_length_1(vectors: Floats) -> Floats:
     """The rows scaled to length 1; rows of zeros stay."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     return np.divide(vectors, lengths, where=lengths > 0, out=np.zeros_like(vectors))
-
-
-def summed_loss(edges: Tensor, negatives: Tensor) -> Tensor:
-    """The logistic loss, summed: nothing is trained, so that any would do to compare."""
-    return logistic(edges, negatives).sum()
 
 
 def _hops(settings: FastRP) -> list[int]:
@@ -181,8 +175,3 @@ def _hop_file(state: Path, start: int, hop: int) -> Path:
 
 def _merged_file(state: Path) -> Path:
     return state / "vectors.f32"
-
-
-def _width(file: BinaryIO, papers: int) -> int:
-    """Columns of a block of papers × columns."""
-    return os.fstat(file.fileno()).st_size // (papers * BYTES_OF_NUMBER)

@@ -25,15 +25,17 @@ from cocite.core.locks import take_gpus
 from cocite.core.options import computes_in
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.buckets import (
+from cocite.embeddings.engines import Torch
+from cocite.embeddings.imported import ImportedFolder
+from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
+from cocite.embeddings.torch_buckets import (
     Bucket,
     Buckets,
     buckets_of_round,
     deal_into_buckets,
     rounds_of_epoch,
 )
-from cocite.embeddings.engines.torch.partitions import (
+from cocite.embeddings.torch_partitions import (
     EDGES,
     Block,
     FloatRows,
@@ -42,9 +44,7 @@ from cocite.embeddings.engines.torch.partitions import (
     Progress,
     TrainingState,
 )
-from cocite.embeddings.engines.torch.training_step import Step, make_batches
-from cocite.embeddings.imported import ImportedFolder
-from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
+from cocite.embeddings.torch_step import Step, make_batches
 from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores
 
 BYTES_ON_GPU = 40
@@ -219,7 +219,7 @@ def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
     """The step for a device: compiled for a single CPU, as several threads may not start those of Numba."""
     precision = computes_in(settings.precision, block.device)
     if block.device.type == "cpu" and alone:
-        from cocite.embeddings.engines.torch.compiled_step import CpuStep
+        from cocite.embeddings.torch_compiled_step import CpuStep
 
         return CpuStep(settings, block.vectors, block.squares, precision)
     return Step(settings, block.vectors, block.squares, precision)

@@ -1,4 +1,4 @@
-"""One step of training, written in operations of torch that run on any device; `compiled_step.py` has a faster one.
+"""One step of training, in operations of torch that run on any device; `torch_compiled_step.py` has a faster one.
 
 As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges. In a chunk the ends of all edges are
 negatives for each other, and `uniform_negatives` papers a side are drawn. The scores of a chunk are one product of
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines import Torch
 from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss
 
 TINY = 1e-10

@@ -5,7 +5,7 @@ The state of a training holds
     progress.json             the position, and which version of each partition belongs to it
     vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number a paper
     scores/<epoch>.json       link prediction after each epoch
-    edges/                    the buckets (see `buckets.py`)
+    edges/                    the buckets (see `torch_buckets.py`)
 
 A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory,
 replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit.
@@ -30,10 +30,10 @@ from cocite.core.randomness import derive_seed
 from cocite.core.tables.files import open_table
 from cocite.core.written_ids import look_up
 from cocite.embeddings.edges import Papers, Rows
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.buckets import COUNTS, Pair, bucket_file
-from cocite.embeddings.engines.torch.training_step import Side
+from cocite.embeddings.engines import Torch
 from cocite.embeddings.imported import partition_starts
+from cocite.embeddings.torch_buckets import COUNTS, Pair, bucket_file
+from cocite.embeddings.torch_step import Side
 from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
 
 PROGRESS, EDGES = "progress.json", "edges"
@@ -75,10 +75,11 @@ class TrainingState:
         return self._progress() if can_resume else None
 
     def save(self, part: int, version: int, vectors: Tensor, squares: Tensor) -> None:
-        """Write a version of a partition."""
-        for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
+        """Write a version of a partition; NumPy knows bfloat16 only as 16 bits."""
+        for kind, numbers in zip(KINDS, (vectors.cpu(), squares.cpu()), strict=True):
+            storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
             with open_whole(self._file(kind, part, version)) as file:
-                np.save(file, _storable(numbers.cpu()), allow_pickle=False)
+                np.save(file, storable.numpy(), allow_pickle=False)
 
     def load(self, kind: str, part: int, version: int) -> Tensor:
         """The vectors or squares of a version, mapped from disk."""
@@ -266,9 +267,3 @@ class Block:
         first = slot * self.size
         rows = slice(first, first + self.partitions.papers(part))
         return self.vectors[rows], self.squares[rows]
-
-
-def _storable(numbers: Tensor) -> np.ndarray[Any, Any]:
-    """The numbers in the same memory; NumPy knows bfloat16 only as 16 bits."""
-    storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
-    return storable.numpy()

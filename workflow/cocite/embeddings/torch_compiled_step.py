@@ -1,6 +1,6 @@
 """A step of training on a CPU: products of matrices by torch, and what moves rows between them compiled.
 
-The definition is `training_step.Step`, in which the rows of a batch go through memory some ten times; here each row is
+The definition is `torch_step.Step`, in which the rows of a batch go through memory some ten times; here each row is
 read once and written once. Numbers are float32, or bfloat16 as its 16 bits, because Numba does not know it. Sums are in
 float32, in the order of the positions in a batch, whatever the number of threads.
 """
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cocite.config.engine import RankingLoss
-from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.training_step import Batch, Step
+from cocite.embeddings.engines import Torch
+from cocite.embeddings.torch_step import Batch, Step
 
 Numbers = NDArray[Any]
 """float32, or uint16 for bfloat16."""

@@ -1,4 +1,4 @@
-"""Vectors that people bring, as Parquet, NPZ or JSON Lines."""
+"""Baselines without a training: user-supplied vectors, as Parquet, NPZ or JSON Lines, and random ones."""
 
 import gzip
 import json
@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import documents, embedded
 
-from cocite.baselines.methods.brought import UserSuppliedVectors
-from cocite.baselines.user_vectors import Called, read_vectors
+from cocite.baselines.methods import RandomVectors, UserSuppliedVectors
+from cocite.baselines.user_vectors import FieldNames, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
@@ -43,6 +43,7 @@ def as_lines(path: Path, ids, vectors, names=("paper_id", "embedding")) -> Path:
     return path
 
 
+RANDOM = RandomVectors(kind="random")
 RUN = {"model": "m", "training_seed": 0, "benchmark": "b", "modes": ["compat"], "evaluation_seeds": [1]}
 FORMATS = {"v.parquet": as_parquet, "v.npz": as_npz, "v.jsonl": as_lines, "v.jsonl.gz": as_lines}
 
@@ -64,11 +65,11 @@ def test_vectors_are_read_from_every_format_and_ids_that_are_numbers_are_taken_a
 @pytest.mark.parametrize("name", FORMATS)
 def test_ids_and_vectors_may_have_any_name(tmp_path, name):
     path = FORMATS[name](tmp_path / name, IDS, VECTORS, ("sha", "specter"))
-    assert len(read_vectors([path], IDS, Called("sha", "specter")).rows) == 3
+    assert len(read_vectors([path], IDS, FieldNames("sha", "specter")).rows) == 3
     with pytest.raises(InputError, match=r"has no ids under paper_id or id or .*; its (columns|arrays|keys) are sha"):
         read_vectors([path], IDS)
     with pytest.raises(InputError, match=r"has no vectors under cls; its .* are sha, .*specter"):
-        read_vectors([path], IDS, Called("sha", "cls"))
+        read_vectors([path], IDS, FieldNames("sha", "cls"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -181,3 +182,25 @@ def test_documents_without_a_brought_vector_count_as_missing(tmp_path):
     benchmark = Benchmark(judgements={"relish": {"1": {"2": 1, "3": 0}}})
     scored = scored_by(tmp_path / "ours.parquet", Run(**RUN, largest_missing=0.5))(TASKS["relish"], benchmark)
     assert (scored.documents, scored.missing) == (3, 1)
+
+
+def test_random_vectors_depend_on_the_seed_alone(tmp_path):
+    texts = dict.fromkeys("cab", ("t", None))
+    first, again, other = (
+        embedded(RANDOM, texts, tmp_path / f"{at}.parquet", seed=of) for at, of in enumerate((1, 1, 2))
+    )
+    assert list(first) == ["a", "b", "c"]
+    assert all((first[name] == again[name]).all() and not (first[name] == other[name]).any() for name in first)
+
+
+def test_random_vectors_have_25_dimensions_and_a_mean_of_zero_in_the_columns_that_scores_are_read_from(tmp_path):
+    texts = {f"d{number:04}": ("t", None) for number in range(9000)}
+    vectors = np.stack(list(embedded(RANDOM, texts, tmp_path / "vectors.parquet").values()))
+    assert vectors.shape == (9000, 25)
+    assert abs(vectors.mean(axis=0)).max() < 5 / np.sqrt(9000)
+    assert vectors.std() == pytest.approx(1, abs=0.02)
+    assert [(field.name, field.type) for field in pq.read_schema(tmp_path / "vectors.parquet")] == [
+        ("adapter", pa.string()),
+        ("document", pa.string()),
+        ("vector", pa.list_(pa.float32(), 25)),
+    ]

@@ -46,7 +46,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
 from cocite.embeddings.edges import TRAINING, Rows
-from cocite.embeddings.engines.biggraph import BigGraph
+from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
 from cocite.embeddings.link_prediction import Batch, load_held_out, measure
 from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores, score_file

@@ -54,7 +54,9 @@ def split_edges(
     unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
     lines = np.zeros(2, dtype=np.int64)
     with ExitStack() as stack, connect(memory_mb=memory_mb, threads=threads, spill_to=training.parent) as db:
-        writers = [stack.enter_context(_tsv_writer(stack, path)) for path in (training, holdout)]
+        whole = [stack.enter_context(atomic_path(path)) for path in (training, holdout)]
+        options = csv.WriteOptions(include_header=False, delimiter="\t")
+        writers = [stack.enter_context(csv.CSVWriter(path, LINE, write_options=options)) for path in whole]
         for block in _sorted(edges, db):
             divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
             for number, chosen in enumerate(divided):
@@ -81,11 +83,6 @@ def import_tsv(*, training: Path, holdout: Path, partitions: int, seed: int, out
             # The importer makes no file without edges, and the training would miss it.
             if not edge_file(folder, side, lhs, rhs).exists():
                 EDGE_STORAGES.make_instance(str(folder / side)).save_edges(lhs, rhs, EdgeList.empty())
-
-
-def _tsv_writer(stack: ExitStack, path: Path) -> csv.CSVWriter:
-    temporary = stack.enter_context(atomic_path(path))
-    return csv.CSVWriter(temporary, LINE, write_options=csv.WriteOptions(include_header=False, delimiter="\t"))
 
 
 def _sorted(edges: Sequence[Path], db: DuckDBPyConnection) -> Iterator[EdgeBlock]:

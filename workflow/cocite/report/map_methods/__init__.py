@@ -1,1 +1,0 @@
-"""Methods that lay papers out in two dimensions, a module with one class each."""
