@@ -42,7 +42,7 @@ from cocite.report.trade import draw_trade
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]
 EMPTY = ("reported", "scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "mdcr_fields")
-EMPTY += ("searches", "triplets", "objectives", "ablations", "failures", "empty_fields")
+EMPTY += ("searches", "triplets", "objectives", "ablations", "failures", "empty_fields", "popularity")
 COSTS = pl.DataFrame(
     [("train_encoder", 10, 600.0, 90.0, 500.0, 900.0), ("ingest", 2, 36_061.0, 36_000.0, 70.0, 300.0)],
     schema=["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"],

@@ -30,7 +30,7 @@ METRICS = {
 }
 """Metrics, and what they are called."""
 AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
-AT_A_DEPTH["recip_rank"] = METRICS["recip_rank"]
+AT_A_DEPTH |= {"recip_rank": METRICS["recip_rank"], "recall_cap": "R"}
 """Metrics that have a depth behind their name."""
 AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
 """The ends of metrics' names that tell how they are averaged."""

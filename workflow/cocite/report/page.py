@@ -4,7 +4,7 @@ Text, captions and order are in the templates; this module decides which section
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ FIGURES = {
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),
+    "popularity": ("How much of it is popularity?", "popularity"),
     "trade": ("Short queries or documents?", "trade"),
     "spaces": ("Which space finds which aspect?", "spaces"),
     "differences": ("Which models differ?", "differences"),
@@ -74,11 +75,13 @@ def write_page(
     figures: Mapping[str, Path],
     maps: Mapping[str, MapData],
     differences: Mapping[str, Any],
+    popularity: Sequence[str],
     facts: Mapping[str, str],
     provenance: Mapping[str, Any],
     output: Path,
 ) -> None:
-    """Fill the templates with tables, figures and maps by name, the packed differences, the summary and provenance."""
+    """Fill the templates with tables, figures and maps by name, the packed differences, what citations alone score, the
+    summary and provenance."""
     versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
     configuration = configuration_in(provenance)
     oracles = oracle_models(configuration)
@@ -88,7 +91,8 @@ def write_page(
     }
     # A figure that bears the name of a table shows the same: without rows, its axes are empty.
     present = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
-    present |= {name for name, has_any in (("differences", differences["questions"]), ("map", maps)) if has_any}
+    further = {"differences": differences["questions"], "map": maps, "popularity": popularity}
+    present |= {name for name, has_any in further.items() if has_any}
     template = _environment().get_template("index.html.j2")
     page = template.render(
         sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in present},
@@ -98,6 +102,7 @@ def write_page(
             for name, path in figures.items()
         },
         differences=differences,
+        popularity=popularity,
         facts=facts,
         generated=what_is_generated(provenance),
         oracles=oracles,

@@ -14,6 +14,7 @@ import polars as pl
 from cocite.config.runs import model_of
 from cocite.report.labels import GRAPH_METRICS, PUBLISHED
 from cocite.report.map_page import AGREEMENT
+from cocite.report.popularity import CLASSES
 from cocite.report.published import REPORTED
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
@@ -131,6 +132,10 @@ RANKINGS: Mapping[str, Ranking] = {
             competes=lambda row: row.get("source") != PUBLISHED and " of " not in (row.get("values") or ""),
             rivals=_same_protocol,
         ),
+    ),
+    "popularity": Ranking(
+        lambda column: column in CLASSES.values(),
+        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
     ),
     "reported": Ranking(
         _is_score,

@@ -52,9 +52,8 @@ def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> l
         if of_kind[False]:
             metric = metric_in_words(ranked[0].main_metric)
             matched = f"; with candidates that are cited as often, {of_kind[True]}" if of_kind[True] else ""
-            sentences.append(
-                f"On {benchmark}, the number of citations alone scores {of_kind[False]} {metric}{matched}."
-            )
+            of_random = f"On {benchmark}, citations alone have a {metric} of {of_kind[False]}"
+            sentences.append(f"{of_random}{matched}.")
     return sentences
 
 

@@ -16,6 +16,7 @@ import duckdb
 import polars as pl
 import typer
 
+from cocite.config.benchmark import SEARCH
 from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.runs import mapped_runs, reported_on, scored_runs
 from cocite.core.atomic import atomic_path, read_json
@@ -90,6 +91,18 @@ def read_scored(results: Path, configuration: Configuration, table: str) -> pl.D
         for model, _, seed in (run.rpartition("-") for run in runs)
     ]
     return pl.concat([empty_frame(table), *found], how="diagonal")
+
+
+def read_by_citations(results: Path, configuration: Configuration) -> pl.DataFrame:
+    """What every run finds in the whole corpus by how often papers are cited, on the benchmarks that search it."""
+    table = "scores_by_citations"
+    found = [
+        read(results, table, benchmark=benchmark, model=model, seed=seed)
+        for benchmark in configuration.benchmarks
+        for run in scored_runs(configuration, benchmark).get(SEARCH, ())
+        for model, _, seed in [run.rpartition("-")]
+    ]
+    return pl.concat([empty_frame(table), *found])
 
 
 def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:

@@ -31,6 +31,7 @@ from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.labels import measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
+from cocite.report.popularity import found_by_citations, popularity_in_words
 from cocite.report.probes import probes_table
 from cocite.report.provenance import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary, write_views
@@ -77,6 +78,7 @@ def write_report(
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration.maps},
         differences=compared,
+        popularity=popularity_in_words(scores, configuration),
         facts=facts(recorded, corpus, took, seconds, of_run.read_precisions(results, configuration)),
         provenance=recorded,
         output=output,
@@ -108,6 +110,7 @@ def tabulate(
         "failures": of_models.failures(read_scored(results, configuration, "failures")),
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
+        "popularity": found_by_citations(of_run.read_by_citations(results, configuration)),
         "incomplete": of_models.incomplete(scores),
         "empty_fields": of_models.empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),

@@ -1,0 +1,48 @@
+"""What the report says about popularity."""
+
+import polars as pl
+from tests.workflow.conftest import SMALL
+
+from cocite.config.configuration import configure
+from cocite.report.popularity import found_by_citations, popularity_in_words
+from cocite.report.results import empty_frame
+
+
+def found(model, seed, citations, recall, share):
+    keys = {"model": model, "seed": seed, "benchmark": "holdout", "task": "cite_search", "citations": citations}
+    return {**keys, "recall": recall, "error": 1.0, "queries": 10, "share": share}
+
+
+def test_recall_by_citations_is_a_mean_over_seeds_and_a_class_without_papers_has_a_dash():
+    table = pl.DataFrame(
+        [
+            found("m", 1, "0", 10.0, 30.0),
+            found("m", 2, "0", 20.0, 40.0),
+            found("m", 1, "over 10", None, 1.0),
+            found("m", 1, "top 1%", 50.0, 2.0),
+            found("m", 2, "top 1%", 60.0, 4.0),
+            found("bm25", 0, "0", 7.0, 3.0),
+        ]
+    )
+    model, words = found_by_citations(table).to_dicts()
+    assert (model["model"], model["never cited"], model["cited more often"]) == ("m", "15.0 ± 7.1", "–")
+    assert model["answers of the 1% most cited"] == "3.0 ± 1.4"
+    assert (words["model"], words["never cited"], words["answers of the 1% most cited"]) == ("bm25", "7.0", "–")
+
+
+def test_a_sentence_says_what_citations_alone_score_on_each_hold_out():
+    configuration = configure(SMALL)
+    values = {"cite": 56.1, "cocite": 64.9, "cite_matched": 24.9}
+    keys = {"model": "popularity", "seed": 0, "benchmark": "holdout", "metric": "map"}
+    scores = pl.DataFrame([{**keys, "task": task, "value": value} for task, value in values.items()])
+    assert popularity_in_words(scores, configuration) == [
+        "On holdout, citations alone have a MAP of 56.1 (cite) and 64.9 (cocite); with candidates that are cited as "
+        "often, 24.9 (cite_matched)."
+    ]
+    assert popularity_in_words(scores.clear(), configuration) == []
+
+
+def test_nothing_is_said_of_a_run_without_hold_outs():
+    configuration = configure(SMALL | {"benchmarks": {}})
+    assert popularity_in_words(pl.DataFrame(schema=["model"]), configuration) == []
+    assert found_by_citations(empty_frame("scores_by_citations")).is_empty()
