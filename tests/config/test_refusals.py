@@ -59,6 +59,10 @@ REFUSED = {
         corpus.source: directory | key corpus.path is missing
         corpus.source: demos | key corpus.source is 'demos'; it must be one of demo, directory, openalex, s2
         queries.holdout: 0 | key benchmarks.holdout needs held-out papers
+        benchmarks.holdout.by_time: true | benchmarks.holdout.by_time needs the first year that is held out; set
+            queries.holdout_from.
+        queries.undated: later | queries.undated has no effect without holdout_from
+        queries.holdout_from: 2500000 | queries.holdout_from
         queries.from: file | key queries.path is missing
         queries.from: triplets | key queries.revision is missing; what comes from the Hugging Face hub is pinned
         queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)

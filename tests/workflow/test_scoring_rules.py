@@ -108,3 +108,34 @@ def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):
     assert {row["unfindable"] for row in searched} == {0}
     assert {row["task"] for row in faceted} == {"csfcube_all", "csfcube_method"}
     assert {row["metric"].endswith("_folds") for row in faceted} == {True}
+
+
+def test_searches_of_the_corpus_read_the_vectors_of_all_papers_and_no_job_of_spaces_or_propagated_features(run):
+    config = SMALL | {
+        "queries": SMALL["queries"] | {"holdout_from": 2015},
+        "baselines": {
+            "bm25": {"kind": "bm25"},
+            "popularity": {"kind": "popularity"},
+            "random": {"kind": "random"},
+            "sgc": {"kind": "sgc", "encoder": "small", "graph": "citation"},
+        },
+        "benchmarks": {
+            "holdout": {"kind": "holdout", "search": True},
+            "later": {"kind": "holdout", "search": True, "by_time": True},
+        },
+    }
+    plan = planned(run, config)
+    searched = {rule: [job for job in plan.jobs if job.rule == rule] for rule in plan.rules() if "search_corpus" in rule}
+    assert {rule: len(jobs) for rule, jobs in searched.items()} == {
+        "search_corpus": 2 * 3,  # two models and the encoder before fine-tuning
+        "search_corpus_by_baseline": 2,
+        "search_corpus_by_words": 2,
+        "search_corpus_by_citations": 2,
+    }
+    by_model = next(job for job in searched["search_corpus"] if job.wildcards["model"] == "cocite")
+    vectors = [path for path in by_model.inputs if path.startswith("results/encoder/cocite/seed-1/papers/")]
+    assert len(vectors) == 2
+    assert "--vectors results/encoder/cocite/seed-1/papers" in by_model.command
+    assert all("--papers results/corpus/papers" in job.command for job in searched["search_corpus_by_words"])
+    assert len(plan.commands("evaluation prepare-holdout")) == 2
+    assert sum('"by_time": true' in command for command in plan.commands("evaluation prepare-holdout")) == 1
