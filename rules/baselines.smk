@@ -100,6 +100,7 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
         model=plan.baselines.model,
         grid=plan.baselines.grid,
         files=plan.baselines.files,
+        document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
     log:
@@ -108,7 +109,7 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-papers-{bucket}.jsonl"
     params:
         table="papers",
-        sources="{}",
+        sources=plan.baselines.sources_as_json("document_vectors"),
 
 
 rule draw_validation:

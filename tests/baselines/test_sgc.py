@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.baselines.tables import embedded, train, write_vectors
+from tests.baselines.tables import embedded, papers, train, write_vectors
 from tests.rows import write_rows
 
 from cocite.baselines.methods import sgc
@@ -80,6 +80,18 @@ def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_pa
     found = of_documents(tmp_path, BY_HOPS[1], model, {"abc": [3, 4], "task:1": [5, 5]})
     assert found["abc"] == pytest.approx([0.6, 0.8])
     assert found["task:1"] == pytest.approx([0.5**0.5, 0.5**0.5])
+
+
+def test_papers_of_the_corpus_have_the_same_vectors_as_documents_that_they_are(tmp_path):
+    features = {1: [1, 0], 2: [0, 1], 9: [3, 4]}
+    model = propagate(tmp_path, {1: features[1], 2: features[2]}, [(1, 2, 1.0)])
+    source = papers(tmp_path / "papers/0.parquet", dict.fromkeys(features, ("title", None)))
+    below = write_vectors(tmp_path / "below-papers.parquet", features)
+    of_papers = embedded(BY_HOPS[1], source, tmp_path / "found.parquet", model=model, document_vectors=below)
+    as_documents = of_documents(tmp_path, BY_HOPS[1], model, {str(paper): vector for paper, vector in features.items()})
+    assert {str(paper): vector.tolist() for paper, vector in of_papers.items()} == {
+        name: vector.tolist() for name, vector in as_documents.items()
+    }
 
 
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):

@@ -82,6 +82,7 @@ class BaselinePlan(StagePlan):
                 return self.buckets(f"{self._vectors_under(wildcards)}/papers/{{bucket}}.parquet")
             case "document_vectors":
                 table = f"embeddings/{wildcards.benchmark}" if of_benchmark else "validation"
+                table = f"papers/{wildcards.bucket}" if hasattr(wildcards, "bucket") else table
                 return f"{self._vectors_under(wildcards)}/{table}.parquet"
             case "document_papers":
                 benchmarks = [wildcards.benchmark] if of_benchmark else []

@@ -100,6 +100,7 @@ class PropagatedFeatures(Trained):
         import pyarrow as pa
 
         from cocite.core.progress import report
+        from cocite.core.tables import TABLES
         from cocite.core.tables.files import open_table, table_in, vectors_of
         from cocite.core.tables.papers import papers_of_documents
         from cocite.core.written_ids import look_up
@@ -108,14 +109,16 @@ class PropagatedFeatures(Trained):
         papers = np.load(model / PAPERS)
         vectors = np.load(model / VECTORS, mmap_mode="r")
         papers_of = papers_of_documents(embedding.document_papers)
-        own = 0
-        with open_table(path, table_in(path)) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=["document", "vector"]):
+        own, table = 0, table_in(path)
+        name = TABLES[table].key[-1]
+        with open_table(path, table) as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=[name, "vector"]):
                 found = _of_unit_length(vectors_of(pa.Table.from_batches([batch])))
-                places, is_paper = look_up(papers, papers_of(batch["document"]))
+                ids = batch[name].to_numpy() if name == "corpusid" else papers_of(batch[name])
+                places, is_paper = look_up(papers, ids)
                 found[is_paper] = vectors[places[is_paper]]
                 own += int(np.count_nonzero(~is_paper))
-                yield batch["document"].to_pylist(), found
+                yield batch[name].to_pylist(), found
         are = "are no" if embedding.document_papers is None else "are not known to be"
         report(f"{own:,} documents {are} papers of the corpus, and have the features of their own")
 
