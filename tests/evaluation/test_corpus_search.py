@@ -1,17 +1,23 @@
 """Searches of the whole corpus against plain definitions: numpy, trec_eval, bm25s."""
 
+from dataclasses import replace
+
 import bm25s
 import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
+from tests.evaluation.folders import RUN
 from tests.papers import papers_table
 
+from cocite.config.benchmarks import TASKS
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation import corpus_search
+from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.corpus_scoring import search_corpus
+from cocite.evaluation.scoring import by_popularity, write_results
 
-TASKS = ("cite_search", "cocite_search")
+SEARCHES = ("cite_search", "cocite_search")
 WORDS = ("graph", "network", "citation", "paper", "model", "search", "vector", "index", "user", "study", "rank")
 
 
@@ -36,7 +42,7 @@ def write_vectors(folder, vectors, buckets=2):
 
 def search(folder, missing=0.0, **by):
     files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures", "by_citations")}
-    given = {"tables": folder / "tables", "tasks": ",".join(TASKS), "model": "m", "training_seed": 1}
+    given = {"tables": folder / "tables", "tasks": ",".join(SEARCHES), "model": "m", "training_seed": 1}
     search_corpus(**given, largest_missing=missing, **by, **files)
     names = {"by_citations": "scores_by_citations"}
     return {name: read_table(path, names.get(name, name)).to_pylist() for name, path in files.items()}
@@ -70,7 +76,7 @@ def drawn(papers=300, queries=12, seed=1):
     asking = ids[:queries]
     relevant = {
         task: {q: {int(p) for p in random.choice(ids, random.integers(1, 60)) if p != q} or {ids[-1]} for q in asking}
-        for task in TASKS
+        for task in SEARCHES
     }
     return ids, relevant, random
 
@@ -80,7 +86,7 @@ def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_pat
     vectors = {each: random.standard_normal(8) for each in ids}
     write_benchmark(tmp_path, relevant, {each: int(random.integers(0, 20)) for each in ids})
     write_vectors(tmp_path, vectors)
-    queries = relevant[TASKS[0]]
+    queries = relevant[SEARCHES[0]]
     exact = {each: np.asarray(vector, np.float32).astype(float) for each, vector in vectors.items()}
     similarity = {q: {p: -np.linalg.norm(exact[q] - exact[p]) for p in ids} for q in queries}
     found = search(tmp_path, vectors=tmp_path / "vectors")
@@ -107,7 +113,7 @@ def test_words_are_scored_as_bm25s_ranks_them(tmp_path, method):
     index = bm25s.BM25(k1=0.9, b=0.4, method=method, dtype="float64")
     index.index(tokens, show_progress=False)
     similarity = {}
-    for query in relevant[TASKS[0]]:
+    for query in relevant[SEARCHES[0]]:
         scores = index.get_scores(tokens[ids.index(query)])
         similarity[query] = {p: s for p, s in zip(ids, scores.tolist(), strict=True) if s > 0}
     formula = f'{{"k1": 0.9, "b": 0.4, "method": "{method}"}}'
@@ -129,11 +135,11 @@ def test_citations_alone_rank_the_most_cited_papers_first(tmp_path):
 
 def test_recall_is_divided_by_how_often_the_relevant_papers_are_cited(tmp_path):
     citations = {1: 0, 2: 0, 3: 2, 4: 7, 5: 30, 6: 1}
-    relevant = {task: {1: {2, 3, 4, 5}} for task in TASKS}
+    relevant = {task: {1: {2, 3, 4, 5}} for task in SEARCHES}
     write_benchmark(tmp_path, relevant, citations)
     write_vectors(tmp_path, {paper: [float(paper)] for paper in citations if paper != 4})
     found = search(tmp_path, missing=0.5, vectors=tmp_path / "vectors")
-    of_class = {row["citations"]: row for row in found["by_citations"] if row["task"] == TASKS[0]}
+    of_class = {row["citations"]: row for row in found["by_citations"] if row["task"] == SEARCHES[0]}
     assert {name: row["recall"] for name, row in of_class.items()} == {
         "0": 100, "1-3": 100, "4-10": 0, "over 10": 100, "top 1%": 100,
     }  # fmt: skip
@@ -156,7 +162,7 @@ def test_equal_vectors_are_ordered_the_same_way_whatever_the_buckets(tmp_path):
 
 
 def test_selection_queries_do_not_count(tmp_path):
-    relevant = {task: {1: {3}, 2: {4}} for task in TASKS}
+    relevant = {task: {1: {3}, 2: {4}} for task in SEARCHES}
     write_benchmark(tmp_path, relevant, dict.fromkeys(range(1, 6), 1), selection=[2])
     write_vectors(tmp_path, {paper: [float(paper)] for paper in range(1, 6)})
     assert {row["item"] for row in search(tmp_path, vectors=tmp_path / "vectors")["outcomes"]} == {"1"}
@@ -172,14 +178,29 @@ def test_selection_queries_do_not_count(tmp_path):
 def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says):
     vectors = {paper: [float(paper)] for paper in range(1, 6)}
     spoil(vectors)
-    write_benchmark(tmp_path, {task: {1: {3}} for task in TASKS}, dict.fromkeys(range(1, 6), 1))
+    write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 1))
     write_vectors(tmp_path, vectors)
     found = search(tmp_path, vectors=tmp_path / "vectors")
-    assert [row["task"] for row in found["failures"]] == list(TASKS)
+    assert [row["task"] for row in found["failures"]] == list(SEARCHES)
     assert says in found["failures"][0]["reason"]
     assert not found["scores"]
 
 
 def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
-    write_benchmark(tmp_path, {task: {1: {3}} for task in TASKS}, dict.fromkeys(range(1, 6), 0))
+    write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 0))
     assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]
+
+
+def test_citations_alone_rank_given_candidates_and_the_abstracts_of_papers(tmp_path):
+    write_benchmark(tmp_path, {"cite_search": {1: {2}}}, {paper: paper for paper in range(1, 9)})
+    judgements = {"cite": {"1": {"7": 1, "2": 0, "8": 1, "3": 0}}, "title_search": {"title:3": {"abstract:3": 1}}}
+    abstracts = {f"abstract:{paper}" for paper in range(1, 9)}
+    benchmark = Benchmark(judgements=judgements, collections={"title_search": abstracts})
+    write_tables(benchmark, tmp_path / "tables")
+    run = replace(RUN, ranks_alone=True)
+    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    score = by_popularity(tmp_path / "tables/popularity.parquet", run)
+    write_results([TASKS["cite"], TASKS["title_search"]], tmp_path / "tables", run, files, score)
+    found = {(row["task"], row["metric"]): row["value"] for row in read_table(files["scores"], "scores").to_pylist()}
+    assert found["cite", "map"] == 100
+    assert found["title_search", "recip_rank_10"] == pytest.approx(100 / 6)  # five papers are cited more often than 3

@@ -87,8 +87,8 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ([], "One of --embeddings and --words says what is scored"),
-        (["--embeddings=vectors.parquet", '--words={"k1": 1.5}'], "One of --embeddings and --words says"),
+        ([], "One of --embeddings, --words and --by-citations says"),
+        (["--embeddings=vectors.parquet", '--words={"k1": 1.5}'], "One of --embeddings, --words and --by-citations"),
         (["--words={k1: 1.5}"], "--words: not JSON"),
         (['--words={"k2": 1.5}'], "--words: key k2"),
     ],
