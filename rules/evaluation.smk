@@ -323,8 +323,8 @@ rule search_corpus:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # It holds a block of vectors and the best answers of each query.
-        mem_mb=megabytes(2000, popularity=5, searches=40),
+        # It holds a block of similarities, and 0.2 MB of best answers for each query.
+        mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=5),
         runtime=minutes(20, vectors=0.1),
     params:
         version=1,

@@ -25,6 +25,8 @@ DEPTH = 1000
 """Answers of each query that MAP looks at, as runs of TREC have them."""
 MOST_CITED = 0.01
 PAPERS_AT_ONCE = 4096
+PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
+"""Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
 CLASSES: Mapping[str, tuple[float, float]] = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, np.inf)}
 """How often a paper is cited in training: from and to."""
 
@@ -121,7 +123,8 @@ def by_vectors(folder: Path) -> Search:
         asking, is_known = vectors_of_papers(files, table_in(files[0]), queries)
         asked, found = asking[is_known].astype(np.float64), Answers(queries[is_known])
         known = [queries[is_known]]
-        for papers, matrix in progress(_blocks(files, popularity), of="Searched", unit="block"):
+        size = block_size(len(asked))
+        for papers, matrix in progress(_blocks(files, popularity, size), of="Searched", unit="block"):
             nearness = 2 * asked @ matrix.T - (matrix**2).sum(axis=1) - (asked**2).sum(axis=1)[:, None]
             found.add((papers, nearness.astype(np.float32)))
             known.append(papers)
@@ -130,11 +133,16 @@ def by_vectors(folder: Path) -> Search:
     return search
 
 
-def _blocks(files: Iterable[Path], popularity: Popularity) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
+def block_size(queries: int) -> int:
+    """How many papers a block has."""
+    return max(1, min(PAPERS_AT_ONCE, PAIRS_AT_ONCE // max(queries, 1)))
+
+
+def _blocks(files: Iterable[Path], popularity: Popularity, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
     """The vectors of the papers that are searched. Raises `UnscorableError` if one is not finite."""
     for path in files:
         with open_table(path, table_in(path)) as file:
-            for batch in file.iter_batches(PAPERS_AT_ONCE, columns=["corpusid", "vector"]):
+            for batch in file.iter_batches(size, columns=["corpusid", "vector"]):
                 papers, matrix = batch["corpusid"].to_numpy(), vectors_of(pa.table(batch)).astype(np.float64)
                 _, is_searched = look_up(popularity.papers, papers)
                 if not np.isfinite(matrix).all():

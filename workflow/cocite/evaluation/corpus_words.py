@@ -17,7 +17,7 @@ from cocite.core.progress import progress
 from cocite.core.tables.files import checked_files, open_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.bm25 import Formula, tokens_of
-from cocite.evaluation.corpus_search import PAPERS_AT_ONCE, Answers, Found, Popularity, Search
+from cocite.evaluation.corpus_search import Answers, Found, Popularity, Search, block_size
 
 
 class Counted:
@@ -38,15 +38,16 @@ def by_words(folder: Path, formula: Formula) -> Search:
     """Search the table papers by the words of the queries."""
 
     def search(queries: Ids, popularity: Popularity) -> Found:
+        size = block_size(len(queries))
         asking = {
             paper: text
-            for papers, texts in _texts(folder, queries)
+            for papers, texts in _texts(folder, queries, size)
             for paper, text in zip(papers.tolist(), texts, strict=True)
         }
         words = sorted({word for of_text in tokens_of([*asking.values()]) for word in of_text})
         vocabulary = {word: number for number, word in enumerate(words)}
         having, length, number = np.zeros(len(words)), 0.0, 0
-        for papers, texts in progress(_texts(folder, popularity.papers), of="Counted", unit="block"):
+        for papers, texts in progress(_texts(folder, popularity.papers, size), of="Counted", unit="block"):
             counted = Counted(texts, vocabulary)
             having += np.bincount(counted.counts.indices, minlength=len(words))
             length, number = length + counted.lengths.sum(), number + len(papers)
@@ -54,7 +55,7 @@ def by_words(folder: Path, formula: Formula) -> Search:
         known = np.array(sorted(asking), np.int64)
         asked = Counted([asking[paper] for paper in known.tolist()], vocabulary).counts.T.tocsr()
         found = Answers(known)
-        for papers, texts in progress(_texts(folder, popularity.papers), of="Searched", unit="block"):
+        for papers, texts in progress(_texts(folder, popularity.papers, size), of="Searched", unit="block"):
             weighted = _weighted(formula, Counted(texts, vocabulary), length / max(number, 1))
             weighted.data *= worth[weighted.indices]
             nearness = (weighted @ asked).T.toarray().astype(np.float32)
@@ -65,11 +66,11 @@ def by_words(folder: Path, formula: Formula) -> Search:
     return search
 
 
-def _texts(folder: Path, among: Ids) -> Iterator[tuple[Ids, list[str]]]:
+def _texts(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]]]:
     """The texts of some papers, title and abstract, block by block."""
     for path in checked_files(folder, "papers"):
         with open_table(path, "papers") as file:
-            for batch in file.iter_batches(PAPERS_AT_ONCE, columns=["corpusid", "title", "abstract"]):
+            for batch in file.iter_batches(size, columns=["corpusid", "title", "abstract"]):
                 papers = batch["corpusid"].to_numpy()
                 _, is_asked = look_up(among, papers)
                 kept = batch.filter(is_asked)
