@@ -280,7 +280,7 @@ use rule score_model as score_words with:
         mem_mb=plan.evaluation.scoring_memory("tables", 600, ranked=20),
         runtime=plan.evaluation.word_scoring_minutes,
     params:
-        version=10,
+        version=11,
         model="{baseline}",
         # It ranks only, without a random choice: the benchmark's mode does not change its scores.
         mode="correct",
@@ -293,6 +293,10 @@ use rule score_words as score_popularity with:
     input:
         tables=plan.evaluation.prepared("popularity"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.log",
     benchmark:
@@ -376,6 +380,11 @@ use rule search_corpus_by_baseline as search_corpus_by_words with:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
         papers=plan.corpus.papers(),
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.log",
     benchmark:
@@ -392,6 +401,11 @@ use rule search_corpus_by_baseline as search_corpus_by_citations with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.log",
     benchmark:

@@ -32,10 +32,10 @@ def baseline_runs(config):
     return [run for run in runs_of(config) if run not in models and "_" not in run]
 
 
-def test_bm25_and_random_vectors_are_scored_where_no_baselines_are_named(written):
+def test_bm25_popularity_and_random_vectors_are_scored_where_no_baselines_are_named(written):
     config = configure(written)
-    assert baseline_runs(config) == ["bm25-0", "random-0"]
-    assert runs_that_rank_alone(config) == ["bm25-0"]
+    assert baseline_runs(config) == ["bm25-0", "popularity-0", "random-0"]
+    assert runs_that_rank_alone(config) == ["bm25-0", "popularity-0"]
 
 
 def test_exactly_the_baselines_that_are_named_are_scored(written):

@@ -80,8 +80,8 @@ def test_modes_are_averaged_apart_and_share_the_rankings():
 def test_the_average_of_one_run_has_no_deviation(tmp_path):
     rows = averaged(tmp_path, [row("cite", 70.0)], Holdout(kind="holdout").scored_tasks)
     assert {(row["over"], row["average"]): row["expected"] for row in rows} == {
-        ("all", "all"): 4,
-        ("format", "proximity"): 4,
+        ("all", "all"): 8,
+        ("format", "proximity"): 8,
         ("group", "holdout"): 4,
         ("metric", "map"): None,
     }

@@ -8,6 +8,7 @@ from scipy.stats import t as student
 from sklearn.metrics import f1_score
 
 from cocite.core.tables.files import read_table, write_table
+from cocite.evaluation.benchmark import ScoredSuite
 from cocite.evaluation.comparisons import compare_models, difference, draws
 from cocite.evaluation.metrics import f1_statistic, mean_statistic, tau_statistic
 
@@ -28,8 +29,8 @@ def compare(folder, *tables, seed=1):
     runs = [f"m-{number}" for number in range(len(tables))]
     for run, table in zip(runs, tables, strict=True):
         write_table(folder / f"small/{run}.parquet", "outcomes", table)
-    asked = {"suites": {"small": ["relish"]}, "runs": ",".join(runs)}
-    compare_models(folder, **asked, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
+    suites = {"small": ScoredSuite(tasks=("relish",), runs=tuple(runs))}
+    compare_models(folder, suites=suites, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
     return read_table(folder / "comparisons.parquet", "comparisons").to_pylist()
 
 

@@ -13,7 +13,7 @@ from tests.configurations import recorded
 
 from cocite.config.benchmarks.beir import PUBLISHED
 from cocite.config.configuration import resolve
-from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
+from cocite.config.runs import runs_that_rank_alone, scored_runs
 from cocite.config.tasks import BOTH
 from cocite.core.randomness import generator
 from cocite.core.tables import TABLES, empty_schema
@@ -70,11 +70,14 @@ def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
     draw = generator(1, "scores")
     configuration = recorded(configuration)
     for benchmark, entry in configuration.benchmarks.items():
-        tasks = {task.name: task for task in entry.scored_tasks}
-        suites = {name: [task] for name, task in tasks.items()}
-        for name, run in scored_runs(suites, runs_of(configuration, benchmark), runs_that_rank_alone(configuration)):
-            task, (model, seed) = tasks[name], run.rsplit("-", 1)
-            keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
+        runs = scored_runs(configuration, benchmark)
+        alone = runs_that_rank_alone(configuration)
+        scored = [(task, run) for suite, tasks in entry.suites.items() for task in tasks for run in runs[suite]]
+        for task, run in scored:
+            if run in alone and not task.is_ranking:
+                continue
+            model, seed = run.rsplit("-", 1)
+            keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": task.name, "evaluation_seed": 1}
             counts = {"documents": 900, "missing": 0, "scored": 100, "unscored": 0}
             for metric in task.metrics:
                 for mode in ("compat", "correct") if task.is_supervised else (BOTH,):

@@ -93,7 +93,7 @@ def test_what_is_generated_is_named_with_the_scores_that_it_touches(source, benc
 def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whether_it_is_generated():
     asked = {"h": {"kind": "holdout"}, "s": {"kind": "scirepeval", "folder": "demo", "tasks": ["fos"]}}
     said = lines(provenance("s2", **asked))["Benchmarks"]
-    assert said == "h: papers held out of everything (2 tasks); s: SciRepEval (1 task, generated)"
+    assert said == "h: papers held out of everything (4 tasks); s: SciRepEval (1 task, generated)"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_page_names_what_was_computed_in(configured, trained_in, said):
 
 def test_baselines_are_named_with_their_kinds():
     recorded = provenance("s2")
-    assert lines(recorded)["Baselines"] == "bm25; random"
+    assert lines(recorded)["Baselines"] == "bm25; popularity; random"
     recorded["configuration"]["baselines"] = {"bm25": {"kind": "bm25"}, "rare": {"kind": "sif", "of": "ft"}}
     assert lines(recorded)["Baselines"] == "bm25; rare: sif"
 

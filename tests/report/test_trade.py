@@ -14,7 +14,7 @@ from tests.report.made_run import configuration_of
 from cocite.config.benchmarks import sides_of
 from cocite.report.trade import GROUPS, LETTER, SIZE, Box, Point, draw_trade, placed, points_of
 
-HOLDOUT = {"kind": "holdout", "search": {"documents": 10}}
+HOLDOUT = {"kind": "holdout", "title_search": {"documents": 10}}
 CONFIGURATION = {
     "models": {"cropping": {}, "citations": {}},
     "encoders": {"small": {}},

@@ -29,7 +29,7 @@ def test_the_page_is_drawn_whole_fits_its_window_and_complains_of_nothing(finish
     assert page.overflow <= 0  # tables scroll
     heads = "[...document.querySelectorAll('th')].filter(head => head.scrollWidth > head.clientWidth + 1).length"
     assert page.run(heads) == 0
-    names = ["cocite", "specter", "untrained_small", "bm25", "random"]
+    names = ["cocite", "specter", "untrained_small", "bm25", "popularity", "random"]
     assert page.texts("#matrix tbody th") == page.texts("#matrix thead th")[1:] == names
     assert page.texts(".notice strong") == ["Generated data."]
     assert "published" not in page.one("#scores table").text

@@ -17,7 +17,7 @@ from cocite.config.benchmark import HoldoutSettings
 from cocite.config.benchmarks.holdout import MATCHED
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.randomness import generator, priorities
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import verified_files, write_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import Judgements
 
@@ -42,7 +42,7 @@ def write_popularity(path: Path, database: duckdb.DuckDBPyConnection) -> None:
     """Write how often each paper of `with_text` is cited by papers that training reads, and name that table in the
     database. Papers of `kept_out` are cited by none."""
     write_table(path, "popularity", database.sql(POPULARITY).to_arrow_reader(ROWS_AT_ONCE))
-    database.read_parquet(str(path)).create_view("popularity")
+    database.read_parquet(verified_files(path, "popularity")).create_view("popularity")
 
 
 def citation_class(citations: NDArray[np.integer]) -> NDArray[np.int64]:
