@@ -154,5 +154,5 @@ def test_a_run_without_a_score_has_an_empty_figure(tmp_path):
 
 def test_the_page_has_the_section_where_a_run_has_both_kinds_of_tasks(tmp_path):
     configuration = configuration_of(models=3, seeds=2, kinds=("holdout",))
-    configuration["benchmarks"]["holdout"]["search"] = {"documents": 10}
+    configuration["benchmarks"]["holdout"]["title_search"] = {"documents": 10}
     assert "Short queries or documents?" in page_of(configuration, tmp_path).read_text()
