@@ -1,0 +1,192 @@
+"""Whether two records are of one work, such as a preprint and its published version: precision comes first.
+
+| reason | the records have | and |
+|---|---|---|
+| doi | one DOI | titles that share half of their words, or abstracts that agree |
+| title | one title | abstracts that agree; or else years at most one apart, and a telling title or one first author |
+| abstract | near-equal abstracts | titles that share half of their words, or one first author; years three apart |
+
+Titles that differ in a number, a numeral or a single letter (part I and part II, the reports of two years), and a
+paper and what is about it (a correction, a comment, a reply), are never of one work. Abstracts agree if they share
+enough runs of three words, measured on the shorter one, which may be cut off; and if they share their numbers, which
+tell reports apart that are written alike.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cocite.core.text_ids import normalised
+from cocite.corpus.signatures import LEAST_WORDS, RUN
+
+SHARED_BY = 5
+"""Papers that may have a title before it counts as common."""
+LEAST_JACCARD = 0.8
+"""Of the runs of two abstracts, for near-equal ones."""
+LEAST_OVERLAP = 0.2
+"""Share of the runs of the shorter abstract that agreeing ones have in common. In the releases hci and synergy, two
+versions of a work have .2 or more, except a few, and two works of one title at most .12."""
+LEAST_RUNS = 10
+"""Of an abstract that is compared at all."""
+TELLING, VERY_TELLING = 4, 6
+"""Telling words of a title that is enough together with the year, and of one for which abstracts may differ."""
+YEARS_APART = 3
+
+_NOT_TELLING = (
+    "a about abstract abstracts acknowledgement acknowledgements acknowledgment acknowledgments after an and "
+    "announcement announcements annual appendix april article articles as at august author authors be between board "
+    "book books breaking brief by call can case chair chairman chairperson chairs comment commentary comments "
+    "committee conference contents contributors conversation correspondence cover december discussion do does editor "
+    "editorial editorials editors events february for foreword from front general guest highlights how i in index "
+    "information interview introduction introductory is issue issues january journal july june keynote late letter "
+    "letters list march matter may meeting memoriam message new news newsletter note notes november obituary october "
+    "of on or oral other our overview panel papers perspective poster posters preface presentation presentations "
+    "president proceedings program programme publications reader readers recent report reports research review "
+    "reviewer reviewers reviews s section selected september session sessions speaker speakers special study summary "
+    "supplement symposium t table thank thanks that the their theme this to toward towards tutorial tutorials using "
+    "via volume we welcome what when why with word workshop you your"
+)
+NOT_TELLING = frozenset(_NOT_TELLING.split())
+"""Words that do not tell a work from others, in tables of contents and in any title."""
+_NUMERALS = (
+    "one two three four five six seven eight nine ten first second third fourth fifth sixth seventh eighth ninth "
+    "tenth ii iii iv vi vii viii ix xi xii xiii xiv xv"
+)
+NUMERALS = frozenset(_NUMERALS.split())
+NO_NUMERALS = frozenset(("a", "s", "t"))
+ABOUT_A_WORK = re.compile(
+    r"^((authors?|publishers?|editorial) )?(correction|corrigend\w+|errat\w+|addend\w+|retraction)\b"
+    r"|^((a|invited|editorial) )?(comments?|commentary|reply|replies|responses?|rejoinder|discussion) (on|to|of)\b"
+    r"|^(guest editor|editorial|preface|foreword|obituary|in memoriam|book review|review of)"
+    r"|^introduction to ((the|this) )?(special|theme)"
+    r"|\b(correction|corrigendum|erratum|addendum|retraction|reply|rejoinder|book review)$"
+)
+"""Titles, normalised, of what is about a work or a volume. One of them is never the work itself."""
+MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """What is compared of a paper."""
+
+    title: str
+    """Its letters and digits; empty if it has none."""
+    words: frozenset[str]
+    markers: tuple[str, ...]
+    """Numbers, numerals and single letters in the title, sorted."""
+    about: str
+    """What kind of title it is if it is about a work; empty otherwise."""
+    doi: str | None
+    year: int | None
+    authors: tuple[str, ...]
+    """Family names, normalised; empty if unknown."""
+    runs: frozenset[tuple[str, ...]]
+    """Runs of words in the abstract; empty if there are too few."""
+    numbers: frozenset[str]
+    """Numbers in the abstract."""
+    is_long: bool
+    """Whether the abstract is long enough to stand for the work."""
+
+
+def title_words(title: str | None) -> list[str]:
+    """The words of a title as they are compared, without markup."""
+    if title and ("&" in title or "<" in title):
+        title = MARKUP.sub("", html.unescape(title)).replace("&", " and ")
+    return normalised(title or "").split()
+
+
+def record(
+    title: str | None,
+    abstract: str | None = None,
+    year: int | None = None,
+    doi: str | None = None,
+    authors: Sequence[str] | None = None,
+) -> Record:
+    """A paper as it is compared; its DOI is in lowercase already."""
+    words, text = title_words(title), normalised(abstract or "").split()
+    about = ABOUT_A_WORK.search(" ".join(words))
+    runs = frozenset(zip(*(text[start:] for start in range(RUN)), strict=False))
+    return Record(
+        title="".join(words),
+        words=frozenset(words),
+        markers=tuple(sorted(filter(_is_marker, words))),
+        about=about.group() if about else "",
+        doi=doi,
+        year=year,
+        authors=tuple(filter(None, map(_family, authors or ()))),
+        runs=runs if len(runs) >= LEAST_RUNS else frozenset(),
+        numbers=frozenset(filter(str.isdigit, text)),
+        is_long=len(text) >= LEAST_WORDS,
+    )
+
+
+def reason_of(one: Record, other: Record, papers_with_title: int) -> str | None:
+    """Why two records are of one work: doi, title or abstract; None if they are not, as far as can be told.
+
+    `papers_with_title` is how many papers of the corpus have the title of both; it does not matter if theirs differ.
+    """
+    has_one_title = one.title == other.title != ""
+    if not has_one_title and (one.markers, one.about) != (other.markers, other.about):
+        return None
+    titles_agree = has_one_title or 2 * len(one.words & other.words) >= max(1, min(len(one.words), len(other.words)))
+    agree = _abstracts_agree(one, other)
+    if one.doi and one.doi == other.doi and (titles_agree or agree):
+        return "doi"
+    if has_one_title:
+        return "title" if _one_title(one, other, agree, papers_with_title) else None
+    is_near = agree and one.is_long and other.is_long and (jaccard(one, other) or 0.0) >= LEAST_JACCARD
+    first_author = one.authors[:1] == other.authors[:1] != ()
+    return "abstract" if is_near and (titles_agree or first_author) and _years_within(YEARS_APART, one, other) else None
+
+
+def jaccard(one: Record, other: Record) -> float | None:
+    """The Jaccard index of the runs of two abstracts; None if they cannot be compared."""
+    if not one.runs or not other.runs:
+        return None
+    shared = len(one.runs & other.runs)
+    return shared / (len(one.runs) + len(other.runs) - shared)
+
+
+def _one_title(one: Record, other: Record, agree: bool | None, papers_with_title: int) -> bool:
+    """Whether two records of one title are of one work."""
+    if agree or one.about:
+        return bool(agree)
+    telling = len(one.words - NOT_TELLING)
+    years_agree = _years_within(1, one, other)
+    if one.authors and other.authors:
+        if not {*one.authors} & {*other.authors}:
+            return False
+        if (
+            one.authors[0] == other.authors[0]
+            and years_agree
+            and (telling >= TELLING or (agree is None and telling > 1))
+        ):
+            return True
+    enough = TELLING if agree is None else VERY_TELLING
+    return years_agree and telling >= enough and papers_with_title <= SHARED_BY
+
+
+def _abstracts_agree(one: Record, other: Record) -> bool | None:
+    """Whether two abstracts are of one work; None if they cannot be compared."""
+    if not one.runs or not other.runs:
+        return None
+    numbers = min(len(one.numbers), len(other.numbers))
+    if numbers > 2 and 2 * len(one.numbers & other.numbers) < numbers:
+        return False
+    return len(one.runs & other.runs) >= LEAST_OVERLAP * min(len(one.runs), len(other.runs))
+
+
+def _years_within(most: int, one: Record, other: Record) -> bool:
+    """Whether two years are at most so many apart, or one is unknown."""
+    return one.year is None or other.year is None or abs(one.year - other.year) <= most
+
+
+def _is_marker(word: str) -> bool:
+    return word in NUMERALS or any(map(str.isdigit, word)) or (len(word) == 1 and word not in NO_NUMERALS)
+
+
+def _family(name: str) -> str:
+    """The last word of the family name in `Ada Lovelace`, `Lovelace, A.` or `Lovelace A`."""
+    words = normalised(name.partition(",")[0]).split()
+    return next((word for word in reversed(words) if len(word) > 1), "".join(words[-1:]))
