@@ -4,7 +4,7 @@
 |---|---|---|
 | doi | one DOI | titles that share half of their words, or abstracts that agree |
 | title | one title | abstracts that agree; or else years at most one apart, and a telling title or one first author |
-| abstract | near-equal abstracts | titles that share half of their words, or one first author; years three apart |
+| abstract | near-equal abstracts | titles that share half of their words, or the same authors; years three apart |
 
 Titles that differ in a number, a numeral or a single letter (part I and part II, the reports of two years), and a
 paper and what is about it (a correction, a comment, a reply), are never of one work. Abstracts agree if they share
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cocite.core.text_ids import normalised
-from cocite.corpus.signatures import LEAST_WORDS, RUN
+from cocite.corpus.word_runs import LEAST_WORDS, Shared
 
 SHARED_BY = 5
 """Papers that may have a title before it counts as common."""
@@ -29,23 +29,26 @@ LEAST_OVERLAP = 0.2
 versions of a work have .2 or more, except a few, and two works of one title at most .12."""
 LEAST_RUNS = 10
 """Of an abstract that is compared at all."""
+LEAST_NUMBERS = 3
+"""Of an abstract whose numbers are compared."""
 TELLING, VERY_TELLING = 4, 6
 """Telling words of a title that is enough together with the year, and of one for which abstracts may differ."""
 YEARS_APART = 3
 
 _NOT_TELLING = (
-    "a about abstract abstracts acknowledgement acknowledgements acknowledgment acknowledgments after an and "
-    "announcement announcements annual appendix april article articles as at august author authors be between board "
-    "book books breaking brief by call can case chair chairman chairperson chairs comment commentary comments "
-    "committee conference contents contributors conversation correspondence cover december discussion do does editor "
-    "editorial editorials editors events february for foreword from front general guest highlights how i in index "
-    "information interview introduction introductory is issue issues january journal july june keynote late letter "
-    "letters list march matter may meeting memoriam message new news newsletter note notes november obituary october "
-    "of on or oral other our overview panel papers perspective poster posters preface presentation presentations "
-    "president proceedings program programme publications reader readers recent report reports research review "
-    "reviewer reviewers reviews s section selected september session sessions speaker speakers special study summary "
-    "supplement symposium t table thank thanks that the their theme this to toward towards tutorial tutorials using "
-    "via volume we welcome what when why with word workshop you your"
+    "a about abstract abstracts acknowledgement acknowledgements acknowledgment acknowledgments after among an and "
+    "announcement announcements annual appendix april are article articles as at august author authors be between "
+    "board book books breaking brief but by call can case chair chairman chairperson chairs comment commentary "
+    "comments committee conference contents contributors conversation correspondence cover december discussion do "
+    "does during editor editorial editorials editors events february for foreword from front general guest has have "
+    "highlights how i if in index information interview into introduction introductory is issue issues it its "
+    "january journal july june keynote late letter letters list march matter may meeting memoriam message new news "
+    "newsletter no not note notes november obituary october of on or oral other our over overview panel papers "
+    "perspective poster posters preface presentation presentations president proceedings program programme "
+    "publications reader readers recent report reports research review reviewer reviewers reviews s section selected "
+    "september session sessions speaker speakers special study summary supplement symposium t table than thank "
+    "thanks that the their theme this through to toward towards tutorial tutorials under using via volume was we "
+    "welcome were what when which who why with within word workshop you your"
 )
 NOT_TELLING = frozenset(_NOT_TELLING.split())
 """Words that do not tell a work from others, in tables of contents and in any title."""
@@ -72,7 +75,8 @@ class Record:
 
     title: str
     """Its letters and digits; empty if it has none."""
-    words: frozenset[str]
+    telling: frozenset[str]
+    """Words in the title that tell the work from others."""
     markers: tuple[str, ...]
     """Numbers, numerals and single letters in the title, sorted."""
     about: str
@@ -81,12 +85,6 @@ class Record:
     year: int | None
     authors: tuple[str, ...]
     """Family names, normalised; empty if unknown."""
-    runs: frozenset[tuple[str, ...]]
-    """Runs of words in the abstract; empty if there are too few."""
-    numbers: frozenset[str]
-    """Numbers in the abstract."""
-    is_long: bool
-    """Whether the abstract is long enough to stand for the work."""
 
 
 def title_words(title: str | None) -> list[str]:
@@ -98,30 +96,25 @@ def title_words(title: str | None) -> list[str]:
 
 def record(
     title: str | None,
-    abstract: str | None = None,
     year: int | None = None,
     doi: str | None = None,
     authors: Sequence[str] | None = None,
 ) -> Record:
     """A paper as it is compared; its DOI is in lowercase already."""
-    words, text = title_words(title), normalised(abstract or "").split()
+    words = title_words(title)
     about = ABOUT_A_WORK.search(" ".join(words))
-    runs = frozenset(zip(*(text[start:] for start in range(RUN)), strict=False))
     return Record(
         title="".join(words),
-        words=frozenset(words),
+        telling=frozenset(words) - NOT_TELLING,
         markers=tuple(sorted(filter(_is_marker, words))),
         about=about.group() if about else "",
         doi=doi,
         year=year,
         authors=tuple(filter(None, map(_family, authors or ()))),
-        runs=runs if len(runs) >= LEAST_RUNS else frozenset(),
-        numbers=frozenset(filter(str.isdigit, text)),
-        is_long=len(text) >= LEAST_WORDS,
     )
 
 
-def reason_of(one: Record, other: Record, papers_with_title: int) -> str | None:
+def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: int) -> str | None:
     """Why two records are of one work: doi, title or abstract; None if they are not, as far as can be told.
 
     `papers_with_title` is how many papers of the corpus have the title of both; it does not matter if theirs differ.
@@ -129,52 +122,51 @@ def reason_of(one: Record, other: Record, papers_with_title: int) -> str | None:
     has_one_title = one.title == other.title != ""
     if not has_one_title and (one.markers, one.about) != (other.markers, other.about):
         return None
-    titles_agree = has_one_title or 2 * len(one.words & other.words) >= max(1, min(len(one.words), len(other.words)))
-    agree = _abstracts_agree(one, other)
+    agree = _abstracts_agree(abstracts)
+    titles_agree = has_one_title or _titles_agree(one, other)
     if one.doi and one.doi == other.doi and (titles_agree or agree):
         return "doi"
     if has_one_title:
         return "title" if _one_title(one, other, agree, papers_with_title) else None
-    is_near = agree and one.is_long and other.is_long and (jaccard(one, other) or 0.0) >= LEAST_JACCARD
-    first_author = one.authors[:1] == other.authors[:1] != ()
-    return "abstract" if is_near and (titles_agree or first_author) and _years_within(YEARS_APART, one, other) else None
+    is_near = agree and abstracts.words >= LEAST_WORDS and (jaccard(abstracts) or 0.0) >= LEAST_JACCARD
+    is_likely = titles_agree or one.authors == other.authors != ()
+    return "abstract" if is_near and is_likely and _years_within(YEARS_APART, one, other) else None
 
 
-def jaccard(one: Record, other: Record) -> float | None:
+def jaccard(abstracts: Shared) -> float | None:
     """The Jaccard index of the runs of two abstracts; None if they cannot be compared."""
-    if not one.runs or not other.runs:
-        return None
-    shared = len(one.runs & other.runs)
-    return shared / (len(one.runs) + len(other.runs) - shared)
+    runs, other_runs, shared = abstracts.runs, abstracts.other_runs, abstracts.shared_runs
+    return shared / (runs + other_runs - shared) if min(runs, other_runs) >= LEAST_RUNS else None
+
+
+def _titles_agree(one: Record, other: Record) -> bool:
+    """Whether two titles share half of the telling words of the shorter one, or one is missing."""
+    fewer = min(len(one.telling), len(other.telling))
+    return not (one.title and other.title) or 2 * len(one.telling & other.telling) >= max(1, fewer)
 
 
 def _one_title(one: Record, other: Record, agree: bool | None, papers_with_title: int) -> bool:
-    """Whether two records of one title are of one work."""
+    """Whether two records of one title are of one work; `agree` is what their abstracts do, if they have any."""
     if agree or one.about:
         return bool(agree)
-    telling = len(one.words - NOT_TELLING)
-    years_agree = _years_within(1, one, other)
+    telling, years_agree = len(one.telling), _years_within(1, one, other)
     if one.authors and other.authors:
         if not {*one.authors} & {*other.authors}:
             return False
-        if (
-            one.authors[0] == other.authors[0]
-            and years_agree
-            and (telling >= TELLING or (agree is None and telling > 1))
-        ):
-            return True
+        if one.authors[0] == other.authors[0] and telling >= (2 if agree is None else TELLING):
+            return years_agree
     enough = TELLING if agree is None else VERY_TELLING
     return years_agree and telling >= enough and papers_with_title <= SHARED_BY
 
 
-def _abstracts_agree(one: Record, other: Record) -> bool | None:
+def _abstracts_agree(abstracts: Shared) -> bool | None:
     """Whether two abstracts are of one work; None if they cannot be compared."""
-    if not one.runs or not other.runs:
+    fewer = min(abstracts.runs, abstracts.other_runs)
+    if fewer < LEAST_RUNS:
         return None
-    numbers = min(len(one.numbers), len(other.numbers))
-    if numbers > 2 and 2 * len(one.numbers & other.numbers) < numbers:
+    if abstracts.numbers >= LEAST_NUMBERS and 2 * abstracts.shared_numbers < abstracts.numbers:
         return False
-    return len(one.runs & other.runs) >= LEAST_OVERLAP * min(len(one.runs), len(other.runs))
+    return abstracts.shared_runs >= LEAST_OVERLAP * fewer
 
 
 def _years_within(most: int, one: Record, other: Record) -> bool:
@@ -183,7 +175,7 @@ def _years_within(most: int, one: Record, other: Record) -> bool:
 
 
 def _is_marker(word: str) -> bool:
-    return word in NUMERALS or any(map(str.isdigit, word)) or (len(word) == 1 and word not in NO_NUMERALS)
+    return word in NUMERALS or not word.isalpha() or (len(word) == 1 and word not in NO_NUMERALS)
 
 
 def _family(name: str) -> str:

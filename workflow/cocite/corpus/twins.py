@@ -1,7 +1,7 @@
 """Find the papers that are one work under several ids: the table `twins`.
 
 Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
-(`corpus.signatures`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
+(`corpus.word_runs`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
 holds keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
 "Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
 that are written alike: its links by abstract are dropped, and if it still has too many, the group.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 
@@ -25,7 +26,7 @@ from cocite.core.tables.files import checked_files, count_rows, open_table, veri
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching import sql_of_doi
 from cocite.corpus.same_work import Record, jaccard, reason_of, record, title_words
-from cocite.corpus.signatures import BANDS, bands_of
+from cocite.corpus.word_runs import BANDS, bands_of, shared_by
 
 LARGEST = 50
 """Papers that may share a key, and papers of a group."""
@@ -189,17 +190,18 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
 
 def _linked(pairs: pa.RecordBatch) -> pa.Table:
     """Of some pairs with their texts, those that are one work."""
+    sides = [pc.struct_field(pairs[side], "abstract").cast(pa.string()) for side in ("first", "second")]
     records: dict[int, Record] = {}
     links = []
-    for pair in pairs.to_pylist():
+    for pair, abstracts in zip(pairs.to_pylist(), shared_by(*sides), strict=True):
         one, other = (_record(records, pair[side]) for side in ("first", "second"))
-        if reason := reason_of(one, other, pair["with_title"]):
-            links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(one, other)})
+        if reason := reason_of(one, other, abstracts, pair["with_title"]):
+            links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(abstracts)})
     return pa.Table.from_pylist(links, _LINKS)
 
 
 def _record(known: dict[int, Record], paper: dict[str, Any]) -> Record:
-    corpusid = paper.pop("corpusid")
+    corpusid, _ = paper.pop("corpusid"), paper.pop("abstract")
     if corpusid not in known:
         known[corpusid] = record(**paper)
     return known[corpusid]
