@@ -32,7 +32,7 @@ LARGEST = 50
 """Papers that may share a key, and papers of a group."""
 MOST_TITLES = 4
 """Different titles that the papers of a group may have."""
-PAPERS_AT_ONCE, PAIRS_AT_ONCE = 20_000, 2_048
+PAPERS_AT_ONCE, PAIRS_AT_ONCE = 8_192, 2_048
 BAND_KEYS = [f"band_{band}" for band in range(BANDS)]
 SHARED = {"doi": "DOIs", "title": "titles", **dict.fromkeys(BAND_KEYS, "bands of abstracts")}
 """What papers may share, and what it is called."""
