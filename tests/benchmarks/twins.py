@@ -29,8 +29,8 @@ AT_FIRST, LETTERS = 1_000_000, "wghijklmnop"
 
 def main(folder: Path, papers: int = 1_000_000, memory_mb: int = MEMORY_MB, rival: str = "") -> None:
     run(python(write_pairs, folder, EACH))
-    truth = json.loads((folder / "truth.json").read_text())
     cost = _find(folder, MEMORY_MB)
+    truth = json.loads((folder / "truth.json").read_text())
     rows = read_table(folder / "twins.parquet", "twins").to_pylist()
     _say("Ours", {row["corpusid"]: row["group"] for row in rows}, truth, cost)
     if rival:

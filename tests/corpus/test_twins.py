@@ -150,6 +150,13 @@ def test_abstracts_of_one_template_with_other_numbers_do_not_agree():
     assert reason(one, other) is None
 
 
+def test_abstracts_of_papers_without_a_telling_title_must_agree_in_half():
+    one, other = ({"year": 2010, "abstract": text} for text in (TEXT, f"{' '.join(WORDS[:30])} {OTHER_TEXT}"))
+    assert reason({**one, "title": SHORT}, {**other, "title": SHORT}) == "title"
+    assert reason({**one, "title": "Abstracts"}, {**other, "title": "Abstracts"}) is None
+    assert reason({**one, "title": "Abstracts"}, {"title": "Abstracts", "abstract": CUT}) == "title"
+
+
 def test_a_title_that_many_papers_have_needs_more_than_the_year():
     assert reason({"title": LONG, "year": 2010}, {"title": LONG, "year": 2010}, papers_with_title=5) == "title"
     assert reason({"title": LONG, "year": 2010}, {"title": LONG, "year": 2010}, papers_with_title=6) is None

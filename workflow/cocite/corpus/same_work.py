@@ -27,6 +27,8 @@ LEAST_JACCARD = 0.8
 LEAST_OVERLAP = 0.2
 """Share of the runs of the shorter abstract that agreeing ones have in common. In the releases hci and synergy, two
 versions of a work have .2 or more, except a few, and two works of one title at most .12."""
+LEAST_OVERLAP_OF_UNTELLING = 0.5
+"""The same for papers whose title has at most one telling word, such as volumes of abstracts, which begin alike."""
 LEAST_RUNS = 10
 """Of an abstract that is compared at all."""
 LEAST_NUMBERS = 3
@@ -122,7 +124,8 @@ def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: 
     has_one_title = one.title == other.title != ""
     if not has_one_title and (one.markers, one.about) != (other.markers, other.about):
         return None
-    agree = _abstracts_agree(abstracts)
+    is_telling = min(len(one.telling), len(other.telling)) > 1
+    agree = _abstracts_agree(abstracts, LEAST_OVERLAP if is_telling else LEAST_OVERLAP_OF_UNTELLING)
     titles_agree = has_one_title or _titles_agree(one, other)
     if one.doi and one.doi == other.doi and (titles_agree or agree):
         return "doi"
@@ -159,14 +162,14 @@ def _one_title(one: Record, other: Record, agree: bool | None, papers_with_title
     return years_agree and telling >= enough and papers_with_title <= SHARED_BY
 
 
-def _abstracts_agree(abstracts: Shared) -> bool | None:
+def _abstracts_agree(abstracts: Shared, least_overlap: float) -> bool | None:
     """Whether two abstracts are of one work; None if they cannot be compared."""
     fewer = min(abstracts.runs, abstracts.other_runs)
     if fewer < LEAST_RUNS:
         return None
     if abstracts.numbers >= LEAST_NUMBERS and 2 * abstracts.shared_numbers < abstracts.numbers:
         return False
-    return abstracts.shared_runs >= LEAST_OVERLAP * fewer
+    return abstracts.shared_runs >= least_overlap * fewer
 
 
 def _years_within(most: int, one: Record, other: Record) -> bool:
