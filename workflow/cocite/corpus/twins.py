@@ -58,7 +58,7 @@ _MOVED = 'SELECT count(*) FROM next JOIN members USING (corpusid) WHERE next."gr
 _CHAINS = f"""
     CREATE OR REPLACE TABLE chained AS
     WITH chains AS (
-        SELECT "group" FROM members JOIN keys USING (corpusid)
+        SELECT "group" FROM members JOIN titles USING (corpusid)
         GROUP BY "group" HAVING count(*) > {LARGEST} OR count(DISTINCT title) > {MOST_TITLES}
     )
     SELECT corpusid FROM members SEMI JOIN chains USING ("group")
@@ -156,7 +156,10 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
 def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     """Make the table `edges`, both ways, of the pairs that are one work; return how many are not."""
     db.execute("CREATE TABLE pairs AS SELECT one, other, max(with_title) AS with_title FROM shared GROUP BY one, other")
+    db.execute("CREATE TABLE paired AS SELECT one AS corpusid FROM pairs UNION SELECT other FROM pairs")
+    db.execute("CREATE TABLE titles AS SELECT corpusid, title FROM keys SEMI JOIN paired USING (corpusid)")
     db.execute("DROP TABLE shared")
+    db.execute("DROP TABLE keys")
     present = open_table(checked_files(papers, "papers")[0], "papers").schema_arrow.names
     columns = [name for name in COMPARED if name in present]
     db.execute(
@@ -165,7 +168,7 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
         SELECT corpusid, {", ".join(columns)} FROM (
             SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
         )
-        WHERE corpusid IN (SELECT one FROM pairs UNION SELECT other FROM pairs)
+        WHERE corpusid IN (FROM paired)
         """,
         {"files": verified_files(papers, "papers", ["corpusid", *columns])},
     )
