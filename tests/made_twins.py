@@ -203,6 +203,14 @@ def _short_title(maker: Maker) -> list[Paper]:
     return [{**paper, "title": title}, {**later, "title": title}]
 
 
+def _alike(maker: Maker) -> list[Paper]:
+    """Short titles that come again after years, and abstracts that share two sentences of six."""
+    title, sentences = f"{maker.title(maker.random.choice((1, 2)))} revisited", [maker.sentence() for _ in range(10)]
+    first = maker.paper(title=title, abstract=" ".join(sentences[:6]), authors=[])
+    year = first["year"] + maker.random.randint(0, 9)
+    return [first, maker.paper(title=title, abstract=" ".join(sentences[4:]), authors=[], year=year)]
+
+
 def _years_apart(maker: Maker) -> list[Paper]:
     paper = maker.paper(title=maker.title(maker.random.choice((4, 5, 6))), abstract=maker.abstract())
     later = paper["year"] + maker.random.randint(3, 12)
@@ -247,6 +255,7 @@ NEGATIVES: dict[str, Callable[[Maker], list[Paper]]] = {
     "corrections": _correction,
     "two corrections": _two_corrections,
     "short titles": _short_title,
+    "short titles, abstracts alike": _alike,
     "one title, years apart": _years_apart,
     "wrong abstract": _wrong_abstract,
     "notice for an abstract": _proceedings,

@@ -24,11 +24,10 @@ SHARED_BY = 5
 """Papers that may have a title before it counts as common."""
 LEAST_JACCARD = 0.8
 """Of the runs of two abstracts, for near-equal ones."""
-LEAST_OVERLAP = 0.2
-"""Share of the runs of the shorter abstract that agreeing ones have in common. In the releases hci and synergy, two
-versions of a work have .2 or more, except a few, and two works of one title at most .12."""
-LEAST_OVERLAP_OF_UNTELLING = 0.5
-"""The same for papers whose title has at most one telling word, such as volumes of abstracts, which begin alike."""
+LEAST_OVERLAP, LEAST_OVERLAP_OF_UNLIKELY = 0.2, 0.5
+"""Share of the runs of the shorter abstract that agreeing ones have in common, if title and years make one work likely
+and if not. In the releases hci and synergy, two versions of a work have .2 or more, except a few, and two works of one
+title at most .12; in the demo, whose abstracts are written alike, two works of one title have up to .38."""
 LEAST_RUNS = 10
 """Of an abstract that is compared at all."""
 LEAST_NUMBERS = 3
@@ -124,16 +123,17 @@ def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: 
     has_one_title = one.title == other.title != ""
     if not has_one_title and (one.markers, one.about) != (other.markers, other.about):
         return None
-    is_telling = min(len(one.telling), len(other.telling)) > 1
-    agree = _abstracts_agree(abstracts, LEAST_OVERLAP if is_telling else LEAST_OVERLAP_OF_UNTELLING)
+    telling = min(len(one.telling), len(other.telling))
+    is_likely = telling >= (TELLING if _years_within(1, one, other) else VERY_TELLING)
+    agree = _abstracts_agree(abstracts, LEAST_OVERLAP if is_likely else LEAST_OVERLAP_OF_UNLIKELY)
     titles_agree = has_one_title or _titles_agree(one, other)
     if one.doi and one.doi == other.doi and (titles_agree or agree):
         return "doi"
     if has_one_title:
         return "title" if _one_title(one, other, agree, papers_with_title) else None
     is_near = agree and abstracts.words >= LEAST_WORDS and (jaccard(abstracts) or 0.0) >= LEAST_JACCARD
-    is_likely = titles_agree or one.authors == other.authors != ()
-    return "abstract" if is_near and is_likely and _years_within(YEARS_APART, one, other) else None
+    has_sign = titles_agree or one.authors == other.authors != ()
+    return "abstract" if is_near and has_sign and _years_within(YEARS_APART, one, other) else None
 
 
 def jaccard(abstracts: Shared) -> float | None:
