@@ -248,3 +248,4 @@ rule merge_contexts:
 
 include: "corpus/matching.smk"
 include: "corpus/queries.smk"
+include: "corpus/twins.smk"

@@ -40,6 +40,7 @@ def check(command):
         ("pairs", {}, 3),
         ("searching", {}, 9),
         ("triplets", {"ROUNDS": 1}, 13),
+        ("twins", {}, 2),
     ],
 )
 def test_the_program_takes_the_commands_of_a_benchmark(tmp_path, monkeypatch, name, sizes, commands):

@@ -53,6 +53,7 @@ STEPS: dict[str, dict[str, str]] = {
         "reuse-works": "ingest.changes:reuse_works",
         "match": "matching:match_papers",
         "find-documents": "matching:find_documents",
+        "find-twins": "twins:find_twins",
         "fetch-triplets": "published:fetch_triplets",
         "read-triplets": "published:read_triplets",
         "select": "selection:select",

@@ -235,6 +235,25 @@ TABLES = [
         },
     ),
     Table(
+        "twins",
+        "corpus/twins.parquet",
+        "Papers that are one work with others, such as a preprint and its published version; only if it is named as a "
+        "target.",
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "group": corpus_id("smallest corpus id of the papers that are this work"),
+            "reason": required(
+                TEXT, "why the paper is in the group, the strongest of its links: doi, title or abstract, in this order"
+            ),
+            "score": optional(
+                pa.float32(),
+                "Jaccard index of the runs of three words in the abstracts that this link joins; null if one is "
+                "missing or shorter than twelve words",
+            ),
+        },
+    ),
+    Table(
         "document_papers",
         "corpus/document_papers/{benchmark}.parquet",
         "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "

@@ -1,0 +1,225 @@
+"""Find the papers that are one work under several ids: the table `twins`.
+
+Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
+(`corpus.word_runs`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
+holds keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
+"Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
+that are written alike: its links by abstract are dropped, and if it still has too many, the group.
+
+What is found depends on the papers alone, not on their order, their buckets or the threads.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from duckdb import DuckDBPyConnection
+
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.progress import progress_bar, report
+from cocite.core.tables.declarations.corpus import AUTHORS
+from cocite.core.tables.files import checked_files, count_rows, open_table, verified_files, write_omissions, write_table
+from cocite.corpus.ingest.merge import number
+from cocite.corpus.matching import sql_of_doi
+from cocite.corpus.same_work import Record, jaccard, reason_of, record, title_words
+from cocite.corpus.word_runs import BANDS, bands_of, shared_by
+
+LARGEST = 50
+"""Papers that may share a key, and papers of a group."""
+MOST_TITLES = 4
+"""Different titles that the papers of a group may have."""
+PAPERS_AT_ONCE, PAIRS_AT_ONCE = 8_192, 2_048
+BAND_KEYS = [f"band_{band}" for band in range(BANDS)]
+SHARED = {"doi": "DOIs", "title": "titles", **dict.fromkeys(BAND_KEYS, "bands of abstracts")}
+"""What papers may share, and what it is called."""
+COMPARED = ["title", "abstract", "year", "doi", AUTHORS]
+
+NO_KEY = "papers without a DOI, a title and an abstract of 30 words"
+NO_TWINS = "pairs with a key in common that are not one work"
+CHAINED = f"links by abstract in groups of more than {MOST_TITLES} titles or {LARGEST} papers"
+REFUSED = f"papers in groups that still have more than {MOST_TITLES} titles or {LARGEST} papers"
+
+_LINKS = pa.schema({"one": pa.int64(), "other": pa.int64(), "reason": pa.string(), "score": pa.float32()})
+_NEAREST = """
+    CREATE OR REPLACE TABLE nearer AS
+    SELECT edges.corpusid, least(any_value(members."group"), min(others."group")) AS "group"
+    FROM edges JOIN members USING (corpusid) JOIN members AS others ON edges.other = others.corpusid
+    GROUP BY edges.corpusid
+"""
+_NEXT = """
+    CREATE OR REPLACE TABLE next AS
+    SELECT nearer.corpusid, lowest."group" FROM nearer JOIN nearer AS lowest ON nearer."group" = lowest.corpusid
+"""
+_MOVED = 'SELECT count(*) FROM next JOIN members USING (corpusid) WHERE next."group" <> members."group"'
+_CHAINS = f"""
+    CREATE OR REPLACE TABLE chained AS
+    WITH chains AS (
+        SELECT "group" FROM members JOIN titles USING (corpusid)
+        GROUP BY "group" HAVING count(*) > {LARGEST} OR count(DISTINCT title) > {MOST_TITLES}
+    )
+    SELECT corpusid FROM members SEMI JOIN chains USING ("group")
+"""
+_TWINS = """
+    SELECT corpusid, "group", reason::VARCHAR AS reason, score
+    FROM members JOIN edges USING (corpusid) WHERE corpusid NOT IN (FROM chained)
+    QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY edges.reason, score DESC NULLS LAST, other) = 1
+    ORDER BY corpusid
+"""
+_BY_ABSTRACT = "FROM edges WHERE reason = 'abstract' AND corpusid IN (FROM chained)"
+
+
+def too_common(key: str) -> str:
+    """What is said of keys that too many papers share."""
+    return f"{SHARED[key]} that more than {LARGEST} papers share, which join none"
+
+
+def find_twins(
+    papers: Annotated[Path, typer.Argument(help="Folder of the table papers.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Find the papers that are one work under several ids, such as preprints and their published versions."""
+    counts = dict.fromkeys(map(too_common, SHARED), 0)
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        _take_keys(db, papers)
+        counts[NO_KEY] = number(db, f"SELECT count(*) FROM keys WHERE coalesce({', '.join(SHARED)}) IS NULL")
+        db.execute("CREATE TABLE shared (one BIGINT, other BIGINT, with_title UBIGINT)")
+        for key in SHARED:
+            counts[too_common(key)] += _pair(db, key)
+        counts[NO_TWINS] = _compare(db, papers)
+        _form_groups(db)
+        counts[CHAINED] = number(db, f"SELECT count(*) // 2 {_BY_ABSTRACT}")
+        if counts[CHAINED]:
+            db.execute(f"DELETE {_BY_ABSTRACT}")
+            _form_groups(db)
+        counts[REFUSED] = number(db, "SELECT count(*) FROM chained")
+        groups = number(db, 'SELECT count(DISTINCT "group") FROM members WHERE corpusid NOT IN (FROM chained)')
+        written = write_table(output, "twins", db.sql(_TWINS).to_arrow_reader(PAPERS_AT_ONCE))
+    write_omissions(omissions, counts)
+    report(f"{written:,} of {count_rows(papers):,} papers are {groups:,} works under several ids")
+    for reason, count in counts.items():
+        report(f"{count:,} {reason}")
+
+
+def _take_keys(db: DuckDBPyConnection, papers: Path) -> None:
+    """Make the table `keys`, of corpusid and, as hashes, what papers may share; null if a paper does not have it."""
+    db.execute(f"CREATE TABLE keys (corpusid BIGINT, {', '.join(f'{key} UBIGINT' for key in SHARED)})")
+    texts = (sql_of_doi("doi"), "nullif(title, '')")
+    hashes = ", ".join(f"if({text} IS NULL, NULL, hash({text}))" for text in texts)
+    for batch in _batches(papers):
+        bands, is_long = bands_of(batch["abstract"])
+        titles = ["".join(title_words(title)) for title in batch["title"].to_pylist()]
+        columns = {"corpusid": batch["corpusid"], "doi": batch["doi"], "title": pa.array(titles, pa.string())}
+        columns |= {key: pa.array(bands[:, band], mask=~is_long) for band, key in enumerate(BAND_KEYS)}
+        db.register("batch", pa.table(columns))
+        db.execute(f"INSERT INTO keys SELECT corpusid, {hashes}, {', '.join(BAND_KEYS)} FROM batch")
+        db.unregister("batch")
+
+
+def _batches(papers: Path) -> Iterator[pa.RecordBatch]:
+    columns = ["corpusid", "title", "abstract", "doi"]
+    with progress_bar(of="Signatures", unit="papers", total=count_rows(papers)) as bar:
+        for path in checked_files(papers, "papers"):
+            for batch in open_table(path, "papers").iter_batches(PAPERS_AT_ONCE, columns=columns):
+                yield batch
+                bar.update(len(batch))
+
+
+def _pair(db: DuckDBPyConnection, key: str) -> int:
+    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share."""
+    db.execute(
+        f"""
+        CREATE OR REPLACE TABLE blocks AS
+        SELECT {key} AS key, count(*) AS papers FROM keys WHERE {key} IS NOT NULL GROUP BY {key} HAVING papers > 1
+        """
+    )
+    db.execute(
+        f"""
+        INSERT INTO shared
+        WITH block AS (
+            SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST}
+        )
+        SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else 0}
+        FROM block AS left_ JOIN block AS right_ USING (key) WHERE left_.corpusid < right_.corpusid
+        """
+    )
+    return number(db, f"SELECT count(*) FROM blocks WHERE papers > {LARGEST}")
+
+
+def _compare(db: DuckDBPyConnection, papers: Path) -> int:
+    """Make the table `edges`, both ways, of the pairs that are one work; return how many are not."""
+    db.execute("CREATE TABLE pairs AS SELECT one, other, max(with_title) AS with_title FROM shared GROUP BY one, other")
+    db.execute("CREATE TABLE paired AS SELECT one AS corpusid FROM pairs UNION SELECT other FROM pairs")
+    db.execute("CREATE TABLE titles AS SELECT corpusid, title FROM keys SEMI JOIN paired USING (corpusid)")
+    db.execute("DROP TABLE shared")
+    db.execute("DROP TABLE keys")
+    present = open_table(checked_files(papers, "papers")[0], "papers").schema_arrow.names
+    columns = [name for name in COMPARED if name in present]
+    db.execute(
+        f"""
+        CREATE TABLE texts AS
+        SELECT corpusid, {", ".join(columns)} FROM (
+            SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
+        )
+        WHERE corpusid IN (FROM paired)
+        """,
+        {"files": verified_files(papers, "papers", ["corpusid", *columns])},
+    )
+    db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
+    total = number(db, "SELECT count(*) FROM pairs")
+    with db.cursor() as reading, progress_bar(of="Comparisons", unit="pairs", total=total) as bar:
+        rows = reading.sql(
+            """
+            SELECT pairs.*, first, second
+            FROM pairs JOIN texts AS first ON one = first.corpusid JOIN texts AS second ON other = second.corpusid
+            """
+        )
+        for batch in rows.to_arrow_reader(PAIRS_AT_ONCE):
+            db.register("batch", _linked(batch))
+            db.execute("INSERT INTO links FROM batch")
+            db.unregister("batch")
+            bar.update(len(batch))
+    db.execute("CREATE TABLE edges AS SELECT one AS corpusid, * EXCLUDE one FROM links")
+    db.execute("INSERT INTO edges SELECT other, one, reason, score FROM links")
+    return total - number(db, "SELECT count(*) FROM links")
+
+
+def _linked(pairs: pa.RecordBatch) -> pa.Table:
+    """Of some pairs with their texts, those that are one work."""
+    sides = [pc.struct_field(pairs[side], "abstract").cast(pa.string()) for side in ("first", "second")]
+    records: dict[int, Record] = {}
+    links = []
+    for pair, abstracts in zip(pairs.to_pylist(), shared_by(*sides), strict=True):
+        one, other = (_record(records, pair[side]) for side in ("first", "second"))
+        if reason := reason_of(one, other, abstracts, pair["with_title"]):
+            links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(abstracts)})
+    return pa.Table.from_pylist(links, _LINKS)
+
+
+def _record(known: dict[int, Record], paper: dict[str, Any]) -> Record:
+    corpusid, _ = paper.pop("corpusid"), paper.pop("abstract")
+    if corpusid not in known:
+        known[corpusid] = record(**paper)
+    return known[corpusid]
+
+
+def _form_groups(db: DuckDBPyConnection) -> None:
+    """Make the table `members`, with the smallest id that links lead to, and `chained`, of papers in groups too large.
+
+    In each round a paper takes the smallest group of its neighbours, and then the group of that group.
+    """
+    db.execute('CREATE OR REPLACE TABLE members AS SELECT DISTINCT corpusid, corpusid AS "group" FROM edges')
+    is_moving = True
+    while is_moving:
+        db.execute(_NEAREST)
+        db.execute(_NEXT)
+        is_moving = number(db, _MOVED) > 0
+        db.execute("CREATE OR REPLACE TABLE members AS FROM next")
+    db.execute(_CHAINS)
