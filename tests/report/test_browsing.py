@@ -57,8 +57,8 @@ def test_rows_without_a_value_stay_last_whichever_way_a_column_is_sorted(page):
     place = next(at for at, text in enumerate(heads) if "classification" in text)
     for _ in range(2):
         head(page, MODELS, place).click()
-        assert column(page, MODELS, place).index("–") == len(column(page, MODELS, 0)) - 1
-        assert column(page, MODELS, 0)[-1] == "bm25"
+        assert column(page, MODELS, place).index("–") == len(column(page, MODELS, 0)) - 2
+        assert set(column(page, MODELS, 0)[-2:]) == {"bm25", "popularity"}
 
 
 def test_times_sort_by_their_length_and_the_sum_stays_below(page):
@@ -99,7 +99,7 @@ def signed(value):
 def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page, label, measure):
     ask(page, f"holdout: {label}")
     shown, expected = matrix(page), compared(measure)
-    assert len(shown) == len(expected) * 2 + 8  # five models, the encoder, BM25 and random vectors: 28 pairs
+    assert len(shown) == len(expected) * 2 + 9  # five models, the encoder and three baselines: 36 pairs
     for (model, other), row in expected.items():
         star = "*" if row["p_adjusted"] < 0.05 else ""
         counted = any(name.startswith("model-") for name in (model, other))  # nothing else has seeds
@@ -141,8 +141,8 @@ def test_models_that_were_not_compared_are_not_in_the_matrix(page):
 def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page):
     ask(page, "over tasks: holdout, mean over its tasks")
     remark = page.one("#matrix-items").text
-    assert remark.startswith("over 2 tasks: the interval says what other tasks would change")
-    assert remark.endswith("so few tasks cannot give a star among 28 pairs, however large the differences are")
+    assert remark.startswith("over 4 tasks: the interval says what other tasks would change")
+    assert remark.endswith("so few tasks cannot give a star among 36 pairs, however large the differences are")
     options = page.texts("#matrix-measure option")
     assert "over tasks: all benchmarks, mean over tasks" in options
     assert "over tasks: all values, counted" not in options
@@ -150,11 +150,12 @@ def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page
 
 def test_the_differences_of_a_benchmark_can_be_counted(page):
     ask(page, "holdout: all values, counted")
-    measures = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map"), ("cocite", "ndcg")]
+    tasks = ("cite", "cocite", "cite_matched", "cocite_matched")
+    measures = [(task, metric) for task in tasks for metric in ("map", "ndcg")]
     rows = [compared(measure)["model-00", "model-01"] for measure in measures]
     better, worse = sum(row["low"] > 0 for row in rows), sum(row["high"] < 0 for row in rows)
-    assert matrix(page)["model-00", "model-01"] == [f"{better} : {worse}", "of 4"]
-    assert matrix(page)["model-01", "model-00"] == [f"{worse} : {better}", "of 4"]
+    assert matrix(page)["model-00", "model-01"] == [f"{better} : {worse}", "of 8"]
+    assert matrix(page)["model-01", "model-00"] == [f"{worse} : {better}", "of 8"]
 
 
 def test_the_keyboard_chooses_a_measure(page):
@@ -290,7 +291,7 @@ def test_a_large_page_is_light_opens_at_once_and_is_no_wider_than_its_window(bro
     page = browser.open(large, width=width)
     assert time.process_time() - start < 10
     assert page.overflow <= 0
-    assert len(page.all("#matrix tbody tr")) == 53
+    assert len(page.all("#matrix tbody tr")) == 54
 
 
 def test_large_tables_scroll_below_their_heads_and_say_so(browser, large):
@@ -298,7 +299,7 @@ def test_large_tables_scroll_below_their_heads_and_say_so(browser, large):
     assert page.run("document.documentElement.scrollHeight") < 22_000
     wide = page.one("figure.table:has(#models-caption) .wide")
     hint = page.run("arguments[0].nextElementSibling.textContent", wide)
-    assert hint == "This table goes on to the right and below (53 rows): scroll it."
+    assert hint == "This table goes on to the right and below (54 rows): scroll it."
     page.run("arguments[0].scrollTop = 1e6", wide)
     page.run("new Promise(done => setTimeout(done, 100))")
     assert "more-below" not in wide.get_attribute("class")
