@@ -63,4 +63,5 @@ def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Ta
         task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
         for task in tasks
     }
-    return " and ".join(f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value))
+    *first, last = [f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value)] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
