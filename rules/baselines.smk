@@ -108,6 +108,7 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
     benchmark:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-papers-{bucket}.jsonl"
     params:
+        version=2,
         table="papers",
         sources=plan.baselines.sources_as_json("document_vectors"),
 

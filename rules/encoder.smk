@@ -329,7 +329,7 @@ use rule embed_documents as embed_papers with:
         version=2,
         sources=lambda wildcards, input: input.documents,
         table="papers",
-        precision=configuration.precision,
+        precision=scored_in(configuration) if plan.evaluation.by_citations() else configuration.precision,
         adapters=plan.encoder.adapter_for_papers,
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 

@@ -328,7 +328,7 @@ rule search_corpus:
         "../envs/pipeline.yaml"
     resources:
         # It holds a block of similarities, and 0.2 MB of best answers for each query.
-        mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=5),
+        mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
         runtime=minutes(20, vectors=0.1),
     params:
         version=1,

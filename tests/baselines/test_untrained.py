@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.baselines.tables import documents, embedded
+from tests.baselines.tables import documents, embedded, papers
 
 from cocite.baselines.methods import RandomVectors, UserSuppliedVectors
 from cocite.baselines.user_vectors import FieldNames, read_vectors
@@ -204,3 +204,20 @@ def test_random_vectors_have_25_dimensions_and_a_mean_of_zero_in_the_columns_tha
         ("document", pa.string()),
         ("vector", pa.list_(pa.float32(), 25)),
     ]
+
+
+def test_random_vectors_of_papers_follow_from_their_ids_whatever_the_buckets(tmp_path):
+    ids = range(400)
+    together = embedded(RANDOM, papers(tmp_path / "papers/0.parquet", dict.fromkeys(ids, ("t", "a"))), tmp_path / "all")
+    parts = {}
+    for bucket in (0, 1):
+        of_bucket = {each: ("t", "a") for each in ids if each % 2 == bucket}
+        source = papers(tmp_path / f"{bucket}/papers/0.parquet", of_bucket)
+        parts |= embedded(RANDOM, source, tmp_path / f"of-{bucket}")
+    assert {each: vector.tolist() for each, vector in parts.items()} == {
+        each: vector.tolist() for each, vector in together.items()
+    }
+    matrix = np.array(list(together.values()))
+    assert len({row.tobytes() for row in matrix}) == 400
+    assert abs(matrix.mean()) < 0.05
+    assert matrix.std() == pytest.approx(1, abs=0.05)

@@ -118,7 +118,16 @@ def test_building_an_index_is_not_given_how_it_is_searched() -> None:
     assert settings_of(neighbours, SearchSettings) == {"metric": "l2", "k": 9, "index": {"kind": "ivf", "nprobe": 2}}
 
 
-@pytest.mark.parametrize("package", [(SAMPLERS, "sampler"), (LOSSES, "kind"), (METHODS, "kind"), (ENGINES, "engine")])
+@pytest.mark.parametrize(
+    "package",
+    [
+        (SAMPLERS, "sampler"),
+        (LOSSES, "kind"),
+        (METHODS, "kind"),
+        (ENGINES, "engine"),
+        ("cocite.config.benchmarks", "kind"),
+    ],
+)
 def test_a_plugin_is_known_by_the_value_of_its_key(package: tuple[str, str]) -> None:
     found = plugins(*package)
     assert len(found) >= 3

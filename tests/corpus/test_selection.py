@@ -272,6 +272,7 @@ def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_t
     splits, omissions = choose(holdout_from=cut, undated=undated, holdout=10, count=999, min_citations=1)
     texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
     later = {p for p in range(PAPERS) if (cut <= year_of(p) if year_of(p) else undated != "earlier")}
+    later |= {citing for citing, _ in pairs if citing >= PAPERS and undated != "earlier"}  # without a record
     references = Counter(citing for citing, cited in pairs if cited in texts - later)
     fit = {p for p in texts & later if year_of(p) and references[p] >= 5}
     assert splits["holdout-by-time"] <= fit
@@ -280,6 +281,20 @@ def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_t
     assert not later & (splits["train"] | splits["validation"] | splits["holdout"])
     assert omissions[SHORT_OF_LATER] == 10 - len(splits["holdout-by-time"])
     assert omissions[UNDATED] == sum(year_of(p) is None for p in range(PAPERS))
+
+
+def test_an_excluded_paper_from_after_the_cut_is_later_and_later_citations_choose_no_query(choose, pairs, tmp_path):
+    cut = 2006
+    later = {p for p in range(PAPERS) if year_of(p) is None or year_of(p) >= cut}
+    later |= {citing for citing, _ in pairs if citing >= PAPERS}
+    (tmp_path / "ids.txt").write_text("\n".join(map(str, [6, 10, 1])))
+    assert {year_of(6), year_of(10), year_of(1)} == {2006, 2010, 2001}
+    asked = {"holdout_from": cut, "holdout": 10, "count": 999, "min_citations": 1, "exclude": [tmp_path / "ids.txt"]}
+    splits, _ = choose(**asked)
+    assert splits["excluded"] == {1}
+    assert {6, 10} <= splits["later"] | splits["holdout-by-time"]
+    cited_before = {cited for citing, cited in pairs if citing not in later}
+    assert splits["train"] | splits["validation"] | splits["holdout"] <= cited_before
 
 
 @pytest.mark.parametrize("cut", [1900, 2500])

@@ -49,6 +49,8 @@ class Baseline(Entry):
     """Whether its scores are those that others reported: it has neither vectors nor a place in comparisons."""
     about_held_out: ClassVar[bool] = False
     """Whether it is scored only on benchmarks made of held-out papers."""
+    knows_all_papers: ClassVar[bool] = True
+    """Whether it can compare any paper of the corpus, and so search it."""
     is_chance: ClassVar[bool] = False
     """Whether it shows what chance alone gives; it is far from everything else in a figure."""
     trained_on: ClassVar[tuple[Source, ...]] = ()

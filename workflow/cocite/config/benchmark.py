@@ -1,7 +1,6 @@
-"""What a benchmark is to the configuration: an entry of its settings and the tasks that it declares, one class a
-module.
+"""What a benchmark is to the configuration: an entry of its settings and the tasks that it declares, one class each.
 
-The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how-to/new-task.md.
+The benchmarks are classes in `config/benchmarks`; how to add one is in docs/how-to/new-task.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ SEARCH = "search"
 
 
 class Benchmark(Entry):
-    """What is scored; a benchmark has a field `kind` as well, the name of its module."""
+    """What is scored; a benchmark has a field `kind` as well, its name."""
 
     kind: str
     """What is scored, and the layout of its files (docs/evaluation.md says more)."""

@@ -1,6 +1,6 @@
-"""What an engine of graph embeddings is to the configuration: an entry of its settings, one class a module.
+"""What an engine of graph embeddings is to the configuration: an entry of its settings, one class each.
 
-The engines are modules of `embeddings/engines`; how to add one is in docs/how-to/new-engine.md.
+The engines are in `embeddings/engines`; how to add one is in docs/how-to/new-engine.md.
 
 Held-out edges are the same for every engine, so that engines can be compared. The weights of edges reach an engine as
 repetitions or as a weight of each edge: an engine names the keys of the import that go with it, `Engine.edges`.
@@ -76,7 +76,7 @@ BYTES_OF_NUMBER = 4
 
 
 class Engine(Entry):
-    """What trains a graph embedding; an engine has a field `engine`, the name of its module."""
+    """What trains a graph embedding; an engine has a field `engine`, its name."""
 
     edges: ClassVar[type[Entry]] = Entry
     """The keys of the import that go with this engine (see the classes above), beside those of the held-out edges."""

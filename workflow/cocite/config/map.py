@@ -1,4 +1,4 @@
-"""What a map is to the configuration: an entry of its settings, one class a module.
+"""What a map is to the configuration: an entry of its settings, one class each.
 
 The methods that lay papers out are in `report/map_methods.py`.
 """

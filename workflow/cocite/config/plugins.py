@@ -5,13 +5,11 @@ entry of the configuration may hold, one of them has the name as its only value,
 configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
-import ast
 from collections.abc import Callable, Iterable
 from functools import cache, reduce
 from importlib import import_module
 from inspect import isclass
 from operator import or_
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
@@ -39,17 +37,6 @@ def plugins(package: str, key: str) -> dict[str, type[Entry]]:
     if len(found) < len(kinds):
         raise ValueError(f"Two classes in the modules of {package} have the same {key}.")
     return dict(sorted(found.items()))
-
-
-@cache
-def modules(package: str) -> dict[str, str]:
-    """The modules of a package by name, with the first sentence of their docstrings; none of them is imported."""
-    found = {}
-    for path in import_module(package).__path__:
-        for file in sorted(Path(path).glob("[!_]*.py")):
-            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-            found[file.stem] = " ".join(said.split("\n\n")[0].split())
-    return found
 
 
 def one_of(

@@ -123,10 +123,11 @@ def runs_that_rank_alone(config: "Configuration") -> list[str]:
 def runs_that_search(config: "Configuration") -> list[str]:
     """The runs that can search the whole corpus: what has vectors of all papers, or ranks without. Spaces of models are
     maps of the vectors of a benchmark's documents."""
+    able = [name for name in baselines_on(config, None) if config.baselines[name].knows_all_papers]
     return [
         *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
         *(f"{name}-0" for name in untrained(config)),
-        *_runs_of_baselines(config, baselines_on(config, None)),
+        *_runs_of_baselines(config, able),
     ]
 
 

@@ -51,7 +51,12 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
     that has all papers on one side."""
     _check_fields(connection, settings.fields)
     connection.execute(
-        "CREATE TABLE later AS SELECT corpusid FROM papers WHERE year >= $year OR (year IS NULL AND $undated)",
+        """
+        CREATE TABLE later AS
+        SELECT corpusid FROM papers WHERE year >= $year OR (year IS NULL AND $undated)
+        UNION
+        SELECT citing FROM citations ANTI JOIN papers ON citing = corpusid WHERE $undated
+        """,
         {"year": settings.holdout_from, "undated": settings.holdout_from is not None and settings.undated != "earlier"},
     )
     _check_cut(connection, settings.holdout_from)
@@ -62,7 +67,8 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         """
         CREATE TABLE candidates AS
         WITH cited AS (
-            SELECT cited AS corpusid, count(*) AS citations FROM citations GROUP BY cited
+            SELECT cited AS corpusid, count(*) AS citations FROM citations
+            WHERE citing NOT IN (FROM later) GROUP BY cited
         ), citing AS (
             SELECT citing AS corpusid, count(*) AS "references" FROM citations
             WHERE cited IN (FROM texts) GROUP BY citing
@@ -215,8 +221,8 @@ def select(
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
     validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
-    splits |= {HELD_OUT: holdout, EXCLUDED: excluded, HELD_OUT_BY_TIME: by_time}
-    splits[LATER] = np.setdiff1d(later, np.concatenate([by_time, excluded]))
+    splits |= {HELD_OUT: holdout, EXCLUDED: np.setdiff1d(excluded, later), HELD_OUT_BY_TIME: by_time}
+    splits[LATER] = np.setdiff1d(later, by_time)
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
     write_table(output, "queries", pa.concat_tables(tables).sort_by("corpusid"))
     write_omissions(omissions, counts)
@@ -300,12 +306,14 @@ def smallest(ids: Ids, count: int, seed: int, draw: str) -> Ids:
 
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
     beside = f" beside the {held_out} held-out ones" if held_out else ""
+    before = "" if settings.holdout_from is None else f" from before {settings.holdout_from} (queries.holdout_from)"
     if settings.from_ == "file":
-        return f"{settings.path}: none of its {named:,} ids is a paper of the release with a text, and not excluded."
+        lacking = f"none of its {named:,} ids is a paper of the release with a text{before}, and not excluded"
+        return f"{settings.path}: {lacking}."
     if settings.from_ == "triplets":
         return (
             f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with a "
-            "text, and not excluded."
+            f"text{before}, and not excluded."
         )
     counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in ("papers", "texts", "citations"))
     ((papers, texts, citations),) = connection.sql(f"SELECT {counts}").fetchall()
@@ -317,7 +325,7 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
         else ""
     )
     return (
-        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text, "
+        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text{before}, "
         f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the year and field asked "
         f"for, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} papers "
         "with text (queries.min_references), and is not excluded; ask for less, or see what was left out (omissions/)."

@@ -96,16 +96,14 @@ def _relevant(searches: Path, task: str) -> dict[int, Ids]:
 def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], found: Found, popularity: Popularity) -> Scored:
     """Score the answers of one task; a query without answers counts as zero. Raises `UnscorableError` if too many
     papers could not be compared."""
-    documents = np.union1d(popularity.papers, np.array([*relevant], np.int64))
-    missing = len(documents) - np.isin(documents, found.known, assume_unique=True).sum()
-    if missing > len(documents) * run.largest_missing:
+    if found.missing > found.documents * run.largest_missing:
         raise UnscorableError(
-            f"{missing:,} of {len(documents):,} papers have no vector of {run.model}; embed the corpus again, or allow "
-            "more in `largest_missing` of the benchmark."
+            f"{found.missing:,} of {found.documents:,} papers have no vector of {run.model}; embed the corpus again, "
+            "or allow more in `largest_missing` of the benchmark."
         )
     unfindable = sum(int((popularity.of(papers) < 0).sum()) for papers in relevant.values())
     scored = Scored(
-        run=run, task=task, documents=len(documents), missing=int(missing),
+        run=run, task=task, documents=found.documents, missing=found.missing,
         search=(len(popularity.papers), 0, unfindable),
     )  # fmt: skip
     measures = {query: _measures(found.answers.get(query, NO_IDS), papers) for query, papers in relevant.items()}

@@ -1,7 +1,7 @@
 """Search of the whole corpus by held-out papers: by vectors, or by how often papers are cited.
 
 The vectors, or the texts, of all papers stream past those of the queries in blocks. Memory holds a block, the best
-answers of each query, and eight bytes for each paper of its number of citations. Equal similarities are ordered at
+answers of each query, and some tens of bytes for each paper. Equal similarities are ordered at
 random, the same way each time. Products are taken in double precision and rounded, so that equal vectors tie.
 """
 
@@ -24,6 +24,8 @@ from cocite.evaluation.scored import UnscorableError
 DEPTH = 1000
 """Answers of each query that MAP looks at, as runs of TREC have them."""
 MOST_CITED = 0.01
+ROUNDING = 1e-9
+"""Squared distances below this share of the squared lengths are 0."""
 PAPERS_AT_ONCE = 4096
 PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
 """Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
@@ -52,9 +54,9 @@ class Popularity(NamedTuple):
         return cls(table["corpusid"].to_numpy(), table["citations"].to_numpy())
 
     def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """The classes of citations, from and to, and that of the most cited papers."""
-        most = max(1, round(MOST_CITED * len(self.papers)))
-        least = max(1, int(np.partition(self.citations, -most)[-most]))
+        """The classes of citations, from and to, and that of the most cited papers, at most 1% of them."""
+        most = min(max(1, round(MOST_CITED * len(self.papers))), len(self.papers) - 1)
+        least = int(np.partition(self.citations, -most - 1)[-most - 1]) + 1 if most else 1
         return {**CLASSES, "top 1%": (least, np.inf)}
 
 
@@ -107,8 +109,10 @@ class Found(NamedTuple):
 
     answers: dict[int, Ids]
     """The papers that each query finds, the nearest first."""
-    known: Ids
-    """The papers, queries included, that could be compared, ascending."""
+    documents: int
+    """Papers that are searched, and queries that are not among them."""
+    missing: int
+    """How many of these could not be compared."""
 
 
 Search = Callable[[Ids, Popularity], Found]
@@ -122,13 +126,16 @@ def by_vectors(folder: Path) -> Search:
         files = checked_files(folder, table_in(next(iter(sorted(folder.glob("*.parquet"))))))
         asking, is_known = vectors_of_papers(files, table_in(files[0]), queries)
         asked, found = asking[is_known].astype(np.float64), Answers(queries[is_known])
-        known = [queries[is_known]]
-        size = block_size(len(asked))
-        for papers, matrix in progress(_blocks(files, popularity, size), of="Searched", unit="block"):
-            nearness = 2 * asked @ matrix.T - (matrix**2).sum(axis=1) - (asked**2).sum(axis=1)[:, None]
-            found.add((papers, nearness.astype(np.float32)))
-            known.append(papers)
-        return Found(found.ranked(), np.unique(np.concatenate(known)))
+        seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(asked))
+        for places, matrix in progress(_blocks(files, popularity, size), of="Searched", unit="block"):
+            squares = (asked**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
+            nearness = 2 * asked @ matrix.T - squares
+            nearness[nearness > -ROUNDING * squares] = 0  # the same vector
+            found.add((popularity.papers[places], nearness.astype(np.float32)))
+            seen[places] = True
+        is_outside = popularity.of(queries) < 0
+        missing = np.count_nonzero(~seen) + np.count_nonzero(is_outside & ~is_known)
+        return Found(found.ranked(), len(seen) + int(np.count_nonzero(is_outside)), int(missing))
 
     return search
 
@@ -139,17 +146,17 @@ def block_size(queries: int) -> int:
 
 
 def _blocks(files: Iterable[Path], popularity: Popularity, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
-    """The vectors of the papers that are searched. Raises `UnscorableError` if one is not finite."""
+    """The places of papers that are searched, and their vectors. Raises `UnscorableError` if one is not finite."""
     for path in files:
         with open_table(path, table_in(path)) as file:
             for batch in file.iter_batches(size, columns=["corpusid", "vector"]):
                 papers, matrix = batch["corpusid"].to_numpy(), vectors_of(pa.table(batch)).astype(np.float64)
-                _, is_searched = look_up(popularity.papers, papers)
+                places, is_searched = look_up(popularity.papers, papers)
                 if not np.isfinite(matrix).all():
                     raise UnscorableError(
                         f"{path}: a vector is not finite; the model's training has probably diverged."
                     )
-                yield papers[is_searched], matrix[is_searched]
+                yield places[is_searched], matrix[is_searched]
 
 
 def by_citations_alone(queries: Ids, popularity: Popularity) -> Found:
@@ -159,4 +166,4 @@ def by_citations_alone(queries: Ids, popularity: Popularity) -> Found:
     ties = priorities(0, "equal answers", popularity.papers)
     first = popularity.papers[np.lexsort((ties, -popularity.citations))[: DEPTH + 1]]
     answers = {query: first[first != query][:DEPTH] for query in queries.tolist()}
-    return Found(answers, np.union1d(queries, popularity.papers))
+    return Found(answers, len(popularity.papers), 0)

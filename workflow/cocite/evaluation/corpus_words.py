@@ -61,7 +61,8 @@ def by_words(folder: Path, formula: Formula) -> Search:
             nearness = (weighted @ asked).T.toarray().astype(np.float32)
             nearness[nearness == 0] = -np.inf
             found.add((papers, nearness))
-        return Found(found.ranked(), np.union1d(known, popularity.papers))
+        outside = int(np.count_nonzero(popularity.of(queries) < 0))
+        return Found(found.ranked(), len(popularity.papers) + outside, len(queries) - len(known))
 
     return search
 

@@ -7,7 +7,7 @@ examples of a query, which stay together. The papers are read once, front to bac
 no papers. Memory holds the ids of all examples, and some texts a thread.
 
 Texts that are no papers, such as short queries, come with a set, in any order and more than once. A text's id follows
-from its content (`core.text_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
+from its content (`core.written_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
 memory holds those of one range, however many there are.
 """
 

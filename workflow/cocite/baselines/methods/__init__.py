@@ -55,14 +55,22 @@ class RandomVectors(Baseline):
     is_chance = True
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
-        """Draw the vectors from the run's seed, one document after the other."""
+        """Draw the vectors from the run's seed: of documents one after the other, of papers by their ids, so that those
+        in other buckets have others."""
         import numpy as np
+        from scipy.special import ndtri
 
-        from cocite.core.randomness import generator
+        from cocite.core.randomness import fractions, generator, priorities
 
         random = generator(embedding.seed, "random vectors")
         for batch in embedding.documents():
-            yield batch.names, random.standard_normal((len(batch.names), self.dimension), dtype=np.float32)
+            shape = (len(batch.names), self.dimension)
+            if embedding.table == "papers":
+                ids, numbers = np.repeat(batch.names, self.dimension), np.tile(np.arange(self.dimension), shape[0])
+                uniform = fractions(priorities(embedding.seed, "random vectors", ids, numbers))
+                yield batch.names, ndtri(np.maximum(uniform, 2.0**-54)).reshape(shape).astype(np.float32)
+            else:
+                yield batch.names, random.standard_normal(shape, dtype=np.float32)
 
 
 class ReportedScores(Baseline):
@@ -113,6 +121,8 @@ class UserSuppliedVectors(Baseline):
     documents of a paper; documents: the names in the table documents, each for itself."""
     benchmarks: Names | None = None
     """Names of the benchmarks that it has vectors for. Left out, all."""
+
+    knows_all_papers = False
 
     @property
     def has_only(self) -> tuple[str, ...]:

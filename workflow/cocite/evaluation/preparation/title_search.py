@@ -30,7 +30,7 @@ def add_title_search(
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if len(ids) == 0:
         lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
-        remedy = "hold out more papers, or leave `search` out of the benchmark"
+        remedy = "hold out more papers, or leave `title_search` out of the benchmark"
         raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
     chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
     omitted[BEYOND] = len(ids) - len(chosen)
