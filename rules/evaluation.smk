@@ -1,6 +1,7 @@
+from pathlib import Path
+
 from cocite.config.benchmark import MadeOfHeldOut
 from cocite.config.benchmarks.beir import BeirSettings
-from pathlib import Path
 
 
 rule prepare_holdout:
@@ -336,6 +337,7 @@ rule search_corpus:
         tasks=plan.evaluation.searches,
         model="{model}",
         training_seed="{seed}",
+        evaluation_seed=lambda wildcards: configuration.benchmarks[wildcards.benchmark].seeds[0],
         largest_missing=value("benchmarks", "benchmark", "largest_missing"),
         by=lambda wildcards, input: ["--vectors", str(Path(input.vectors[0]).parent)],
     shell:
@@ -345,6 +347,7 @@ rule search_corpus:
             --tasks {params.tasks} \
             --model {params.model} \
             --training-seed {params.training_seed} \
+            --evaluation-seed {params.evaluation_seed} \
             --largest-missing {params.largest_missing} \
             {params.by:q} \
             --scores {output.scores:q} \

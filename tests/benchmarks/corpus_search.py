@@ -19,7 +19,7 @@ ROWS, DEPTH = 8192, 1000
 def main(folder: Path, papers: int = 1_000_000) -> None:
     write_tables(folder, papers)
     files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures", "by_citations")}
-    of_run = {"model": "m", "training_seed": 1, "largest_missing": 0, "tasks": "cite_search"}
+    of_run = {"model": "m", "training_seed": 1, "evaluation_seed": 1, "largest_missing": 0, "tasks": "cite_search"}
     ours = cocite("evaluation", "search", tables=folder / "tables", vectors=folder / "vectors", **of_run, **files)
     title = f"{QUERIES:,} queries in {papers:,} papers of {DIMENSION} dimensions, to IndexFlatL2 with its reading"
     cost, _ = compare(title, ours, python(flat_search, folder), "cpu", ROUNDS)

@@ -42,7 +42,13 @@ def write_vectors(folder, vectors, buckets=2):
 
 def search(folder, missing=0.0, **by):
     files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures", "by_citations")}
-    given = {"tables": folder / "tables", "tasks": ",".join(SEARCHES), "model": "m", "training_seed": 1}
+    given = {
+        "tables": folder / "tables",
+        "tasks": ",".join(SEARCHES),
+        "model": "m",
+        "training_seed": 1,
+        "evaluation_seed": 5,
+    }
     search_corpus(**given, largest_missing=missing, **by, **files)
     names = {"by_citations": "scores_by_citations"}
     return {name: read_table(path, names.get(name, name)).to_pylist() for name, path in files.items()}
@@ -147,6 +153,7 @@ def test_recall_is_divided_by_how_often_the_relevant_papers_are_cited(tmp_path):
         "0": 25, "1-3": 50, "4-10": 0, "over 10": 25, "top 1%": 25,
     }  # fmt: skip
     assert [row["missing"] for row in found["scores"]] == [1] * len(found["scores"])
+    assert {row["evaluation_seed"] for row in found["scores"]} == {5}  # that of the benchmark's other rankings
 
 
 def test_equal_vectors_are_ordered_the_same_way_whatever_the_buckets(tmp_path):

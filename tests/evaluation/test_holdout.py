@@ -16,8 +16,9 @@ from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
 from cocite.config.graphs import INTENTS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.evaluation.preparation import holdout
-from cocite.evaluation.preparation.holdout import Choice, prepare_holdout
+from cocite.evaluation.preparation import candidates as choosing
+from cocite.evaluation.preparation.candidates import RandomChoice
+from cocite.evaluation.preparation.holdout import prepare_holdout
 
 SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
 PAPERS = st.integers(0, 14)
@@ -163,13 +164,13 @@ def test_papers_that_choose_are_asked_the_same_and_each_paper_chooses_or_proves(
 
 def test_every_link_and_every_other_paper_can_be_chosen():
     pool, linked = np.arange(15), np.arange(2, 8)
-    choices = [Choice(task="cite", settings=SETTINGS, seed=seed, pool=pool) for seed in range(100)]
-    assert {paper for choice in choices for paper in choice.first(1, linked, 2)} == set(range(2, 8))
+    choices = [RandomChoice(name="cite", settings=SETTINGS, seed=seed, pool=pool) for seed in range(100)]
+    assert {paper for choice in choices for paper in choice.in_order(1, linked)[:2].tolist()} == set(range(2, 8))
     assert {paper for choice in choices for paper in choice.negatives(1, linked)} == {0, *range(8, 15)}
 
 
 def test_negatives_come_from_the_pool_where_the_corpus_is_larger(tmp_path, monkeypatch):
-    monkeypatch.setattr(holdout, "LARGEST_POOL", 40)
+    monkeypatch.setattr(choosing, "LARGEST_POOL", 40)
     papers, linked = range(1000), {(1, paper) for paper in range(2, 60)} | {(2, paper) for paper in range(3, 60)}
     benchmark = prepare(tmp_path, linked, {1, 2}, papers=papers, buckets=4, negatives=20)
     drawn = [{c for c, relevance in found.items() if not relevance} for found in benchmark.judgements["cite"].values()]
@@ -267,11 +268,11 @@ def test_matched_candidates_are_cited_as_often_as_the_relevant_papers(tmp_path):
         found = [np.mean([queries[q][p] for p in order[:2]]) for q, order in zip(queries, ranked, strict=True)]
         means[task]["precision"] = np.mean(found)
     assert len(benchmark.judgements["cite_matched"]) > 50
-    for query, candidates in benchmark.judgements["cite_matched"].items():
+    for query, judged_papers in benchmark.judgements["cite_matched"].items():
         linked = {str(b) for a, b in citations if str(a) == query}
-        assert linked & candidates.keys() == {p for p, grade in candidates.items() if grade}
-        classes = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in candidates.items() if grade)
-        others = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in candidates.items() if not grade)
+        assert linked & judged_papers.keys() == {p for p, grade in judged_papers.items() if grade}
+        classes = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in judged_papers.items() if grade)
+        others = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in judged_papers.items() if not grade)
         assert others == {each: 3 * count for each, count in classes.items()}
     assert means["cite"][1] - means["cite"][0] > 1
     assert abs(means["cite_matched"][1] - means["cite_matched"][0]) < 0.05

@@ -120,7 +120,7 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
             "sgc": {"kind": "sgc", "encoder": "small", "graph": "citation"},
         },
         "benchmarks": {
-            "holdout": {"kind": "holdout", "search": True},
+            "holdout": {"kind": "holdout", "search": True, "seeds": [7, 8]},
             "later": {"kind": "holdout", "search": True, "by_time": True},
         },
     }
@@ -138,6 +138,7 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
     vectors = [path for path in by_model.inputs if path.startswith("results/encoder/cocite/seed-1/papers/")]
     assert len(vectors) == 2
     assert "--vectors results/encoder/cocite/seed-1/papers" in by_model.command
+    assert {job.command.partition("--evaluation-seed ")[2][0] for job in searched["search_corpus"]} == {"7", "1"}
     assert all("--papers results/corpus/papers" in job.command for job in searched["search_corpus_by_words"])
     assert len(plan.commands("evaluation prepare-holdout")) == 2
     assert sum('"by_time": true' in command for command in plan.commands("evaluation prepare-holdout")) == 1

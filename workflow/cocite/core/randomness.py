@@ -36,6 +36,11 @@ def priorities(seed: int, name: str, *ids: NDArray[np.int64]) -> NDArray[np.uint
     return state
 
 
+def smallest(ids: NDArray[np.int64], count: int, seed: int, name: str) -> NDArray[np.int64]:
+    """A uniform sample of so many of the ids, or all if there are fewer: those of the smallest priorities, in order."""
+    return ids[np.argsort(priorities(seed, name, ids))[:count]]
+
+
 def fractions(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Random 64-bit numbers as numbers from 0 on and below 1."""
     return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

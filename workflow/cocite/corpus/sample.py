@@ -24,13 +24,13 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Seed, Threads
 from cocite.core.progress import progress
-from cocite.core.randomness import priorities
+from cocite.core.randomness import priorities, smallest
 from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.papers import read_queries
 from cocite.core.tables.places import as_text, path_of
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.release.manifest import read_manifest
-from cocite.corpus.selection import Ids, ids_of_names, read_ids, smallest
+from cocite.corpus.selection import Ids, ids_of_names, read_ids
 
 NAME = "corpus sample"
 NAMES_AT_ONCE = 100_000

@@ -22,7 +22,7 @@ from cocite.core.atomic import write_text
 from cocite.core.database import connect
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
-from cocite.core.randomness import priorities
+from cocite.core.randomness import smallest
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
 from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, corpus_ids_of, with_papers
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
@@ -297,11 +297,6 @@ def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:
     for ids in batches:
         drawn = smallest(np.concatenate([drawn, ids]), count, seed, f"corpus select {split}")
     return drawn
-
-
-def smallest(ids: Ids, count: int, seed: int, draw: str) -> Ids:
-    """So many of the ids, or all if there are fewer: those of the smallest priorities in a draw."""
-    return ids[np.argsort(priorities(seed, draw, ids))[:count]]
 
 
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:

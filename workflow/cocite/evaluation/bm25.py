@@ -23,7 +23,7 @@ from cocite.config.entries import Entry, NonNegative
 from cocite.config.tasks import Task
 from cocite.core.tables.files import open_table
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import best_hits, depth_of, score_ranked, score_ranking
+from cocite.evaluation.ranking import score_collection, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
 
 COLUMNS = ["document", "title", "abstract", "more"]
@@ -56,9 +56,7 @@ def score_words(
     if task.kind == "retrieval":
         collection, queries = sorted(benchmark.collections[task.name]), list(benchmark.judgements[task.name])
         words = Words({document: texts[document] for document in collection}, formula)
-        similarities = (words.to_all(texts[query]) for query in queries)
-        own = benchmark.own.get(task.name, {})
-        score_ranked(scored, benchmark, best_hits(queries, [(collection, similarities)], own, depth_of(task)))
+        score_collection(scored, benchmark, collection, (words.to_all(texts[query]) for query in queries))
     else:
         words = Words({document: texts[document] for document in documents}, formula)
         score_ranking(scored, benchmark, words.share if task.kind == "clicks" else words.to_some, words.rows)

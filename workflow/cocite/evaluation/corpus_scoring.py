@@ -22,7 +22,7 @@ from cocite.core.progress import report
 from cocite.core.tables.files import read_table
 from cocite.evaluation.benchmark import ScoredTasks, Tables, write_rows
 from cocite.evaluation.bm25 import Formula
-from cocite.evaluation.corpus_search import Found, Popularity, Search, by_citations_alone, by_vectors
+from cocite.evaluation.corpus_search import Popularity, Search, SearchResult, by_citations_alone, by_vectors
 from cocite.evaluation.corpus_words import by_words
 from cocite.evaluation.scored import Item, Row, Run, Scored, UnscorableError
 
@@ -36,6 +36,7 @@ def search_corpus(
     tasks: ScoredTasks,
     model: Annotated[str, typer.Option(help="Name of the model or baseline.")],
     training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
+    evaluation_seed: Annotated[int, typer.Option(help="The benchmark's first seed, under which rankings are.")],
     largest_missing: Annotated[
         float, typer.Option(help="Share of the papers that may be without a vector; with more there is no score.")
     ],
@@ -52,12 +53,16 @@ def search_corpus(
 ) -> None:
     """Score what held-out papers find in the whole corpus: by vectors, by words, or by citations alone."""
     run = Run(
-        model=model, training_seed=training_seed, benchmark=tables.name, modes=[BOTH], evaluation_seeds=[1],
+        model=model,
+        training_seed=training_seed,
+        benchmark=tables.name,
+        modes=[BOTH],
+        evaluation_seeds=[evaluation_seed],
         largest_missing=largest_missing,
-    )  # fmt: skip
+    )
     popularity = Popularity.read(tables / "popularity.parquet")
-    asked = {task: _relevant(tables / "searches.parquet", task.name) for task in map(declared, names(tasks))}
-    queries = np.unique(np.concatenate([NO_IDS, *(list(of_task) for of_task in asked.values())]))
+    relevant = {task: _relevant(tables / "searches.parquet", task.name) for task in map(declared, names(tasks))}
+    queries = np.unique(np.concatenate([NO_IDS, *(list(of_task) for of_task in relevant.values())]))
     if vectors:
         search: Search = by_vectors(vectors)
     elif papers:
@@ -67,18 +72,18 @@ def search_corpus(
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": [], "scores_by_citations": []}
     try:
         with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-            found = search(queries, popularity)
-        for task, relevant in asked.items():
-            if not relevant:
+            result = search(queries, popularity)
+        for task, of_task in relevant.items():
+            if not of_task:
                 report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
                 continue
-            scored = _scored(run, task, relevant, found, popularity)
+            scored = _scored(run, task, of_task, result, popularity)
             rows["scores"] += scored.scores
             rows["outcomes"] += scored.outcomes
-            rows["scores_by_citations"] += _by_class(scored, relevant, found.answers, popularity)
+            rows["scores_by_citations"] += _by_class(scored, of_task, result.answers, popularity)
     except UnscorableError as error:
         report(f"NOT SCORED: {model} (seed {training_seed}) on the searches of {run.benchmark}. {error}")
-        rows["failures"] = [(model, training_seed, run.benchmark, task.name, str(error)) for task in asked]
+        rows["failures"] = [(model, training_seed, run.benchmark, task.name, str(error)) for task in relevant]
     files = {"failures": failures, "outcomes": outcomes, "scores": scores, "scores_by_citations": by_citations}
     for table, of_table in rows.items():
         write_rows(files[table], table, of_table)
@@ -93,24 +98,21 @@ def _relevant(searches: Path, task: str) -> dict[int, Ids]:
     return dict(zip(distinct.tolist(), np.split(papers, starts[1:]), strict=True)) if len(distinct) else {}
 
 
-def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], found: Found, popularity: Popularity) -> Scored:
+def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], result: SearchResult, popularity: Popularity) -> Scored:
     """Score the answers of one task; a query without answers counts as zero. Raises `UnscorableError` if too many
     papers could not be compared."""
-    if found.missing > found.documents * run.largest_missing:
+    if result.missing > result.documents * run.largest_missing:
         raise UnscorableError(
-            f"{found.missing:,} of {found.documents:,} papers have no vector of {run.model}; embed the corpus again, "
+            f"{result.missing:,} of {result.documents:,} papers have no vector of {run.model}; embed the corpus again, "
             "or allow more in `largest_missing` of the benchmark."
         )
-    unfindable = sum(int((popularity.of(papers) < 0).sum()) for papers in relevant.values())
-    scored = Scored(
-        run=run, task=task, documents=found.documents, missing=found.missing,
-        search=(len(popularity.papers), 0, unfindable),
-    )  # fmt: skip
-    measures = {query: _measures(found.answers.get(query, NO_IDS), papers) for query, papers in relevant.items()}
+    unfindable = sum(np.count_nonzero(popularity.citations_of(papers) < 0) for papers in relevant.values())
+    search = len(popularity.papers), 0, int(unfindable)
+    scored = Scored(run=run, task=task, documents=result.documents, missing=result.missing, search=search)
+    measures = {query: _measures(result.answers.get(query, NO_IDS), papers) for query, papers in relevant.items()}
     for metric in task.metrics:
-        values = {query: 100 * of_query[metric] for query, of_query in measures.items()}
-        items: list[Item] = [(str(query), value, 1.0, [], []) for query, value in sorted(values.items(), key=str)]
-        scored.add(metric, float(np.mean([*values.values()])), items, len(relevant))
+        items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
+        scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(relevant))
     return scored
 
 
@@ -132,20 +134,18 @@ def _by_class(
 ) -> Iterator[Row]:
     """For each class of citations: the recall of relevant papers in it, with its standard error over the queries that
     have one, and the share of the first answers that are in it."""
-    run = scored.run
+    first = {query: answers.get(query, NO_IDS)[:FIRST] for query in relevant}
+    cited = {query: popularity.citations_of(papers) for query, papers in relevant.items()}
+    of_answers = popularity.citations_of(np.concatenate([*first.values()]))
+    of_task = (scored.run.model, scored.run.training_seed, scored.run.benchmark, scored.task.name)
     for name, (least, most) in popularity.ranges().items():
-        recalls, answered, inside = [], 0, 0
-        for query, papers in relevant.items():
-            first = answers.get(query, NO_IDS)[:FIRST]
-            citations = popularity.of(papers)
-            in_class = papers[(citations >= least) & (citations <= most)]
-            if len(in_class):
-                recalls.append(100 * np.isin(first, in_class).sum() / min(FIRST, len(in_class)))
-            of_answers = popularity.of(first)
-            inside += int(((of_answers >= least) & (of_answers <= most)).sum())
-            answered += len(first)
+        in_class = {query: relevant[query][(least <= of) & (of <= most)] for query, of in cited.items()}
+        recalls = [
+            100 * np.isin(first[query], papers).sum() / min(FIRST, len(papers))
+            for query, papers in in_class.items()
+            if len(papers)
+        ]
         mean = float(np.mean(recalls)) if recalls else None
         error = float(np.std(recalls, ddof=1) / np.sqrt(len(recalls))) if len(recalls) > 1 else None
-        share = 100 * inside / answered if answered else None
-        of_task = (run.model, run.training_seed, run.benchmark, scored.task.name, name)
-        yield *of_task, mean, error, len(recalls), share
+        share = 100 * float(np.mean((least <= of_answers) & (of_answers <= most))) if len(of_answers) else None
+        yield *of_task, name, mean, error, len(recalls), share

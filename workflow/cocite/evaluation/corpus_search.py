@@ -1,8 +1,8 @@
 """Search of the whole corpus by held-out papers: by vectors, or by how often papers are cited.
 
 The vectors, or the texts, of all papers stream past those of the queries in blocks. Memory holds a block, the best
-answers of each query, and some tens of bytes for each paper. Equal similarities are ordered at
-random, the same way each time. Products are taken in double precision and rounded, so that equal vectors tie.
+answers of each query, and some tens of bytes for each paper. Equal similarities are ordered at random, the same way
+each time. Products are taken in double precision and rounded, so that equal vectors tie.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,23 +14,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, MOST_CITED
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
-from cocite.core.tables.files import checked_files, open_table, read_table, table_in, vectors_of, vectors_of_papers
+from cocite.core.tables.files import open_table, read_table, table_in, vectors_of, vectors_of_papers
 from cocite.core.written_ids import look_up
 from cocite.evaluation.scored import UnscorableError
 
 DEPTH = 1000
 """Answers of each query that MAP looks at, as runs of TREC have them."""
-MOST_CITED = 0.01
+SHARE_OF_MOST_CITED = 0.01
 ROUNDING = 1e-9
 """Squared distances below this share of the squared lengths are 0."""
 PAPERS_AT_ONCE = 4096
 PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
 """Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
-CLASSES: Mapping[str, tuple[float, float]] = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, np.inf)}
-"""How often a paper is cited in training: from and to."""
 
 Block = tuple[Ids, NDArray[np.float32]]
 """Papers, and the similarity of each query to each of them; more is nearer, and -inf is no answer."""
@@ -42,7 +41,7 @@ class Popularity(NamedTuple):
     papers: Ids
     citations: Ids
 
-    def of(self, papers: Ids) -> Ids:
+    def citations_of(self, papers: Ids) -> Ids:
         """The citations of some of them; of other papers, -1."""
         places, is_there = look_up(self.papers, papers)
         return np.where(is_there, self.citations[np.where(is_there, places, 0)], -1)
@@ -55,9 +54,9 @@ class Popularity(NamedTuple):
 
     def ranges(self) -> Mapping[str, tuple[float, float]]:
         """The classes of citations, from and to, and that of the most cited papers, at most 1% of them."""
-        most = min(max(1, round(MOST_CITED * len(self.papers))), len(self.papers) - 1)
+        most = min(max(1, round(SHARE_OF_MOST_CITED * len(self.papers))), len(self.papers) - 1)
         least = int(np.partition(self.citations, -most - 1)[-most - 1]) + 1 if most else 1
-        return {**CLASSES, "top 1%": (least, np.inf)}
+        return {**CITATION_CLASSES, MOST_CITED: (least, np.inf)}
 
 
 @dataclass
@@ -104,7 +103,7 @@ class Answers:
         return dict(zip(self.queries.tolist(), np.split(self.papers, starts), strict=True))
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search of the corpus gives."""
 
     answers: dict[int, Ids]
@@ -115,27 +114,27 @@ class Found(NamedTuple):
     """How many of these could not be compared."""
 
 
-Search = Callable[[Ids, Popularity], Found]
-"""From queries, ascending, and the papers that are searched to what is found."""
+Search = Callable[[Ids, Popularity], SearchResult]
+"""From queries, ascending, and the papers that are searched to their answers."""
 
 
 def by_vectors(folder: Path) -> Search:
     """Search by minus the squared Euclidean distance, as the other tasks of held-out papers rank."""
 
-    def search(queries: Ids, popularity: Popularity) -> Found:
-        files = checked_files(folder, table_in(next(iter(sorted(folder.glob("*.parquet"))))))
-        asking, is_known = vectors_of_papers(files, table_in(files[0]), queries)
-        asked, found = asking[is_known].astype(np.float64), Answers(queries[is_known])
-        seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(asked))
+    def search(queries: Ids, popularity: Popularity) -> SearchResult:
+        files = sorted(folder.glob("*.parquet"))
+        vectors, is_known = vectors_of_papers(files, table_in(files[0]), queries)
+        vectors, answers = vectors[is_known].astype(np.float64), Answers(queries[is_known])
+        seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(vectors))
         for places, matrix in progress(_blocks(files, popularity, size), of="Searched", unit="block"):
-            squares = (asked**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
-            nearness = 2 * asked @ matrix.T - squares
+            squares = (vectors**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
+            nearness = 2 * vectors @ matrix.T - squares
             nearness[nearness > -ROUNDING * squares] = 0  # the same vector
-            found.add((popularity.papers[places], nearness.astype(np.float32)))
+            answers.add((popularity.papers[places], nearness.astype(np.float32)))
             seen[places] = True
-        is_outside = popularity.of(queries) < 0
+        is_outside = popularity.citations_of(queries) < 0
         missing = np.count_nonzero(~seen) + np.count_nonzero(is_outside & ~is_known)
-        return Found(found.ranked(), len(seen) + int(np.count_nonzero(is_outside)), int(missing))
+        return SearchResult(answers.ranked(), len(seen) + int(np.count_nonzero(is_outside)), int(missing))
 
     return search
 
@@ -159,11 +158,11 @@ def _blocks(files: Iterable[Path], popularity: Popularity, size: int) -> Iterato
                 yield places[is_searched], matrix[is_searched]
 
 
-def by_citations_alone(queries: Ids, popularity: Popularity) -> Found:
+def by_citations_alone(queries: Ids, popularity: Popularity) -> SearchResult:
     """The most cited papers, the same for every query. Raises `UnscorableError` if no paper is cited in training."""
     if not popularity.citations.any():
         raise UnscorableError("No paper is cited in training, so that citations rank nothing.")
     ties = priorities(0, "equal answers", popularity.papers)
     first = popularity.papers[np.lexsort((ties, -popularity.citations))[: DEPTH + 1]]
     answers = {query: first[first != query][:DEPTH] for query in queries.tolist()}
-    return Found(answers, len(popularity.papers), 0)
+    return SearchResult(answers, len(popularity.papers), 0)

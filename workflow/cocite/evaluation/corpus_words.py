@@ -17,7 +17,7 @@ from cocite.core.progress import progress
 from cocite.core.tables.files import checked_files, open_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.bm25 import Formula, tokens_of
-from cocite.evaluation.corpus_search import Answers, Found, Popularity, Search, block_size
+from cocite.evaluation.corpus_search import Answers, Popularity, Search, SearchResult, block_size
 
 
 class Counted:
@@ -27,9 +27,9 @@ class Counted:
         """Count."""
         tokens = tokens_of(texts)
         self.lengths = np.array([len(of_text) for of_text in tokens], np.float64)
-        found = [[vocabulary[word] for word in of_text if word in vocabulary] for of_text in tokens]
-        starts = np.concatenate([[0], np.cumsum([len(of_text) for of_text in found])])
-        words = np.array([word for of_text in found for word in of_text], np.int32)
+        numbers = [[vocabulary[word] for word in of_text if word in vocabulary] for of_text in tokens]
+        starts = np.concatenate([[0], np.cumsum([len(of_text) for of_text in numbers])])
+        words = np.array([word for of_text in numbers for word in of_text], np.int32)
         self.counts = csr_array((np.ones(len(words)), words, starts), shape=(len(texts), len(vocabulary)))
         self.counts.sum_duplicates()
 
@@ -37,14 +37,14 @@ class Counted:
 def by_words(folder: Path, formula: Formula) -> Search:
     """Search the table papers by the words of the queries."""
 
-    def search(queries: Ids, popularity: Popularity) -> Found:
+    def search(queries: Ids, popularity: Popularity) -> SearchResult:
         size = block_size(len(queries))
-        asking = {
+        texts_of = {
             paper: text
             for papers, texts in _texts(folder, queries, size)
             for paper, text in zip(papers.tolist(), texts, strict=True)
         }
-        words = sorted({word for of_text in tokens_of([*asking.values()]) for word in of_text})
+        words = sorted({word for of_text in tokens_of([*texts_of.values()]) for word in of_text})
         vocabulary = {word: number for number, word in enumerate(words)}
         having, length, number = np.zeros(len(words)), 0.0, 0
         for papers, texts in progress(_texts(folder, popularity.papers, size), of="Counted", unit="block"):
@@ -52,17 +52,17 @@ def by_words(folder: Path, formula: Formula) -> Search:
             having += np.bincount(counted.counts.indices, minlength=len(words))
             length, number = length + counted.lengths.sum(), number + len(papers)
         worth = _inverse_frequency(formula, having, number)
-        known = np.array(sorted(asking), np.int64)
-        asked = Counted([asking[paper] for paper in known.tolist()], vocabulary).counts.T.tocsr()
-        found = Answers(known)
+        known = np.array(sorted(texts_of), np.int64)
+        words_of = Counted([texts_of[paper] for paper in known.tolist()], vocabulary).counts.T.tocsr()
+        answers = Answers(known)
         for papers, texts in progress(_texts(folder, popularity.papers, size), of="Searched", unit="block"):
             weighted = _weighted(formula, Counted(texts, vocabulary), length / max(number, 1))
             weighted.data *= worth[weighted.indices]
-            nearness = (weighted @ asked).T.toarray().astype(np.float32)
+            nearness = (weighted @ words_of).T.toarray().astype(np.float32)
             nearness[nearness == 0] = -np.inf
-            found.add((papers, nearness))
-        outside = int(np.count_nonzero(popularity.of(queries) < 0))
-        return Found(found.ranked(), len(popularity.papers) + outside, len(queries) - len(known))
+            answers.add((papers, nearness))
+        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
+        return SearchResult(answers.ranked(), len(popularity.papers) + outside, len(queries) - len(known))
 
     return search
 

@@ -155,6 +155,15 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
     return scored
 
 
+def score_collection(
+    scored: Scored, benchmark: Benchmark, collection: Sequence[str], similarities: Iterable[NDArray[np.floating]]
+) -> None:
+    """Score the search of a collection by the similarities of all its documents to each query, in their order."""
+    task = scored.task
+    queries, own = list(benchmark.judgements[task.name]), benchmark.own.get(task.name, {})
+    score_ranked(scored, benchmark, best_hits(queries, [(collection, similarities)], own, depth_of(task)))
+
+
 def _nearness_in_blocks(
     task: Task, queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]
 ) -> Iterator[Block]:

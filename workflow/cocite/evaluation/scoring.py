@@ -1,4 +1,4 @@
-"""What the vectors of a model or a baseline, and BM25, score on the tasks of a benchmark.
+"""What the vectors of a model or a baseline, BM25, and citations alone score on the tasks of a benchmark.
 
 The table scores has a row for each evaluation seed and mode where they can change the value (classification,
 regression). Other tasks have one row, under the first evaluation seed, with the mode `both`. The table outcomes says
@@ -23,11 +23,9 @@ from cocite.core.progress import report
 from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
 from cocite.evaluation.corpus_search import Popularity
 from cocite.evaluation.ranking import (
-    best_hits,
     by_cosine,
     by_distance,
-    depth_of,
-    score_ranked,
+    score_collection,
     score_ranking,
     score_search,
 )
@@ -153,16 +151,17 @@ def by_popularity(popularity: Path, run: Run) -> Score:
 
     def citations(documents: Sequence[str]) -> NDArray[np.floating]:
         # A text of a paper has a name of its own before the id: title:7.
-        return known.of(np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)).astype(np.float64)
+        return known.citations_of(np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)).astype(
+            np.float64
+        )
 
     def score(task: Task, asked: Benchmark) -> Scored:
         scored = count_missing(task, asked, asked.documents_of(task), run)
         if not known.citations.any():
             raise UnscorableError("No paper is cited in training, so that citations rank nothing.")
         if task.kind == "retrieval":
-            collection, queries = sorted(asked.collections[task.name]), list(asked.judgements[task.name])
-            block = collection, [citations(collection)] * len(queries)
-            score_ranked(scored, asked, best_hits(queries, [block], asked.own.get(task.name, {}), depth_of(task)))
+            collection = sorted(asked.collections[task.name])
+            score_collection(scored, asked, collection, [citations(collection)] * len(asked.judgements[task.name]))
         else:
             score_ranking(scored, asked, lambda _, documents: citations(documents), asked.documents_of(task))
         return scored

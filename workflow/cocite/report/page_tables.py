@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from cocite.config.benchmarks.holdout import CITATION_CLASSES
 from cocite.config.runs import model_of
 from cocite.report.labels import GRAPH_METRICS, PUBLISHED
 from cocite.report.map_page import AGREEMENT
-from cocite.report.popularity import CLASSES
+from cocite.report.popularity import recall_of
 from cocite.report.published import REPORTED
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
@@ -134,7 +135,7 @@ RANKINGS: Mapping[str, Ranking] = {
         ),
     ),
     "popularity": Ranking(
-        lambda column: column in CLASSES.values(),
+        lambda column: column in map(recall_of, CITATION_CLASSES),
         rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
     ),
     "reported": Ranking(

@@ -4,26 +4,19 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cocite.config.benchmarks.holdout import MATCHED
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED
 from cocite.config.configuration import Configuration
 from cocite.config.tasks import Task
 from cocite.report.labels import metric_in_words, over_seeds
 
-CLASSES = {
-    "0": "never cited",
-    "1-3": "cited 1 to 3 times",
-    "4-10": "cited 4 to 10 times",
-    "over 10": "cited more often",
-}
-"""The classes of the table scores_by_citations, and what they are called."""
-TOP = "top 1%"
+FAMOUS = "answers of the 1% most cited"
 
 
 def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
     """A row for each benchmark, task and model: its recall by class of citations, and its share of famous answers."""
     keys = ["benchmark", "task", "model", "citations"]
     recall = over_seeds(found.drop_nulls("recall").rename({"recall": "value"}), keys)
-    share = over_seeds(found.filter(citations=TOP).drop_nulls("share").rename({"share": "value"}), keys)
+    share = over_seeds(found.filter(citations=MOST_CITED).drop_nulls("share").rename({"share": "value"}), keys)
     rows = []
     for benchmark, task, model in found.select(keys[:-1]).unique(maintain_order=True).iter_rows():
         of_row = {"benchmark": benchmark, "task": task, "model": model}
@@ -32,11 +25,16 @@ def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
         rows.append(
             {
                 **of_row,
-                **{name: of_class.get(each, "–") for each, name in CLASSES.items()},
-                "answers of the 1% most cited": shares[0] if len(shares) else "–",
+                **{recall_of(each): of_class.get(each, "–") for each in CITATION_CLASSES},
+                FAMOUS: shares[0] if len(shares) else "–",
             }
         )
-    return pl.DataFrame(rows, schema=["benchmark", "task", "model", *CLASSES.values(), "answers of the 1% most cited"])
+    return pl.DataFrame(rows, schema=["benchmark", "task", "model", *map(recall_of, CITATION_CLASSES), FAMOUS])
+
+
+def recall_of(citations: str) -> str:
+    """What the recall of a class of papers is called."""
+    return f"cited {citations} times"
 
 
 def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> list[str]:

@@ -1,5 +1,6 @@
 """The benchmark `holdout`."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -20,6 +21,10 @@ MATCHED = "_matched"
 """What follows the name of a task whose random candidates are cited as often as the relevant ones."""
 SEARCHED = "_search"
 """What follows the name of a task that searches the whole corpus."""
+CITATION_CLASSES = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, math.inf)}
+"""Classes of papers by how often training sees them cited: from and to."""
+MOST_CITED = "top 1%"
+"""The class of the most cited papers, at most 1% of those that are searched."""
 SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_10", "map", "recip_rank")
 
 

@@ -13,9 +13,7 @@ DuckDB joins within the job's memory. Random papers are drawn from a seeded pool
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -30,15 +28,24 @@ from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
-from cocite.core.randomness import fractions, generator, priorities
+from cocite.core.randomness import fractions, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.papers import FROM_THE_CUT_ON, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
-from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
-from cocite.evaluation.preparation.popularity import ROWS_AT_ONCE, MatchedChoice, Sample, write_popularity
+from cocite.evaluation.benchmark import Benchmark, Document, Tables, write_benchmark, write_selection
+from cocite.evaluation.preparation.candidates import (
+    ROWS_AT_ONCE,
+    Choice,
+    LinkedBy,
+    Links,
+    MatchedChoice,
+    RandomChoice,
+    classes_of,
+    papers_by_class,
+    papers_of,
+)
 from cocite.evaluation.preparation.title_search import add_title_search
 
-LARGEST_POOL = 1_000_000
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
 CITED = """
@@ -75,6 +82,16 @@ COCITED = """
     WHERE citing >= $least
     ORDER BY query, paper
 """
+POPULARITY = """
+    SELECT corpusid, coalesce(citations, 0) AS citations
+    FROM with_text LEFT JOIN (
+        SELECT cited AS corpusid, count(*) AS citations
+        FROM citations
+        WHERE citing <> cited AND citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
+        GROUP BY cited
+    ) USING (corpusid)
+    ORDER BY corpusid
+"""
 
 
 def prepare_holdout(
@@ -94,106 +111,57 @@ def prepare_holdout(
     It spills into the folder of the tables. Raises `InputError` where no held-out paper has enough links.
     """
     benchmark, selection, omitted = Benchmark(), Benchmark(), dict[str, int]()
-    share = (settings.choosing or 0) if isinstance(settings, HoldoutSettings) else 0
+    of_holdout = settings if isinstance(settings, HoldoutSettings) else None
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
-        split = HELD_OUT_BY_TIME if isinstance(settings, HoldoutSettings) and settings.by_time else HELD_OUT
+        split = HELD_OUT_BY_TIME if of_holdout and of_holdout.by_time else HELD_OUT
         held_out, with_text = _open(database, papers, citations, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
         # Whether a paper chooses between settings depends on the seed and its id alone.
+        share = (of_holdout and of_holdout.choosing) or 0
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
-        pool = _pool(database, seed)
-        write_popularity(tables / "popularity.parquet", database)
-        searches: list[pa.Table] = []
+        tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
+        _write_popularity(tables / "popularity.parquet", database)
+        pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
+        searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
-            choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
-            benchmark.judgements[task] = choice.judge(with_text[~is_set_apart], links, omitted)
-            selection.judgements[task] = choice.judge(with_text[is_set_apart], links, {})
-            if isinstance(settings, HoldoutSettings):
-                name = f"{task}{MATCHED}"
-                matched = MatchedChoice.of(database, name, links.relevant, settings, seed)
-                benchmark.judgements[name] = matched.judge(with_text[~is_set_apart], links.relevant, omitted)
-                selection.judgements[name] = matched.judge(with_text[is_set_apart], links.relevant, {})
-                searches += [_searches(f"{task}{SEARCHED}", links.relevant, with_text[is_set_apart])] * settings.search
-        write_table(tables / "searches.parquet", "searches", pa.concat_tables([NO_SEARCHES, *searches]))
-        if not held_out:
-            raise InputError(
-                f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
-                f"cites {settings.positives} papers with a text; lower `positives` of the benchmark then."
-            )
-        if not any(benchmark.judgements.values()):
-            linked = "is linked with by an aspect" if isinstance(settings, AspectSettings) else "cites or is cited with"
-            lacking = f"{settings.positives} papers that it {linked}, and {settings.negatives} others"
-            remedy = "hold out more papers, or lower `positives` and `negatives` of the benchmark"
-            raise InputError(f"{queries}: none of the {held_out} held-out papers has {lacking}; {remedy}.")
-        judged = [candidates for queries in benchmark.judgements.values() for candidates in queries.items()]
+            choices: list[Choice] = [RandomChoice(name=task, settings=settings, seed=seed, pool=pool)]
+            if of_holdout:
+                name, (linked, classes) = f"{task}{MATCHED}", classes_of(database, links.relevant)
+                choices.append(
+                    MatchedChoice(
+                        name=name, settings=of_holdout, seed=seed, papers=linked, classes=classes, pools=pools
+                    )
+                )
+                searches += [_searches(f"{task}{SEARCHED}", links.relevant, set_apart)] * of_holdout.search
+            for choice in choices:
+                benchmark.judgements[choice.name] = choice.judge(tested, links, omitted)
+                selection.judgements[choice.name] = choice.judge(set_apart, links, {})
+        _check_judged(benchmark, held_out, settings, queries)
+        judged = [candidates for of_task in benchmark.judgements.values() for candidates in of_task.items()]
         ids = sorted({int(document) for query, found in judged for document in (query, *found)})
         documents = {str(paper): document for paper, document in _documents(database, ids).items()}
         short_queries = set[str]()
-        if isinstance(settings, HoldoutSettings) and settings.title_search:
-            searched = _documents(database, with_text[~is_set_apart])
-            of_search, short_queries = add_title_search(benchmark, searched, settings.title_search, seed, omitted)
+        if of_holdout and of_holdout.title_search:
+            searched = _documents(database, tested)
+            of_search, short_queries = add_title_search(benchmark, searched, of_holdout.title_search, seed, omitted)
             documents |= of_search
+    write_table(tables / "searches.parquet", "searches", pa.concat_tables(searches))
     write_selection(selection, tables)
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
 
 
-LinkedBy = dict[int, Ids]
-"""The papers that each query is linked with, ascending."""
-
-
-class Links(NamedTuple):
-    """The papers that queries are linked with."""
-
-    all: LinkedBy
-    relevant: LinkedBy
-    otherwise: LinkedBy | None = None
-    """Those that are linked by another aspect only; None where there are no aspects."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """The choice of candidates in one task; each query's depends on the seed and the query alone."""
-
-    task: str
-    settings: MadeOfHeldOut
-    seed: int
-    pool: Ids
-    """Papers with text that random candidates are drawn from, ascending."""
-
-    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
-        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
-        few_positives = f"task {self.task}: fewer than {self.settings.positives} positives"
-        few_negatives = f"task {self.task}: fewer than {self.settings.negatives} papers to draw negatives from"
-        no_others = f"task {self.task}: no paper that is linked by another aspect only"
-        omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
-        judgements = {}
-        for query in queries.tolist():
-            linked, relevant, others = (found.get(query, NO_IDS) if found else NO_IDS for found in links)
-            negatives = self.negatives(query, linked)
-            if len(relevant) < self.settings.positives:
-                omitted[few_positives] += 1
-            elif links.otherwise is not None and len(others) == 0:
-                omitted[no_others] += 1
-            elif len(negatives) < self.settings.negatives:
-                omitted[few_negatives] += 1
-            else:
-                positives = self.first(query, relevant, self.settings.positives)
-                negatives = [*self.first(query, others, self.settings.linked), *negatives]
-                judgements[str(query)] = {str(p): 1 for p in positives} | {str(n): 0 for n in negatives}
-        return judgements
-
-    def first(self, query: int, papers: Ids, count: int) -> list[int]:
-        """So many of the papers, those that come first by seeded priority."""
-        rank = priorities(self.seed, f"holdout {self.task}", np.full(len(papers), query), papers)
-        return papers[np.argsort(rank, kind="stable")[:count]].tolist()
-
-    def negatives(self, query: int, linked: Ids) -> list[int]:
-        """Random papers of the pool, none of which is linked with the query or the query itself."""
-        draws = min(len(self.pool), self.settings.negatives + len(linked) + 1)
-        draw = generator(self.seed, "holdout negatives", self.task, query)
-        drawn = self.pool[draw.choice(len(self.pool), draws, replace=False)]
-        unlinked = drawn[~np.isin(drawn, linked) & (drawn != query)]
-        return unlinked[: self.settings.negatives].tolist()
+def _check_judged(benchmark: Benchmark, held_out: int, settings: MadeOfHeldOut, queries: Path) -> None:
+    """Raise `InputError` if no paper is held out, or none of those that are has enough candidates."""
+    if not held_out:
+        raise InputError(
+            f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
+            f"cites {settings.positives} papers with a text; lower `positives` of the benchmark then."
+        )
+    if not any(benchmark.judgements.values()):
+        linked = "is linked with by an aspect" if isinstance(settings, AspectSettings) else "cites or is cited with"
+        lacking = f"{settings.positives} papers that it {linked}, and {settings.negatives} others"
+        remedy = "hold out more papers, or lower `positives` and `negatives` of the benchmark"
+        raise InputError(f"{queries}: none of the {held_out} held-out papers has {lacking}; {remedy}.")
 
 
 def _open(
@@ -218,12 +186,11 @@ def _open(
     return len(held_out), with_text.fetchnumpy()["corpusid"]
 
 
-def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
-    """The papers with text, ascending; in a large corpus, those that come first by seeded priority."""
-    pool = Sample(seed, "holdout pool", LARGEST_POOL)
-    for batch in database.sql("FROM with_text").to_arrow_reader(ROWS_AT_ONCE):
-        pool.add(batch.column("corpusid").to_numpy())
-    return np.sort(pool.ids)
+def _write_popularity(path: Path, database: duckdb.DuckDBPyConnection) -> None:
+    """Write how often each candidate is cited by papers that training reads, and name that table in the database.
+    Papers that are kept out are cited by none."""
+    write_table(path, "popularity", database.sql(POPULARITY).to_arrow_reader(ROWS_AT_ONCE))
+    database.read_parquet(verified_files(path, "popularity")).create_view("popularity")
 
 
 def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:

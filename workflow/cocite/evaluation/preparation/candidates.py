@@ -1,0 +1,169 @@
+"""The candidates of held-out papers: relevant papers among random ones, or among others that are cited as often.
+
+Relevant papers are often cited, random ones are not: a ranking by citations alone is ahead of chance among random
+candidates. Among candidates from the same class of citations it is not. A class spans a third of a unit of
+log(1 + citations); up to three citations, each number is a class of its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut
+from cocite.config.benchmarks.holdout import MATCHED
+from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.randomness import generator, priorities, smallest
+from cocite.core.written_ids import look_up
+from cocite.evaluation.benchmark import Judgements
+
+CLASSES_IN_A_UNIT = 3
+LARGEST_POOL, LARGEST_CLASS = 1_000_000, 200_000
+"""Papers that candidates are drawn from: of all, and of each class."""
+ROWS_AT_ONCE = 100_000
+
+LinkedBy = Mapping[int, Ids]
+"""The papers that each query is linked with, ascending."""
+
+
+class Links(NamedTuple):
+    """The papers that queries are linked with."""
+
+    all: LinkedBy
+    relevant: LinkedBy
+    otherwise: LinkedBy | None = None
+    """Those that are linked by another aspect only; None where there are no aspects."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The choice of candidates in one task; each query's depends on the seed and the query alone."""
+
+    name: str
+    """The name of the task."""
+    settings: MadeOfHeldOut
+    seed: int
+
+    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
+        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
+        raise NotImplementedError
+
+    def in_order(self, query: int, papers: Ids) -> Ids:
+        """The papers by seeded priority, the same with random candidates and with matched ones."""
+        label = f"holdout {self.name.removesuffix(MATCHED)}"
+        rank = priorities(self.seed, label, np.full(len(papers), query), papers)
+        return papers[np.argsort(rank, kind="stable")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomChoice(Choice):
+    """Relevant papers, some that are linked by another aspect, and random ones."""
+
+    pool: Ids
+    """Papers with text that random candidates are drawn from, ascending."""
+
+    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
+        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
+        few_positives = f"task {self.name}: fewer than {self.settings.positives} positives"
+        few_negatives = f"task {self.name}: fewer than {self.settings.negatives} papers to draw negatives from"
+        no_others = f"task {self.name}: no paper that is linked by another aspect only"
+        omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
+        judgements = {}
+        for query in queries.tolist():
+            linked, relevant, others = (of.get(query, NO_IDS) if of else NO_IDS for of in links)
+            negatives = self.negatives(query, linked)
+            if len(relevant) < self.settings.positives:
+                omitted[few_positives] += 1
+            elif links.otherwise is not None and len(others) == 0:
+                omitted[no_others] += 1
+            elif len(negatives) < self.settings.negatives:
+                omitted[few_negatives] += 1
+            else:
+                positives = self.in_order(query, relevant)[: self.settings.positives].tolist()
+                negatives = [*self.in_order(query, others)[: self.settings.linked].tolist(), *negatives]
+                judgements[str(query)] = {str(p): 1 for p in positives} | {str(n): 0 for n in negatives}
+        return judgements
+
+    def negatives(self, query: int, linked: Ids) -> list[int]:
+        """Random papers of the pool, none of which is linked with the query or the query itself."""
+        draws = min(len(self.pool), self.settings.negatives + len(linked) + 1)
+        draw = generator(self.seed, "holdout negatives", self.name, query)
+        drawn = self.pool[draw.choice(len(self.pool), draws, replace=False)]
+        unlinked = drawn[~np.isin(drawn, linked) & (drawn != query)]
+        return unlinked[: self.settings.negatives].tolist()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedChoice(Choice):
+    """Relevant papers, each among the same number of others that are cited as often."""
+
+    settings: HoldoutSettings
+    papers: Ids
+    """All papers that are relevant to a query, ascending."""
+    classes: NDArray[np.int64]
+    """Their classes of citations."""
+    pools: Mapping[int, Ids]
+    """The papers of each class that others are drawn from, ascending."""
+
+    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
+        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
+        positives, each = self.settings.positives, max(1, self.settings.negatives // self.settings.positives)
+        few = f"task {self.name}: fewer than {positives} positives with {each} other papers that are cited as often"
+        judgements: Judgements = {}
+        for query in queries.tolist():
+            candidates = self._candidates(query, links.relevant.get(query, NO_IDS), each)
+            if sum(candidates.values()) == positives:
+                judgements[str(query)] = candidates
+        omitted[few] = len(queries) - len(judgements)
+        return judgements
+
+    def _candidates(self, query: int, relevant: Ids, each: int) -> dict[str, int]:
+        """Relevant papers in seeded order, each with others of its class, until there are enough."""
+        draw = generator(self.seed, "holdout matched", self.name, query)
+        taken, candidates = np.append(relevant, query), dict[str, int]()
+        in_order = self.in_order(query, relevant)
+        for paper, place in zip(in_order.tolist(), look_up(self.papers, in_order)[0].tolist(), strict=True):
+            pool = self.pools[int(self.classes[place])]
+            drawn = pool[draw.choice(len(pool), min(len(pool), each + len(taken)), replace=False)]
+            others = drawn[~np.isin(drawn, taken)][:each]
+            if len(others) == each:
+                taken = np.append(taken, others)
+                candidates |= {str(paper): 1} | dict.fromkeys(map(str, others.tolist()), 0)
+            if sum(candidates.values()) == self.settings.positives:
+                break
+        return candidates
+
+
+def citation_class(citations: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The class of each number of citations."""
+    return np.floor(CLASSES_IN_A_UNIT * np.log1p(citations)).astype(np.int64)
+
+
+def papers_of(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
+    """The papers of the table `popularity`, ascending; a sample of them if there are many."""
+    sample = NO_IDS
+    for batch in database.sql("FROM popularity").to_arrow_reader(ROWS_AT_ONCE):
+        sample = smallest(np.concatenate([sample, batch["corpusid"].to_numpy()]), LARGEST_POOL, seed, "holdout pool")
+    return np.sort(sample)
+
+
+def papers_by_class(database: duckdb.DuckDBPyConnection, seed: int) -> dict[int, Ids]:
+    """The papers of the table `popularity` by class of citations, ascending; a sample of a class with many."""
+    pools: dict[int, Ids] = {}
+    for batch in database.sql("FROM popularity").to_arrow_reader(ROWS_AT_ONCE):
+        ids, classes = batch["corpusid"].to_numpy(), citation_class(batch["citations"].to_numpy())
+        for each in np.unique(classes).tolist():
+            sample = np.concatenate([pools.get(each, NO_IDS), ids[classes == each]])
+            pools[each] = smallest(sample, LARGEST_CLASS, seed, "holdout matched pool")
+    return {each: np.sort(pool) for each, pool in pools.items()}
+
+
+def classes_of(database: duckdb.DuckDBPyConnection, linked: LinkedBy) -> tuple[Ids, NDArray[np.int64]]:
+    """All papers that queries are linked with, ascending, and their classes by the table `popularity`."""
+    database.register("linked_papers", pa.table({"corpusid": np.unique(np.concatenate([NO_IDS, *linked.values()]))}))
+    rows = database.sql("FROM popularity SEMI JOIN linked_papers USING (corpusid) ORDER BY corpusid").fetchnumpy()
+    return rows["corpusid"], citation_class(rows["citations"])
