@@ -90,8 +90,8 @@ POPULARITY = """
         WHERE citing <> cited AND citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
         GROUP BY cited
     ) USING (corpusid)
-    ORDER BY corpusid
 """
+"""How often each candidate is cited by papers that training reads; papers that are kept out are cited by none."""
 
 
 def prepare_holdout(
@@ -120,7 +120,7 @@ def prepare_holdout(
         share = (of_holdout and of_holdout.choosing) or 0
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
-        _write_popularity(tables / "popularity.parquet", database)
+        database.execute(f"CREATE TABLE popularity AS {POPULARITY}")
         pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
         searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
@@ -137,6 +137,8 @@ def prepare_holdout(
                 benchmark.judgements[choice.name] = choice.judge(tested, links, omitted)
                 selection.judgements[choice.name] = choice.judge(set_apart, links, {})
         _check_judged(benchmark, held_out, settings, queries)
+        popularity = database.sql("FROM popularity ORDER BY corpusid").to_arrow_reader(ROWS_AT_ONCE)
+        write_table(tables / "popularity.parquet", "popularity", popularity)
         judged = [candidates for of_task in benchmark.judgements.values() for candidates in of_task.items()]
         ids = sorted({int(document) for query, found in judged for document in (query, *found)})
         documents = {str(paper): document for paper, document in _documents(database, ids).items()}
@@ -184,13 +186,6 @@ def _open(
     )
     with_text = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
     return len(held_out), with_text.fetchnumpy()["corpusid"]
-
-
-def _write_popularity(path: Path, database: duckdb.DuckDBPyConnection) -> None:
-    """Write how often each candidate is cited by papers that training reads, and name that table in the database.
-    Papers that are kept out are cited by none."""
-    write_table(path, "popularity", database.sql(POPULARITY).to_arrow_reader(ROWS_AT_ONCE))
-    database.read_parquet(verified_files(path, "popularity")).create_view("popularity")
 
 
 def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:

@@ -12,7 +12,7 @@ import numpy as np
 from cocite.config.benchmark import TitleSearch
 from cocite.config.benchmarks.holdout import TITLE_SEARCH
 from cocite.core.errors import InputError
-from cocite.core.randomness import priorities
+from cocite.core.randomness import smallest
 from cocite.evaluation.benchmark import Benchmark, Document
 
 NOT_A_WORD = re.compile(r"[\W_]+")
@@ -32,7 +32,7 @@ def add_title_search(
         lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
         remedy = "hold out more papers, or leave `title_search` out of the benchmark"
         raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
-    chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
+    chosen = smallest(ids, settings.documents, seed, f"holdout {TITLE_SEARCH.name}")
     omitted[BEYOND] = len(ids) - len(chosen)
     queries: dict[str, Document] = {}
     abstracts: dict[str, Document] = {}
