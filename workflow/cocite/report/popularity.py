@@ -17,8 +17,9 @@ def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
     keys = ["benchmark", "task", "model", "citations"]
     recall = over_seeds(found.drop_nulls("recall").rename({"recall": "value"}), keys)
     share = over_seeds(found.filter(citations=MOST_CITED).drop_nulls("share").rename({"share": "value"}), keys)
+    listed = found.select(keys[:-1]).unique(maintain_order=True).sort("benchmark", "task", maintain_order=True)
     rows = []
-    for benchmark, task, model in found.select(keys[:-1]).unique(maintain_order=True).iter_rows():
+    for benchmark, task, model in listed.iter_rows():
         of_row = {"benchmark": benchmark, "task": task, "model": model}
         of_class = dict(recall.filter(**of_row).select("citations", "cell").iter_rows())
         shares = share.filter(**of_row)["cell"]
