@@ -145,7 +145,7 @@ def _work(random: Random, words: list[str], number: int) -> dict[str, Any]:
         "referenced_works_count": 10,
         "referenced_works": [url("W") for _ in range(random.randrange(21))],
         "related_works": [url("W") for _ in range(10)],
-        "abstract_inverted_index": None if abstract is None else str(abstract).replace("'", '"'),
+        "abstract_inverted_index": abstract and json.dumps(abstract),
         "cited_by_api_url": url("works?filter=cites:W"),
         "counts_by_year": [{"year": year, "cited_by_count": random.randrange(9)} for year in range(2018, 2026)],
         "updated_date": "2026-06-24T00:00:00.000000",
