@@ -20,8 +20,8 @@ from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel
 from transformers.utils import logging
 
+from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
-from cocite.config.graphs import SPACES
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_environment_error
 from cocite.core.options import Precision, computes_in

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.graphs import INTENTS
+from cocite.config.aspects import INTENTS
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import ContextSettings
 from cocite.core.database import connect
