@@ -30,7 +30,8 @@ from cocite.plan.baselines import BaselinePlan
 from cocite.plan.corpus import CorpusPlan
 from cocite.plan.encoder import EncoderPlan
 from cocite.plan.evaluation import EvaluationPlan
-from cocite.plan.graph import GraphPlan, NeighbourPlan
+from cocite.plan.graph import GraphPlan
+from cocite.plan.neighbours import NeighbourPlan
 from cocite.plan.recorded import check_folder, record
 from cocite.plan.report import ReportPlan
 from cocite.plan.stage import expand
