@@ -40,7 +40,7 @@ from cocite.config.settings import validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
-from cocite.core.options import Precision
+from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""

@@ -24,7 +24,8 @@ from cocite.config.started import write_start
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import remove
 from cocite.core.errors import InputError
-from cocite.core.locks import gpus, lock_results, writes_results
+from cocite.core.gpus import gpus
+from cocite.core.locks import lock_results, writes_results
 from cocite.core.progress import report
 from cocite.plan.baselines import BaselinePlan
 from cocite.plan.corpus import CorpusPlan
