@@ -32,7 +32,8 @@ from cocite.core.progress import report
 from cocite.core.tables.declarations.corpus import MAG
 from cocite.core.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
 from cocite.core.tables.papers import numbers_of, read_documents
-from cocite.core.written_ids import DIGITS, normalised
+from cocite.core.text_ids import normalised
+from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.ingest.records import sql_of_id
 

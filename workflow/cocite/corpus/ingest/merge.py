@@ -35,7 +35,7 @@ from cocite.core.database import connect
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
-from cocite.core.written_ids import sql_of_text_id
+from cocite.core.text_ids import sql_of_text_id
 from cocite.corpus.ingest.records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
