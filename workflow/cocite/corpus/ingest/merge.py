@@ -31,7 +31,7 @@ import typer
 from cocite.config.aspects import INTENTS
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import ContextSettings
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
@@ -119,12 +119,6 @@ def merge(
         connection.read_parquet(str(output)).create_view("written")
         queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if AUTHORS in further else {})
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
-
-
-def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    """The number that a query gives."""
-    ((found,),) = connection.execute(query).fetchall()
-    return int(found)
 
 
 _OLDER = {
