@@ -23,7 +23,7 @@ from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
-from cocite.core.options import Precision
+from cocite.core.gpus import Precision
 from cocite.encoder import attention
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples

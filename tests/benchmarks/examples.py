@@ -15,7 +15,7 @@ from tests.benchmarks.made_triplets import paper_text, write_encoder
 from tests.benchmarks.measuring import Cost, answer, say, spread_of
 from tests.examples import Row, files_in, written_aspects, written_examples
 
-from cocite.config.graphs import ASPECTS
+from cocite.config.aspects import ASPECTS
 from cocite.config.models import TrainingSettings
 
 QUERIES, POSITIVES, OTHERS = 12, 5, 11

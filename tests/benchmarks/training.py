@@ -46,7 +46,7 @@ def precisions() -> list[str]:
     """What to train in: in bfloat16 as well where the CPU has instructions for it."""
     import torch
 
-    from cocite.core.options import computes_in
+    from cocite.core.gpus import computes_in
 
     return ["float32", *(["bfloat16"] if computes_in("auto", torch.device("cpu")) == torch.bfloat16 else [])]
 

@@ -1,4 +1,4 @@
-"""One run at a time in a folder of results, other GPUs for each job, and no lock that a killed process leaves."""
+"""One run at a time in a folder of results, and a run that is killed hard leaves no lock behind."""
 
 import os
 import signal
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from cocite.core import locks
 from cocite.core.locks import locked_results, writes_results
 
 HOLD = ["sh", "-c", "echo holding; sleep 60"]
@@ -23,15 +22,6 @@ try:
 except InputError as error:
     sys.exit(f"Error: {error}")
 sys.exit(subprocess.call(sys.argv[2:]))
-"""
-TAKE_GPUS = """
-import sys
-from pathlib import Path
-from cocite.core import locks
-locks.DEVICES = Path(sys.argv[1])
-locks.take_gpus(int(sys.argv[2]))
-print(",".join(locks.gpus()), flush=True)
-sys.stdin.read()
 """
 
 
@@ -178,64 +168,3 @@ def test_a_command_gives_the_lock_back_when_its_block_ends(tmp_path):
         assert "is at work" in waiting.stderr.readline()
         assert waiting.poll() is None
     assert waiting.wait(timeout=60) == 0
-
-
-@pytest.fixture
-def devices(tmp_path, monkeypatch):
-    """A folder with three GPUs, and no lock on any of them."""
-    for name in ("nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm"):
-        (tmp_path / name).touch()
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(locks, "DEVICES", tmp_path)
-    for name in (locks.VISIBLE, "SLURM_JOB_ID"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def job(devices):
-    """A function that starts a job which wants so many GPUs, and tells which it sees and how it ends."""
-    started = []
-
-    def start(wanted):
-        command = [sys.executable, "-c", TAKE_GPUS, str(devices), str(wanted)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        started.append(process)
-        return process.stdout.readline().strip(), process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def test_jobs_side_by_side_see_different_gpus_which_are_free_again_however_a_job_ended(job):
-    assert locks.gpus() == ["0", "1", "2"]
-    seen, first = job(1)
-    assert [seen, job(2)[0]] == ["0", "1,2"]
-    first.kill()
-    first.wait()
-    assert job(1)[0] == "0"
-
-
-def test_a_job_that_finds_too_few_free_ones_shares_all(job):
-    job(2)
-    assert job(2)[0] == "0,1,2"
-
-
-@pytest.mark.parametrize(
-    ("surroundings", "seen"),
-    [({locks.VISIBLE: "2,0"}, ["2", "0"]), ({locks.VISIBLE: "0", "SLURM_JOB_ID": "7"}, ["0", "0"])],
-)
-def test_a_choice_of_the_user_is_kept_to_and_a_job_of_slurm_keeps_what_it_was_given(
-    job, monkeypatch, surroundings, seen
-):
-    for name, value in surroundings.items():
-        monkeypatch.setenv(name, value)
-    assert [job(1)[0], job(1)[0]] == seen
-
-
-def test_without_a_gpu_nothing_is_set(devices, monkeypatch):
-    monkeypatch.setattr(locks, "DEVICES", devices / "none")
-    locks.take_gpus(1)
-    assert locks.VISIBLE not in os.environ

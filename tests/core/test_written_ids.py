@@ -1,14 +1,11 @@
 """Ids are read exactly from whatever they are written in, and nothing else passes for one.
 
-Columns in Arrow's other types are the same texts, numbers and lists in the types that readers expect; texts that are no
-papers have ids of their content.
+Columns in Arrow's other types are the same texts, numbers and lists in the types that readers expect.
 """
 
 import decimal
-import hashlib
 from datetime import date
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,12 +16,10 @@ from hypothesis import strategies as st
 from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.rows import read_rows
-from cocite.core.written_ids import LARGEST_ID, ids_in, is_id, plain, sql_of_text_id, text_id, text_ids
+from cocite.core.written_ids import LARGEST_ID, ids_in, is_id, plain
 from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 
 NO_IDS = ["", "-1", "+1", "1.0", "1e3", " 1", "1\n", "١", "x", str(2**63), str(2**64 - 1), str(2**64), "9" * 43]
-TITLES = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-PAIRS = st.lists(st.tuples(TITLES, TITLES), max_size=8)
 NAMES, NUMBERS, VECTORS = pa.array(["11", "12", "13"]), pa.array([11, 12, 13]), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 FIXED = pa.array(VECTORS, pa.list_(pa.float32(), 2))
 FLAT = pa.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
@@ -181,37 +176,3 @@ def test_what_can_be_no_id_is_refused_with_its_column(tmp_path, ids):
 def test_what_can_be_no_vector_is_refused_with_its_row(tmp_path, vectors):
     with pytest.raises(InputError, match=r"t\.parquet, row [12]: "):
         read_vectors([write(tmp_path, id=["a", "b", "c"], vector=vectors)], ["a"])
-
-
-def by_definition(title, abstract, is_query):
-    kind = b"query" if is_query else b"document"
-    content = b"\0".join([kind, (title or "").encode(), (abstract or "").encode()])
-    return -1 - int(hashlib.new("md5", content, usedforsecurity=False).hexdigest(), 16) % 2**62
-
-
-@given(TITLES, TITLES, st.booleans())
-def test_an_id_follows_from_the_content_and_is_negative(title, abstract, is_query):
-    found = text_id(title, abstract, is_query=is_query)
-    assert found == by_definition(title, abstract, is_query)
-    assert -(2**62) <= found < 0
-
-
-@given(PAIRS, st.booleans())
-def test_many_ids_are_those_of_each_text(pairs, is_query):
-    titles, abstracts = ([pair[side] for pair in pairs] for side in (0, 1))
-    expected = [by_definition(*pair, is_query) for pair in pairs]
-    assert text_ids(titles, abstracts, is_query=is_query).tolist() == expected
-
-
-@given(st.lists(st.tuples(TITLES, TITLES), min_size=1, max_size=8), st.booleans())
-def test_duckdb_computes_the_same_ids(pairs, is_query):
-    columns = {name: pa.array([pair[side] for pair in pairs], pa.string()) for side, name in enumerate(("t", "a"))}
-    texts = pa.table(columns)
-    rows = duckdb.sql(f"SELECT {sql_of_text_id('t', 'a', is_query=is_query)} FROM texts").fetchall()
-    assert texts is not None
-    assert [row[0] for row in rows] == [by_definition(*pair, is_query) for pair in pairs]
-
-
-def test_a_query_and_a_document_of_the_same_words_are_two_texts():
-    assert text_id("citations", None, is_query=True) != text_id("citations", None, is_query=False)
-    assert text_id("citations", None, is_query=True) == text_id("citations", "", is_query=True)

@@ -15,7 +15,7 @@ from tests.corpus.test_scanners import lines
 
 from cocite.config.source import ContextSettings
 from cocite.core.tables.files import read_table
-from cocite.core.written_ids import text_id
+from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
 from cocite.corpus.ingest.merge import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
 from cocite.corpus.ingest.records import account

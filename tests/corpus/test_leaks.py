@@ -11,7 +11,7 @@ from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, VECTOR
 from cocite.core.tables.files import read_table, write_table
-from cocite.core.written_ids import text_id
+from cocite.core.text_ids import text_id
 from cocite.corpus.leaks import check_leaks
 
 SPLITS = {1: "train", 2: "validation", 90: "holdout", 91: "excluded", 92: "excluded"}

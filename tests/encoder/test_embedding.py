@@ -14,7 +14,7 @@ from tests.encoder.building import embedded, write_documents
 from tests.spoiling import SPOILS
 
 from cocite.core.errors import InputError
-from cocite.core.options import computes_in
+from cocite.core.gpus import computes_in
 from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.evaluation.folders import omitted_in, read_benchmark
 from tests.papers import papers_table
 
+from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
-from cocite.config.graphs import INTENTS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.preparation import candidates as choosing

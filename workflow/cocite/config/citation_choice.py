@@ -1,10 +1,11 @@
 """Which citations of the corpus a graph is built from."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
+from cocite.config.aspects import Intent
 from cocite.config.entries import Count, Entry, Whole, distinct, inconsistent
 
 
@@ -13,9 +14,7 @@ class CitationChoice(Entry):
 
     influential: bool = False
     """Take only citations that Semantic Scholar marks as influential (Valenzuela et al., 2015)."""
-    intents: Annotated[
-        tuple[Literal["background", "methodology", "result"], ...], Strict(False), AfterValidator(distinct)
-    ] = ()
+    intents: Annotated[tuple[Intent, ...], Strict(False), AfterValidator(distinct)] = ()
     """Take only citations with one of these intents or more. Empty, any will do, and so will a citation without one."""
     self_: bool = Field(default=True, alias="self")
     """Take self-citations: the two papers share the name of an author, without case, accents and punctuation."""

@@ -26,6 +26,7 @@ from cocite.config.entries import (
     as_json,
     check_characters,
 )
+from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
 from cocite.config.map import MapSettings
@@ -35,11 +36,11 @@ from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.runs import METHODS, AnyBaseline
 from cocite.config.sampler import Sampler
-from cocite.config.settings import explain, quoted, validated
+from cocite.config.settings import validated
 from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
-from cocite.core.options import Precision
+from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""

@@ -1,4 +1,4 @@
-"""The section `graphs`: graphs over papers, by the signal that joins two of them, and why papers cite each other."""
+"""The section `graphs`: graphs over papers, by the signal that joins two of them."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -8,20 +8,6 @@ from pydantic import Field, model_validator
 from cocite.config.citation_choice import BuiltOnCitations
 from cocite.config.entries import Count, Entry, Refers, Whole, all_parts, inconsistent
 from cocite.config.source import lack_of_contexts
-
-INTENTS = ("background", "methodology", "result")
-"""The intents that Semantic Scholar's classifier knows (Cohan et al., 2019), sorted; bit n is the n-th of them."""
-MISCELLANEOUS = "miscellaneous"
-"""The aspect of a link without an intent."""
-ASPECTS = (*INTENTS, MISCELLANEOUS)
-"""All aspects; a link has that of each of its intents."""
-SEVERAL, WITHOUT = "several", "none"
-INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)
-"""The classes of citations: of one intent alone, by intent; of several; without one."""
-CONCATENATED = "concatenated"
-"""The space that has the dimensions of those of all aspects, one after the other."""
-SPACES = "aspects"
-"""The folder of the spaces in that of an encoder."""
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
+from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import POOLINGS, AllWeights, AnyLoss, BiasTerms, Bottlenecks, LowRank
 from cocite.config.entries import (
     Count,
@@ -22,7 +23,6 @@ from cocite.config.entries import (
     filled,
     inconsistent,
 )
-from cocite.config.graphs import CONCATENATED
 from cocite.config.loss import Loss
 
 Kinds = Annotated[

@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Whole, as_json, inconsistent
+from cocite.config.explained import shown
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
-from cocite.config.settings import shown
 from cocite.core.errors import InputError
 
 IdSpace = Literal["s2", "openalex", "own"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cocite.config.settings import LONGEST_VALUE, WORDS_OF_TRUTH, joined, quoted, shown
+from cocite.config.explained import LONGEST_VALUE, WORDS_OF_TRUTH, joined, quoted, shown
 from cocite.core.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1

@@ -46,6 +46,12 @@ def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.
             connection.close()
 
 
+def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    """The number that a query gives."""
+    ((found,),) = connection.execute(query).fetchall()
+    return int(found)
+
+
 @contextmanager
 def spill_folder(beside: Path) -> Iterator[str]:
     """A folder that is gone afterwards; folders of killed processes, which no longer lock a file in theirs, go first.

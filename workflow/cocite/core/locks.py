@@ -1,16 +1,13 @@
-"""The kernel's locks, which end with the process that holds them: of a run on its results, of a job on its GPUs.
+"""One run at a time in a folder of results: the kernel's locks, which end with the process that holds them.
 
 Snakemake's own lock is a file that stays when a run is killed. The Snakefile takes ours before it looks at the results,
 so that every run has it, however it was started; `profiles/default` turns Snakemake's own off. Snakemake closes the
 open files of its jobs, this lock among them. The steps therefore share a second lock, and the next run waits for it: a
 step that outlives its run would write the same files as the next one.
-
-A job holds the lock on a file for each GPU that it has taken. In a job of Slurm all GPUs that can be seen are its own.
 """
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,10 +25,6 @@ READING = (
     *("list_conda_envs", "conda_cleanup_envs", "conda_create_envs_only", "container_cleanup_images"),
 )
 """Options of Snakemake that ask for something else than a run, by the names that its parser has for them."""
-DEVICES = Path("/dev")
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-_HELD: list[int] = []
-"""The files whose locks this process holds."""
 
 
 def lock_results(results: Path) -> None:
@@ -91,37 +84,3 @@ def _lock(file: Path, results: Path) -> int:
     except OSError as error:
         report(f"{results}: its disk knows no locks ({error.strerror}); take care that no other run is at work there.")
     return descriptor
-
-
-def gpus() -> list[str]:
-    """The GPUs that programs can see here, as CUDA names them."""
-    chosen = os.environ.get(VISIBLE)
-    if chosen is None:
-        return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
-    return [name for name in chosen.split(",") if name]
-
-
-def take_gpus(wanted: int) -> None:
-    """Let this process and its children see only GPUs that no other job has taken, or all where too few are free."""
-    visible = gpus()
-    if not visible or "SLURM_JOB_ID" in os.environ:
-        return
-    free = [name for name in visible if len(_HELD) < wanted and _take_gpu(name)]
-    if len(free) == wanted:
-        os.environ[VISIBLE] = ",".join(free)
-    else:
-        report(f"{len(free)} of {wanted} GPUs are free; they are shared with other jobs.")
-
-
-def _take_gpu(name: str) -> bool:
-    """Take a GPU for as long as this process lives; false where another job has it."""
-    folder = Path(tempfile.gettempdir(), f"cocite-gpus-{os.getuid()}")
-    folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return False
-    _HELD.append(descriptor)
-    return True

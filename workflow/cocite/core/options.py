@@ -1,17 +1,12 @@
-"""Options that many commands share, so that the same thing has the same name everywhere; and what `precision` means."""
+"""Options that many commands share, so that the same thing has the same name everywhere."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    import torch
-
-Precision = Literal["auto", "float32", "bfloat16"]
-CPU_UNITS = ("amx_bf16", "avx512_bf16")
-"""What a CPU that multiplies bfloat16 faster than float32 has, one of them, in torch's words."""
+from cocite.core.gpus import Precision
 
 Output = Annotated[Path, typer.Option(help="What is written: a file or a folder, whole or not at all.")]
 Omissions = Annotated[Path, typer.Option(help="Table of what was left out, counted by reason.")]
@@ -39,16 +34,3 @@ OnlyPapers = Annotated[
 ]
 Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 ConfigFile = Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")]
-
-
-def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
-    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
-    import torch
-
-    if precision != "auto":
-        return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    if device.type == "cuda":
-        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
-    return torch.bfloat16 if has_units else torch.float32

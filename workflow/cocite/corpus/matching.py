@@ -25,15 +25,15 @@ import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, Output, Papers, Threads
 from cocite.core.progress import report
 from cocite.core.tables.declarations.corpus import MAG
 from cocite.core.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
 from cocite.core.tables.papers import numbers_of, read_documents
-from cocite.core.written_ids import DIGITS, normalised
-from cocite.corpus.ingest.merge import number
+from cocite.core.text_ids import normalised
+from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.records import sql_of_id
 
 BY = {"mag": "MAG id", "doi": "DOI"}

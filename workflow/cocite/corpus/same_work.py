@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cocite.core.written_ids import normalised
+from cocite.core.text_ids import normalised
 from cocite.corpus.word_runs import LEAST_WORDS, Shared
 
 SHARED_BY = 5

@@ -20,7 +20,7 @@ from duckdb.sqltypes import BIGINT, UBIGINT
 from cocite.config.folders import FOLDERS
 from cocite.config.release_folder import DATASETS
 from cocite.core.atomic import atomic_path, write_text
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Seed, Threads
 from cocite.core.progress import progress
@@ -28,7 +28,6 @@ from cocite.core.randomness import priorities, smallest
 from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.papers import read_queries
 from cocite.core.tables.places import as_text, path_of
-from cocite.corpus.ingest.merge import number
 from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.selection import Ids, ids_of_names, read_ids
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cocite.config.queries import QuerySettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_text
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import smallest
@@ -210,7 +210,7 @@ def select(
         by_time = _draw(later_candidates(connection, settings), settings.holdout, seed, HELD_OUT_BY_TIME)
         if settings.holdout_from is not None:
             counts[SHORT_OF_LATER] = settings.holdout - len(by_time)
-            ((counts[UNDATED],),) = connection.sql("SELECT count(*) FROM papers WHERE year IS NULL").fetchall()
+            counts[UNDATED] = number(connection, "SELECT count(*) FROM papers WHERE year IS NULL")
         queries = given
         if settings.from_ != "file":
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
@@ -312,7 +312,7 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
         )
     counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in ("papers", "texts", "citations"))
     ((papers, texts, citations),) = connection.sql(f"SELECT {counts}").fetchall()
-    ((outside,),) = connection.sql("SELECT count(*) FROM citations ANTI JOIN papers ON cited = corpusid").fetchall()
+    outside = number(connection, "SELECT count(*) FROM citations ANTI JOIN papers ON cited = corpusid")
     cause = (
         f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
         "citations write ids. In numbers: "

@@ -18,12 +18,11 @@ import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import checked_files, count_rows, open_table, verified_files, write_omissions, write_table
-from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching import sql_of_doi
 from cocite.corpus.same_work import Record, jaccard, reason_of, record, title_words
 from cocite.corpus.word_runs import BANDS, bands_of, shared_by

@@ -21,8 +21,7 @@ import torch
 from cocite.config.entries import as_json
 from cocite.core.checkpoints import fingerprint_of, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.locks import take_gpus
-from cocite.core.options import computes_in
+from cocite.core.gpus import computes_in, take_gpus
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
 from cocite.embeddings.engines import Torch

@@ -23,8 +23,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from cocite.config.aspects import SPACES
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
-from cocite.config.graphs import SPACES
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError

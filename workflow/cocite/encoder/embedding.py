@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from cocite.core.atomic import read_json
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, write_checked_json
 from cocite.core.errors import InputError, explain_full_disk
-from cocite.core.locks import take_gpus
+from cocite.core.gpus import take_gpus
 from cocite.core.options import PrecisionOption, State, Threads
 from cocite.core.progress import ahead, progress_bar, report
 from cocite.core.tables import TABLES

@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import LearnedMap
-from cocite.config.graphs import ASPECTS
 from cocite.config.probes import described_loss
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError

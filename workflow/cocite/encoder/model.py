@@ -20,11 +20,11 @@ from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel
 from transformers.utils import logging
 
+from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
-from cocite.config.graphs import SPACES
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_environment_error
-from cocite.core.options import Precision, computes_in
+from cocite.core.gpus import Precision, computes_in
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.documents import Documents, Numbers, moved

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.config.graphs import ASPECTS
+from cocite.config.aspects import ASPECTS
 from cocite.config.models import Comparison, TrainingSettings
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed

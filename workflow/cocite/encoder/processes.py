@@ -24,7 +24,7 @@ from torch import Tensor, distributed
 from cocite.config.models import TrainingSettings
 from cocite.config.origins import read_origin
 from cocite.config.settings import GivenAsJson
-from cocite.core.locks import take_gpus
+from cocite.core.gpus import take_gpus
 from cocite.core.options import Output, PrecisionOption, Seed, State, Threads, WrittenSettings
 from cocite.core.progress import report
 

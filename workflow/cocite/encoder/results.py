@@ -25,8 +25,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import TITLE_AND_ABSTRACT
-from cocite.config.graphs import CONCATENATED
 from cocite.core.atomic import atomic_path, checked_path, write_json
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.files import write_table

@@ -16,7 +16,7 @@ import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.graphs import ASPECTS, CONCATENATED, SPACES
+from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output

@@ -19,13 +19,13 @@ import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
+from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import Bottlenecks
 from cocite.config.entries import as_json
-from cocite.config.graphs import ASPECTS
 from cocite.config.models import TrainingSettings
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.core.errors import InputError
-from cocite.core.options import Precision
+from cocite.core.gpus import Precision
 from cocite.core.progress import report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes

@@ -22,7 +22,7 @@ from duckdb import DuckDBPyConnection
 
 from cocite.config.citation_choice import CitationChoice
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS
@@ -75,7 +75,7 @@ def choose_citations(
         """)
         rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
         counted = dict(db.sql("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall())
-        [[selves]] = db.sql("SELECT count(*) FROM selves").fetchall()
+        selves = number(db, "SELECT count(*) FROM selves")
     left_out = {REASONS[key]: counted.get(key, 0) for key in conditions} | {KEPT: rows}
     if papers is not None:
         left_out[f"{SELF} (kept)" if settings.self_ else SELF] = selves

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from cocite.config.graphs import INTENT_CLASSES, SEVERAL, WITHOUT, Combination
+from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
+from cocite.config.graphs import Combination
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError

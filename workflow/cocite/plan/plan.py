@@ -24,13 +24,15 @@ from cocite.config.started import write_start
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import remove
 from cocite.core.errors import InputError
-from cocite.core.locks import gpus, lock_results, writes_results
+from cocite.core.gpus import gpus
+from cocite.core.locks import lock_results, writes_results
 from cocite.core.progress import report
 from cocite.plan.baselines import BaselinePlan
 from cocite.plan.corpus import CorpusPlan
 from cocite.plan.encoder import EncoderPlan
 from cocite.plan.evaluation import EvaluationPlan
-from cocite.plan.graph import GraphPlan, NeighbourPlan
+from cocite.plan.graph import GraphPlan
+from cocite.plan.neighbours import NeighbourPlan
 from cocite.plan.recorded import check_folder, record
 from cocite.plan.report import ReportPlan
 from cocite.plan.stage import expand

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from cocite.config.configuration import Configuration, recorded_configuration, results_folder
+from cocite.config.explained import without_password
 from cocite.config.runs import mapped_runs, reported_on, runs_of
-from cocite.config.settings import without_password
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import read_json, write_text
 from cocite.core.errors import InputError

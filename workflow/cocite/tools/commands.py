@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cocite.core.errors import InputError
+from cocite.core.errors import InputError, printable
 from cocite.core.options import ConfigFile, Output, Results
 from cocite.core.progress import report
 
@@ -154,7 +154,6 @@ def serve(
 def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
     """Show how far a run is: what is done, running and failed, and how long it will still take."""
     from cocite.config.started import is_copy, read_start, record_of
-    from cocite.core.errors import printable
     from cocite.tools.run_progress import described, read_progress
 
     folder = results_of(results, configfile)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.config.graphs import ASPECTS, INTENTS, MISCELLANEOUS
+from cocite.config.aspects import ASPECTS, INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, contains, members_at, place_of, places_of, set_of, size

@@ -1,7 +1,7 @@
 """What every layout of user-supplied queries and documents is read as: examples that name texts by keys, and the texts.
 
 Examples come first, and only the texts that they name are kept of a collection, however large it is. A layout gives
-both, and each may be read several times. The key of a text in the example itself is its id (`written_ids`); that of
+both, and each may be read several times. The key of a text in the example itself is its id (`text_ids`); that of
 a text which is named follows from its name, and is not negative.
 
 Each part of a layout (its pairs, its collection, its scores or judgements) has a folder of its own. Of the Hugging Face

@@ -26,7 +26,8 @@ from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, check_ids, siz
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
 from cocite.core.tables.papers import QUERIES, read_kept_out
-from cocite.core.written_ids import look_up, normalised
+from cocite.core.text_ids import normalised
+from cocite.core.written_ids import look_up
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")

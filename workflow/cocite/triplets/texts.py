@@ -7,7 +7,7 @@ examples of a query, which stay together. The papers are read once, front to bac
 no papers. Memory holds the ids of all examples, and some texts a thread.
 
 Texts that are no papers, such as short queries, come with a set, in any order and more than once. A text's id follows
-from its content (`core.written_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
+from its content (`core.text_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
 memory holds those of one range, however many there are.
 """
 
@@ -31,7 +31,8 @@ from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
-from cocite.core.written_ids import look_up, text_ids
+from cocite.core.text_ids import text_ids
+from cocite.core.written_ids import look_up
 from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
-from cocite.core.written_ids import look_up, text_id
+from cocite.core.text_ids import text_id
+from cocite.core.written_ids import look_up
 from cocite.triplets.pair_texts import UNTOLD, Example, Texts, UserPairs
 from cocite.triplets.sampled import (
     TRAINING,

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, Benchmark, FolderBenchmark
 from cocite.config.entries import Whole
-from cocite.config.graphs import INTENTS
 from cocite.config.tasks import OVER_FOLDS, Task
 
 FACETS = ("background", "method", "result")

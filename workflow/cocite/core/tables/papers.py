@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
-from cocite.core.written_ids import ids_in, text_ids
+from cocite.core.text_ids import text_ids
+from cocite.core.written_ids import ids_in
 
 VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
@@ -35,7 +35,7 @@ from cocite.core.tables.files import (
     write_table,
 )
 from cocite.corpus.ingest.documents import read_documents
-from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
+from cocite.corpus.ingest.merge import ROWS_IN_BATCH
 from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS, Tally
 from cocite.corpus.ingest.release_shards import (
     IngestedAbstracts,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.config.graphs import INTENTS
+from cocite.config.aspects import INTENTS
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.files import table_writer
 from cocite.core.written_ids import is_id

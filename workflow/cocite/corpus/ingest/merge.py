@@ -28,14 +28,14 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.graphs import INTENTS
+from cocite.config.aspects import INTENTS
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import ContextSettings
-from cocite.core.database import connect
+from cocite.core.database import connect, number
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
-from cocite.core.written_ids import sql_of_text_id
+from cocite.core.text_ids import sql_of_text_id
 from cocite.corpus.ingest.records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
@@ -119,12 +119,6 @@ def merge(
         connection.read_parquet(str(output)).create_view("written")
         queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if AUTHORS in further else {})
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
-
-
-def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    """The number that a query gives."""
-    ((found,),) = connection.execute(query).fetchall()
-    return int(found)
 
 
 _OLDER = {

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from cocite.config.graphs import INTENTS
+from cocite.config.aspects import INTENTS
 from cocite.config.release_folder import PACKED
 from cocite.core.errors import InputError, printable
 from cocite.core.options import Omissions

@@ -21,8 +21,8 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numba import njit
 
+from cocite.config.explained import shown
 from cocite.config.release_folder import unpacked
-from cocite.config.settings import shown
 from cocite.config.table_files import CsvFormat, JsonLinesFormat, ParquetFormat, TableFiles, TsvFormat, named_columns
 from cocite.core.errors import FULL_DISK, InputError, is_environment_error, reason_of
 from cocite.core.tables.checksums import verify_pages

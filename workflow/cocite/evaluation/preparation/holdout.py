@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
 from cocite.config.benchmarks.holdout import MATCHED, SEARCHED
-from cocite.config.graphs import INTENTS
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError

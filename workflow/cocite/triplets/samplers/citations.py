@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import model_validator
 
+from cocite.config.aspects import INTENTS, MISCELLANEOUS
 from cocite.config.entries import Natural, Refers, Whole, inconsistent
-from cocite.config.graphs import INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering, Mixing
 
 if TYPE_CHECKING:

@@ -1,0 +1,18 @@
+"""Why papers cite each other: the intents of citations, and the aspects that follow from them."""
+
+from typing import Literal, get_args
+
+Intent = Literal["background", "methodology", "result"]
+INTENTS: tuple[str, ...] = get_args(Intent)
+"""The intents that Semantic Scholar's classifier knows (Cohan et al., 2019), sorted; bit n is the n-th of them."""
+MISCELLANEOUS = "miscellaneous"
+"""The aspect of a link without an intent."""
+ASPECTS = (*INTENTS, MISCELLANEOUS)
+"""All aspects; a link has that of each of its intents."""
+SEVERAL, WITHOUT = "several", "none"
+INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)
+"""The classes of citations: of one intent alone, by intent; of several; without one."""
+CONCATENATED = "concatenated"
+"""The space that has the dimensions of those of all aspects, one after the other."""
+SPACES = "aspects"
+"""The folder of the spaces in that of an encoder."""

@@ -1,0 +1,71 @@
+"""The GPUs of this machine, which of them a job takes, and the numbers that a device multiplies in.
+
+A job holds the kernel's lock on a file for each GPU that it has taken, which ends with the job however that ends. In a
+job of Slurm all GPUs that can be seen are the job's own.
+"""
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cocite.core.progress import report
+
+if TYPE_CHECKING:
+    import torch
+
+Precision = Literal["auto", "float32", "bfloat16"]
+CPU_UNITS = ("amx_bf16", "avx512_bf16")
+"""What a CPU that multiplies bfloat16 faster than float32 has, one of them, in torch's words."""
+DEVICES = Path("/dev")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_HELD: list[int] = []
+"""The files whose locks this process holds."""
+
+
+def gpus() -> list[str]:
+    """The GPUs that programs can see here, as CUDA names them."""
+    chosen = os.environ.get(VISIBLE)
+    if chosen is None:
+        return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
+    return [name for name in chosen.split(",") if name]
+
+
+def take_gpus(wanted: int) -> None:
+    """Let this process and its children see only GPUs that no other job has taken, or all where too few are free."""
+    visible = gpus()
+    if not visible or "SLURM_JOB_ID" in os.environ:
+        return
+    free = [name for name in visible if len(_HELD) < wanted and _take_gpu(name)]
+    if len(free) == wanted:
+        os.environ[VISIBLE] = ",".join(free)
+    else:
+        report(f"{len(free)} of {wanted} GPUs are free; they are shared with other jobs.")
+
+
+def _take_gpu(name: str) -> bool:
+    """Take a GPU for as long as this process lives; false where another job has it."""
+    folder = Path(tempfile.gettempdir(), f"cocite-gpus-{os.getuid()}")
+    folder.mkdir(exist_ok=True)
+    descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return False
+    _HELD.append(descriptor)
+    return True
+
+
+def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
+    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
+    import torch
+
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
+    return torch.bfloat16 if has_units else torch.float32
