@@ -33,6 +33,15 @@ from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, re
 from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
+from cocite.encoder.checkpoints import (
+    EVENTS,
+    History,
+    implied_files,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+)
 from cocite.encoder.examples import (
     ExampleFiles,
     Examples,
@@ -46,18 +55,7 @@ from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory,
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
-from cocite.encoder.results import (
-    EVENTS,
-    History,
-    Outputs,
-    implied_files,
-    load_best,
-    load_checkpoint,
-    save_best,
-    save_checkpoint,
-    shown,
-    write_results,
-)
+from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
 
