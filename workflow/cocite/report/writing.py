@@ -34,8 +34,9 @@ from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.popularity import found_by_citations, popularity_in_words
 from cocite.report.probes import probes_table
-from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary, write_views
+from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
 from cocite.report.summary import best_scores, facts
+from cocite.report.views import write_views
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
