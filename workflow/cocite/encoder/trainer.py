@@ -51,7 +51,16 @@ from cocite.encoder.examples import (
     open_examples,
 )
 from cocite.encoder.masking import masking_of
-from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory, measure, read_losses
+from cocite.encoder.measuring import (
+    KEEP_FREED,
+    RETURN_FREED,
+    DeferredLoss,
+    defer_loss,
+    explained_memory,
+    measure,
+    read_losses,
+    set_memory,
+)
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
@@ -117,7 +126,7 @@ def train_encoder(
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-    processes.set_memory(processes.KEPT if settings.mini_batch_tokens is None else processes.RETURNED)
+    set_memory(KEEP_FREED if settings.mini_batch_tokens is None else RETURN_FREED)
     encoder = open_encoder(inputs.encoder, precision)
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
