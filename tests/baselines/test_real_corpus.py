@@ -11,7 +11,7 @@ from tests.baselines.test_word_vectors import joined
 
 from cocite.baselines import gensim_training
 from cocite.baselines.methods.doc2vec import Doc2Vec
-from cocite.baselines.methods.word_vectors import FastText
+from cocite.baselines.methods.fasttext import FastText
 
 PAPERS, ASKED = 4000, 300
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.baselines.tables import documents, embedded, papers
 
-from cocite.baselines.methods import RandomVectors, UserSuppliedVectors
+from cocite.baselines.methods.untrained import RandomVectors, UserSuppliedVectors
 from cocite.baselines.user_vectors import FieldNames, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError

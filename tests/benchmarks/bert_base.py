@@ -172,7 +172,7 @@ def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = l
     """The seconds of the steps that are measured, after those that warm the device up; in between, `then` is called."""
     start = now()
     for step, batches in training.steps():
-        training.take(step, batches)
+        training.step(step, batches)
         if step == warm:
             then()
             start = now()

@@ -67,13 +67,13 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     from torch import nn
 
     from cocite.encoder.examples import open_examples
+    from cocite.encoder.measuring import KEEP_FREED, set_memory
     from cocite.encoder.model import open_encoder
     from cocite.encoder.objective import new_learner
-    from cocite.encoder.processes import KEPT, set_memory
     from cocite.encoder.trainer import Trainer
 
     torch.set_num_threads(2)
-    set_memory(KEPT)
+    set_memory(KEEP_FREED)
     settings, examples = TrainingSettings(**SETTINGS[name]), open_examples(files_in(folder / name))
     encoder = open_encoder(folder / "encoder")
     maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
@@ -82,10 +82,10 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     epochs = list(training.steps())
     first, measured = epochs[: len(epochs) // EPOCHS], epochs[len(epochs) // EPOCHS :]
     for step, batches in first:
-        training.take(step, batches)
+        training.step(step, batches)
     start = time.perf_counter()
     for step, batches in measured:
-        training.take(step, batches)
+        training.step(step, batches)
     seconds = time.perf_counter() - start
     documents = [len(batch.documents) for _, batches in measured for batch in batches]
     return 1000 * seconds / sum(documents), sum(documents) / len(documents)

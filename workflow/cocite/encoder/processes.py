@@ -5,13 +5,12 @@ A training stops by itself if the time of its job is up, or upon a signal. It th
 exit status, by which whoever started it knows to start it again.
 """
 
-import ctypes
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -39,13 +38,6 @@ LAUNCHER = "TORCHELASTIC_RUN_ID"
 """The environment variable with `run_id`, the process id of the launcher."""
 LARGEST_MARGIN = 300.0
 MARGIN = 0.1
-TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
-"""Settings of glibc's `mallopt`."""
-KEPT = {TRIM_THRESHOLD: -1, MMAP_MAX: 0}
-"""Freed memory is kept for later steps. Returning it took 8 to 16% of a training's time with MiniLM's size."""
-RETURNED = {TRIM_THRESHOLD: 2**17, MMAP_THRESHOLD: 2**20, MMAP_MAX: 2**16}
-"""Freed memory goes back to the system at once, for a third of a step's time: for trainings that are bounded in memory,
-where the pieces of mini-batches would not fit later ones."""
 
 
 def train(
@@ -289,11 +281,3 @@ class Stopping:
         if number == signal.SIGINT and self.signal is not None:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)
-
-
-def set_memory(settings: Mapping[int, int]) -> None:
-    """Configure what glibc does with memory that is freed, if this is the C library."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        for name, value in settings.items():
-            libc.mallopt(name, value)

@@ -33,6 +33,15 @@ from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, re
 from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
+from cocite.encoder.checkpoints import (
+    EVENTS,
+    History,
+    implied_files,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+)
 from cocite.encoder.examples import (
     ExampleFiles,
     Examples,
@@ -42,22 +51,20 @@ from cocite.encoder.examples import (
     open_examples,
 )
 from cocite.encoder.masking import masking_of
-from cocite.encoder.measuring import DeferredLoss, defer_loss, explained_memory, measure, read_losses
+from cocite.encoder.measuring import (
+    KEEP_FREED,
+    RETURN_FREED,
+    DeferredLoss,
+    defer_loss,
+    explained_memory,
+    measure,
+    read_losses,
+    set_memory,
+)
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
-from cocite.encoder.results import (
-    EVENTS,
-    History,
-    Outputs,
-    implied_files,
-    load_best,
-    load_checkpoint,
-    save_best,
-    save_checkpoint,
-    shown,
-    write_results,
-)
+from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
 
@@ -119,7 +126,7 @@ def train_encoder(
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-    processes.set_memory(processes.KEPT if settings.mini_batch_tokens is None else processes.RETURNED)
+    set_memory(KEEP_FREED if settings.mini_batch_tokens is None else RETURN_FREED)
     encoder = open_encoder(inputs.encoder, precision)
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))

@@ -11,9 +11,9 @@ from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models, th
 from cocite.config.sampler import oracle_models
 from cocite.config.tasks import BOTH
 from cocite.core.progress import clock_time
+from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode
-from cocite.report.provenance import SNAKEMAKE
 from cocite.report.results import configuration_in
 
 OF_ALL = ("all", "all")

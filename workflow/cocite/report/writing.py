@@ -27,15 +27,16 @@ from cocite.core.tables.files import read_table
 from cocite.report import inputs, published, repetitions
 from cocite.report import results as of_run
 from cocite.report import scores as of_models
+from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.labels import measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.popularity import found_by_citations, popularity_in_words
 from cocite.report.probes import probes_table
-from cocite.report.provenance import costs_of_rules, read_jobs, time_at_work, write_costs
-from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary, write_views
+from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
 from cocite.report.summary import best_scores, facts
+from cocite.report.views import write_views
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"

@@ -1,7 +1,7 @@
 """The engines that train graph embeddings, from the folder that `imported.py` makes.
 
-An engine is a subclass of `config.engine.Engine`, whose fields are its settings; a module in this folder adds one. The
-configuration imports every engine; what takes long to import is imported within `train`.
+An engine is a subclass of `config.engine.Engine`, whose fields are its settings. Three are here; a module beside adds
+one. The configuration imports every engine; what takes long to import is imported within `train`.
 """
 
 from pathlib import Path
@@ -15,12 +15,12 @@ from cocite.config.entries import Count, Entry, GivenPath, Natural, NonNegative,
 if TYPE_CHECKING:
     from cocite.embeddings.trained import Trained
 
-FIXED_MB = 700
+TORCH_FIXED_MB = 700
 """torch, Numba, a stretch of edges, and the edges of link prediction (measured)."""
-BYTES_OF_PAPER = 45
+TORCH_BYTES_OF_PAPER = 45
 """A paper's id while the table is written, and what link prediction keeps of it."""
-BYTES_OF_SQUARES = 4
-BYTES_OF_BATCH_VALUE = 8
+TORCH_BYTES_OF_SQUARES = 4
+TORCH_BYTES_OF_BATCH_VALUE = 8
 """A number of a vector of a batch and of its gradient, in float32."""
 
 
@@ -158,11 +158,13 @@ class Torch(EdgeTraining):
 
     def vectors_mb(self, papers: float) -> float:
         """Size of all vectors with the state of their optimiser, MB."""
-        return papers * (self.dimension * (2 if self.storage == "bfloat16" else 4) + BYTES_OF_SQUARES) / 1e6
+        return papers * (self.dimension * (2 if self.storage == "bfloat16" else 4) + TORCH_BYTES_OF_SQUARES) / 1e6
 
     def overhead_mb(self, papers: float) -> float:
         """Memory that a training takes on the machine beside its vectors, MB."""
-        return FIXED_MB + (papers * BYTES_OF_PAPER + self.values_of_batch * BYTES_OF_BATCH_VALUE) / 1e6
+        return (
+            TORCH_FIXED_MB + (papers * TORCH_BYTES_OF_PAPER + self.values_of_batch * TORCH_BYTES_OF_BATCH_VALUE) / 1e6
+        )
 
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """The vectors with the state of their optimiser, or no more than the bound."""
