@@ -84,8 +84,8 @@ STEPS: dict[str, dict[str, str]] = {
         "sample": "sampling:sample",
         "fetch": "pair_texts:fetch_parts",
         "materialise": "texts:materialise",
-        "relate": "checks:relate_sample",
-        "measure-bands": "checks:measure_bands",
+        "relate": "band_quality:relate_sample",
+        "measure-bands": "band_quality:measure_bands",
         "check": "checks:check_triplets",
     },
     "baselines": {
