@@ -133,7 +133,10 @@ def _batches(papers: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _pair(db: DuckDBPyConnection, key: str) -> int:
-    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share."""
+    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share.
+
+    `with_title` is how many papers have the title of a pair, and `LARGEST` + 1 if more than `LARGEST` do.
+    """
     db.execute(
         f"""
         CREATE OR REPLACE TABLE blocks AS
@@ -146,7 +149,7 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
         WITH block AS (
             SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST}
         )
-        SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else 0}
+        SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else LARGEST + 1}
         FROM block AS left_ JOIN block AS right_ USING (key) WHERE left_.corpusid < right_.corpusid
         """
     )
@@ -155,7 +158,7 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
 
 def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     """Make the table `edges`, both ways, of the pairs that are one work; return how many are not."""
-    db.execute("CREATE TABLE pairs AS SELECT one, other, max(with_title) AS with_title FROM shared GROUP BY one, other")
+    db.execute("CREATE TABLE pairs AS SELECT one, other, min(with_title) AS with_title FROM shared GROUP BY one, other")
     db.execute("CREATE TABLE paired AS SELECT one AS corpusid FROM pairs UNION SELECT other FROM pairs")
     db.execute("CREATE TABLE titles AS SELECT corpusid, title FROM keys SEMI JOIN paired USING (corpusid)")
     db.execute("DROP TABLE shared")
