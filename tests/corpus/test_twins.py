@@ -140,6 +140,9 @@ def test_what_is_one_work(one, other, expected):
         ({"title": f"{LONG}, 2018", "abstract": TEXT}, {"title": f"{LONG}, 2019", "abstract": TEXT}),
         ({"title": f"{LONG}: first report", "abstract": TEXT}, {"title": f"{LONG}: second report", "abstract": TEXT}),
         ({"title": LONG, "abstract": TEXT}, {"title": "Gut flora and ageing in mice", "abstract": TEXT}),
+        ({"title": LONG, "abstract": TEXT, "year": 2010}, {"title": None, "abstract": TEXT, "year": 2010}),
+        ({"title": None, "abstract": TEXT, "year": 2010}, {"title": None, "abstract": TEXT, "year": 2010}),
+        ({"title": LONG, "abstract": TEXT, "authors": ["Ada Li"]}, {"abstract": TEXT, "authors": ["Bo Xu"]}),
         (
             {"title": LONG, "abstract": TEXT, "year": 2010},
             {"title": "Memory of foraging bees", "abstract": TEXT, "year": 2014},
