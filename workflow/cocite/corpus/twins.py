@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 
@@ -36,7 +35,8 @@ PAPERS_AT_ONCE, PAIRS_AT_ONCE = 8_192, 2_048
 BAND_KEYS = [f"band_{band}" for band in range(BANDS)]
 SHARED = {"doi": "DOIs", "title": "titles", **dict.fromkeys(BAND_KEYS, "bands of abstracts")}
 """What papers may share, and what it is called."""
-COMPARED = ["title", "abstract", "year", "doi", AUTHORS]
+COMPARED = ["title", "year", "doi", AUTHORS]
+"""Columns of a record; abstracts are compared by themselves."""
 
 NO_KEY = "papers without a DOI, a title and an abstract of 30 words"
 NO_TWINS = "pairs with a key in common that are not one work"
@@ -168,19 +168,20 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     db.execute(
         f"""
         CREATE TABLE texts AS
-        SELECT corpusid, {", ".join(columns)} FROM (
+        SELECT corpusid, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
             SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
         )
         WHERE corpusid IN (FROM paired)
         """,
-        {"files": verified_files(papers, "papers", ["corpusid", *columns])},
+        {"files": verified_files(papers, "papers", ["corpusid", "abstract", *columns])},
     )
     db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
     total = number(db, "SELECT count(*) FROM pairs")
     with db.cursor() as reading, progress_bar(of="Comparisons", unit="pairs", total=total) as bar:
         rows = reading.sql(
             """
-            SELECT pairs.*, first, second
+            SELECT pairs.*, first.abstract, first.record, second.abstract AS other_abstract,
+                second.record AS other_record
             FROM pairs JOIN texts AS first ON one = first.corpusid JOIN texts AS second ON other = second.corpusid
             """
         )
@@ -196,20 +197,20 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
 
 def _linked(pairs: pa.RecordBatch) -> pa.Table:
     """Of some pairs with their texts, those that are one work."""
-    sides = [pc.struct_field(pairs[side], "abstract").cast(pa.string()) for side in ("first", "second")]
+    shared = shared_by(*(pairs[column].cast(pa.string()) for column in ("abstract", "other_abstract")))
     records: dict[int, Record] = {}
     links = []
-    for pair, abstracts in zip(pairs.to_pylist(), shared_by(*sides), strict=True):
-        one, other = (_record(records, pair[side]) for side in ("first", "second"))
+    for pair, abstracts in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), shared, strict=True):
+        one = _record(records, pair["one"], pair["record"])
+        other = _record(records, pair["other"], pair["other_record"])
         if reason := reason_of(one, other, abstracts, pair["with_title"]):
             links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(abstracts)})
     return pa.Table.from_pylist(links, _LINKS)
 
 
-def _record(known: dict[int, Record], paper: dict[str, Any]) -> Record:
-    corpusid, _ = paper.pop("corpusid"), paper.pop("abstract")
+def _record(known: dict[int, Record], corpusid: int, columns: dict[str, Any]) -> Record:
     if corpusid not in known:
-        known[corpusid] = record(**paper)
+        known[corpusid] = record(**columns)
     return known[corpusid]
 
 
