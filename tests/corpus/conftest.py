@@ -18,7 +18,7 @@ from cocite.config.queries import QuerySettings
 from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
-from cocite.corpus.ingest.records import account
+from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards
 from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
 from cocite.corpus.release import retry

@@ -17,9 +17,9 @@ from cocite.config.source import ContextSettings
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
-from cocite.corpus.ingest.merge import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
-from cocite.corpus.ingest.records import account
+from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards
+from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts, with_single_blanks, without_markers
 from cocite.corpus.release.manifest import Shard
 
 WORDS = "one two three four five six"

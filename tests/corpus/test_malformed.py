@@ -11,7 +11,7 @@ from cocite.config.table_files import PaperTable
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.corpus.ingest import unpacking
-from cocite.corpus.ingest.records import KEPT, MALFORMED, Tally, account, tallies_as_table
+from cocite.corpus.ingest.accounting import KEPT, MALFORMED, Tally, account, tallies_as_table
 from cocite.corpus.ingest.release_shards import ingest_shards
 from cocite.corpus.ingest.user_files import columns_in
 from cocite.corpus.release.manifest import Shard

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from isal import igzip
 
+from cocite.corpus.ingest.accounting import MalformedError, Tally
 from cocite.corpus.ingest.citations import read_citations
 from cocite.corpus.ingest.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.ingest.navigating import U, after_value, overlapping_words
-from cocite.corpus.ingest.records import MalformedError, Tally
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.ingest.work_readers import words_of
 from cocite.corpus.ingest.work_records import abstract_of

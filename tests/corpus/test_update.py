@@ -20,9 +20,9 @@ from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
+from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.changes import read_diff, update
 from cocite.corpus.ingest.merge import merge
-from cocite.corpus.ingest.records import account
 from cocite.corpus.ingest.release_shards import IngestSettings, write_ingested
 from cocite.corpus.ingest.release_shards import ingest as ingest_part
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, write_manifest

@@ -20,7 +20,7 @@ from cocite.core.rows import read_rows
 from cocite.core.tables import files
 from cocite.core.tables.checksums import verify_pages
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.ingest.records import KEPT, Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import KEPT, Tally, tallies_as_table
 from cocite.embeddings.edges import blocks_of_edges
 from cocite.triplets.sampled import Block
 

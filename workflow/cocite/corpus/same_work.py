@@ -2,9 +2,9 @@
 
 | reason | the records have | and |
 |---|---|---|
-| doi | one DOI | titles that share half of their words, or abstracts that agree |
+| doi | one DOI | titles that share half of their words, or one without a title, or abstracts that agree |
 | title | one title | abstracts that agree; or else years at most one apart, and a telling title or one first author |
-| abstract | near-equal abstracts | titles that share half of their words, or the same authors; years three apart |
+| abstract | near-equal abstracts | titles that share half of their words, or the same authors; years within three |
 
 Titles that differ in a number, a numeral or a single letter (part I and part II, the reports of two years), and a
 paper and what is about it (a correction, a comment, a reply), are never of one work. Abstracts agree if they share
@@ -127,7 +127,8 @@ def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: 
     is_likely = telling >= (TELLING if _years_within(1, one, other) else VERY_TELLING)
     agree = _abstracts_agree(abstracts, LEAST_OVERLAP if is_likely else LEAST_OVERLAP_OF_UNLIKELY)
     titles_agree = has_one_title or _titles_agree(one, other)
-    if one.doi and one.doi == other.doi and (titles_agree or agree):
+    lacks_title = not (one.title and other.title)
+    if one.doi and one.doi == other.doi and (titles_agree or lacks_title or agree):
         return "doi"
     if has_one_title:
         return "title" if _one_title(one, other, agree, papers_with_title) else None
@@ -143,9 +144,9 @@ def jaccard(abstracts: Shared) -> float | None:
 
 
 def _titles_agree(one: Record, other: Record) -> bool:
-    """Whether two titles share half of the telling words of the shorter one, or one is missing."""
+    """Whether two titles share half of the telling words of the shorter one, and at least one."""
     fewer = min(len(one.telling), len(other.telling))
-    return not (one.title and other.title) or 2 * len(one.telling & other.telling) >= max(1, fewer)
+    return 2 * len(one.telling & other.telling) >= max(1, fewer)
 
 
 def _one_title(one: Record, other: Record, agree: bool | None, papers_with_title: int) -> bool:

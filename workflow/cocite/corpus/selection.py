@@ -26,7 +26,7 @@ from cocite.core.randomness import smallest
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
 from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, corpus_ids_of, with_papers
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
-from cocite.corpus.ingest.records import quoted
+from cocite.corpus.ingest.accounting import quoted
 
 IDS_IN_BATCH = 1_000_000
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 
@@ -35,7 +34,8 @@ PAPERS_AT_ONCE, PAIRS_AT_ONCE = 8_192, 2_048
 BAND_KEYS = [f"band_{band}" for band in range(BANDS)]
 SHARED = {"doi": "DOIs", "title": "titles", **dict.fromkeys(BAND_KEYS, "bands of abstracts")}
 """What papers may share, and what it is called."""
-COMPARED = ["title", "abstract", "year", "doi", AUTHORS]
+COMPARED = ["title", "year", "doi", AUTHORS]
+"""Columns of a record; abstracts are compared by themselves."""
 
 NO_KEY = "papers without a DOI, a title and an abstract of 30 words"
 NO_TWINS = "pairs with a key in common that are not one work"
@@ -132,7 +132,10 @@ def _batches(papers: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _pair(db: DuckDBPyConnection, key: str) -> int:
-    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share."""
+    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share.
+
+    `with_title` is how many papers have the title of a pair, and `LARGEST` + 1 if more than `LARGEST` do.
+    """
     db.execute(
         f"""
         CREATE OR REPLACE TABLE blocks AS
@@ -145,7 +148,7 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
         WITH block AS (
             SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST}
         )
-        SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else 0}
+        SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else LARGEST + 1}
         FROM block AS left_ JOIN block AS right_ USING (key) WHERE left_.corpusid < right_.corpusid
         """
     )
@@ -154,7 +157,7 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
 
 def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     """Make the table `edges`, both ways, of the pairs that are one work; return how many are not."""
-    db.execute("CREATE TABLE pairs AS SELECT one, other, max(with_title) AS with_title FROM shared GROUP BY one, other")
+    db.execute("CREATE TABLE pairs AS SELECT one, other, min(with_title) AS with_title FROM shared GROUP BY one, other")
     db.execute("CREATE TABLE paired AS SELECT one AS corpusid FROM pairs UNION SELECT other FROM pairs")
     db.execute("CREATE TABLE titles AS SELECT corpusid, title FROM keys SEMI JOIN paired USING (corpusid)")
     db.execute("DROP TABLE shared")
@@ -164,19 +167,20 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     db.execute(
         f"""
         CREATE TABLE texts AS
-        SELECT corpusid, {", ".join(columns)} FROM (
+        SELECT corpusid, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
             SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
         )
         WHERE corpusid IN (FROM paired)
         """,
-        {"files": verified_files(papers, "papers", ["corpusid", *columns])},
+        {"files": verified_files(papers, "papers", ["corpusid", "abstract", *columns])},
     )
     db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
     total = number(db, "SELECT count(*) FROM pairs")
     with db.cursor() as reading, progress_bar(of="Comparisons", unit="pairs", total=total) as bar:
         rows = reading.sql(
             """
-            SELECT pairs.*, first, second
+            SELECT pairs.*, first.abstract, first.record, second.abstract AS other_abstract,
+                second.record AS other_record
             FROM pairs JOIN texts AS first ON one = first.corpusid JOIN texts AS second ON other = second.corpusid
             """
         )
@@ -192,20 +196,20 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
 
 def _linked(pairs: pa.RecordBatch) -> pa.Table:
     """Of some pairs with their texts, those that are one work."""
-    sides = [pc.struct_field(pairs[side], "abstract").cast(pa.string()) for side in ("first", "second")]
+    shared = shared_by(*(pairs[column].cast(pa.string()) for column in ("abstract", "other_abstract")))
     records: dict[int, Record] = {}
     links = []
-    for pair, abstracts in zip(pairs.to_pylist(), shared_by(*sides), strict=True):
-        one, other = (_record(records, pair[side]) for side in ("first", "second"))
+    for pair, abstracts in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), shared, strict=True):
+        one = _record(records, pair["one"], pair["record"])
+        other = _record(records, pair["other"], pair["other_record"])
         if reason := reason_of(one, other, abstracts, pair["with_title"]):
             links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(abstracts)})
     return pa.Table.from_pylist(links, _LINKS)
 
 
-def _record(known: dict[int, Record], paper: dict[str, Any]) -> Record:
-    corpusid, _ = paper.pop("corpusid"), paper.pop("abstract")
+def _record(known: dict[int, Record], corpusid: int, columns: dict[str, Any]) -> Record:
     if corpusid not in known:
-        known[corpusid] = record(**paper)
+        known[corpusid] = record(**columns)
     return known[corpusid]
 
 

@@ -17,7 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from cocite.config.graphs import SPACES
+from cocite.config.aspects import SPACES
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output

@@ -1,17 +1,13 @@
-"""What a set of triplets or examples holds, and how many of the neighbours that it may be drawn from are truly related.
+"""What a set of triplets or examples holds: how many per query, papers without a text or of benchmarks, collisions.
 
-Counted are triplets per query, papers without a text or of benchmarks, and collisions. A collision is a pair of papers
-that should be both near each other and far from each other: a positive b of the query a collides where a is a negative
-of the query b; where examples have aspects, in the same aspect. Ostendorff et al., 2022 ("SciNCL", figure 4) find that
-collisions grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
+A collision is a pair of papers that should be both near each other and far from each other: a positive b of the
+query a collides where a is a negative of the query b; where examples have aspects, in the same aspect. Ostendorff et
+al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard negatives come near those of the
+positives, and vanish far behind them.
 
-Positives should come from ranks whose papers are co-cited with the query, or cite it or are cited by it; hard negatives
-from ranks where few are. How a sample of the queries is related to other papers (`sampled_relations`) is read from the
-citations themselves, because a graph may hold only a part of them. `band_quality` holds the quality of bands of five
-ranks: those up to every rank of a ladder, and up to the ranks that sets of triplets are configured with.
-
-Mined negatives may be positives that nobody has marked: those that are related to the query, whatever graphs the set
-was mined with, and those that score higher than a positive of their query, a better match to the ranking.
+Mined negatives may be positives that nobody has marked. Of a sample of the queries, `sampled_relations` lists the
+papers that are co-cited with them, cite them or are cited by them in the whole corpus, whatever graphs the set was
+mined with. And a negative that scores higher than a positive of its query is a better match to the ranking.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,15 +21,10 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.entries import Count, Entry
-from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
-from cocite.core.options import MemoryMb, Output, Papers, Queries, Seed, Threads
-from cocite.core.progress import report
-from cocite.core.randomness import priorities
-from cocite.core.tables.files import checked_files, open_table, read_table, table_in, verified_files, write_table
+from cocite.core.options import Papers, Queries
+from cocite.core.tables.files import checked_files, open_table, read_table, table_in, write_table
 from cocite.core.tables.papers import (
     NO_PAPER,
     corpus_ids_of,
@@ -41,7 +32,6 @@ from cocite.core.tables.papers import (
     known_papers,
     names_of_papers,
     papers_of_documents,
-    read_kept_out,
     read_queries,
     text_ids_of,
     with_papers,
@@ -65,34 +55,6 @@ Rows = Iterator[tuple[str, str, int, int]]
 """Rows of the table `triplet_checks`: check, part, found, among."""
 Places = Callable[[Ids], NDArray[Any]]
 """Gives papers their places among those of a set."""
-QUERIES_SAMPLED = 500
-_RELATED = """
-WITH known AS (
-    SELECT citing, cited FROM read_parquet($citations)
-    WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
-),
-citing AS (SELECT citing, cited AS query FROM known WHERE cited IN (FROM sampled)),
-cocited AS (
-    SELECT query, cited AS paper, count(*) AS cocited
-    FROM citing JOIN known USING (citing) WHERE cited <> query GROUP BY ALL
-),
-either_way AS (
-    SELECT query, citing AS paper FROM citing UNION SELECT citing, cited FROM known WHERE citing IN (FROM sampled)
-)
-SELECT query, paper, coalesce(cocited, 0) AS cocited, either_way.paper IS NOT NULL AS cited
-FROM cocited FULL JOIN either_way USING (query, paper) WHERE paper <> query ORDER BY query, paper
-"""
-WIDTH = 5
-LADDER = (5, 10, 25, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
-_MEASURED = """
-WITH bands AS (SELECT DISTINCT unnest($ranks)::INTEGER AS last_rank)
-SELECT last_rank, greatest(last_rank - $width, 0) + 1 AS first_rank, count(DISTINCT found.query) AS queries,
-    count(*) AS papers, count(*) FILTER (cocited > 0) AS cocited, count(*) FILTER (cited) AS cited
-FROM read_parquet($neighbours) AS found
-    JOIN bands ON rank <= last_rank AND rank > last_rank - $width
-    LEFT JOIN read_parquet($relations) AS related ON related.query = found.query AND paper = neighbour
-WHERE found.query IN (FROM sampled) GROUP BY last_rank ORDER BY last_rank
-"""
 
 
 def check_triplets(
@@ -289,60 +251,3 @@ def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Rows:
     places = np.searchsorted(lowest["query"].to_numpy(), queries)
     is_above = scores > lowest["score_min"].to_numpy()[places]
     yield FALSE_NEGATIVE, "above a positive", int(np.count_nonzero(is_above)), len(queries)
-
-
-class BandSettings(Entry):
-    """Which bands are measured."""
-
-    ranks: tuple[Count, ...] = ()
-    """Last ranks of bands, beside those of the ladder."""
-
-
-def sample_queries(queries: Path, seed: int) -> pa.Table:
-    """The sample of the queries, the same for all embeddings: corpusid."""
-    asked = read_queries(queries).select(["corpusid"])
-    order = np.argsort(priorities(seed, "queries that are looked at", asked["corpusid"].to_numpy()))
-    return asked.take(pa.array(np.sort(order[:QUERIES_SAMPLED])))
-
-
-def relate_sample(
-    citations: Annotated[Sequence[Path], typer.Argument(help="Files of the table citations.")],
-    queries: Queries,
-    *,
-    seed: Seed,
-    memory_mb: MemoryMb,
-    threads: Threads,
-    output: Output,
-) -> None:
-    """Find out how a sample of the queries is related to other papers: the truth that neighbours are held against."""
-    files = verified_files(citations, "citations", ["citing", "cited"])
-    sampled = sample_queries(queries, seed)
-    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        db.register("sampled", sampled)
-        db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        related = db.sql(_RELATED, params={"citations": files}).to_arrow_reader()
-        written = write_table(output, "sampled_relations", related)
-    report(f"{len(sampled):,} queries are related to {written:,} papers.")
-
-
-def measure_bands(
-    neighbours: Annotated[Sequence[Path], typer.Argument(help="Files of the table neighbours.")],
-    settings: GivenAsJson[BandSettings],
-    *,
-    relations: Annotated[Path, typer.Option(help="Table sampled_relations.")],
-    queries: Queries,
-    seed: Seed,
-    memory_mb: MemoryMb,
-    threads: Threads,
-    output: Output,
-) -> None:
-    """Measure how many neighbours are truly related to the query, by their rank."""
-    parameters = {
-        "neighbours": verified_files(neighbours, "neighbours"),
-        "relations": verified_files(relations, "sampled_relations"),
-        "ranks": [*LADDER, *settings.ranks],
-        "width": WIDTH,
-    }
-    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        db.register("sampled", sample_queries(queries, seed))
-        write_table(output, "band_quality", db.sql(_MEASURED, params=parameters).to_arrow_reader())

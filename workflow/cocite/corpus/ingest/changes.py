@@ -34,9 +34,10 @@ from cocite.core.tables.files import (
     write_omissions,
     write_table,
 )
+from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
-from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS, Tally
+from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
 from cocite.corpus.ingest.release_shards import (
     IngestedAbstracts,
     IngestedCitations,

@@ -21,6 +21,7 @@ from cocite.config.aspects import INTENTS
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.files import table_writer
 from cocite.core.written_ids import is_id
+from cocite.corpus.ingest.accounting import BLANK, CONTEXTS, KEPT, MalformedError, Tally, parse_record
 from cocite.corpus.ingest.citation_scanner import (
     NO_CITED,
     NO_CITING,
@@ -31,16 +32,7 @@ from cocite.corpus.ingest.citation_scanner import (
     scatter_by_bucket,
 )
 from cocite.corpus.ingest.navigating import copy_texts, overlapping_words
-from cocite.corpus.ingest.records import (
-    BLANK,
-    CONTEXTS,
-    INFLUENTIAL,
-    KEPT,
-    UNKNOWN_INTENT,
-    MalformedError,
-    Tally,
-    parse_record,
-)
+from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
 from cocite.corpus.ingest.unpacking import Block
 
 TABLE = "ingested_contexts"

@@ -13,16 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.core.database import connect
-from cocite.corpus.ingest.records import (
-    BLANK,
-    KEPT,
-    MALFORMED,
-    MalformedError,
-    Records,
-    Tally,
-    parse_record,
-    quoted,
-)
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
+from cocite.corpus.ingest.records import Records
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block, gather
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK

@@ -1,155 +1,17 @@
-"""What becomes of every line of a dataset: a row, an omission or a fault; lines are counted by shard.
+"""How the records of papers and abstracts become rows: one SQL expression a column, for DuckDB to evaluate.
 
-The share of malformed lines is judged over the whole dataset; with `corpus.base`, over the lines of its diffs. Records
-of papers and abstracts become rows by one SQL expression a column, which DuckDB evaluates, for both generations of the
-release: text of white space alone becomes null, and so does a number that its column cannot hold. Citations have a
-reader of their own (`citations.py`); their *traits*, intents and influence, are bits of one small number, so that
-copies of a citation are united by a bitwise or.
+Both generations of the release are read by the same expressions. Text of white space alone becomes null, and so does a
+number that its column cannot hold. Citations have a reader of their own (`citations.py`); their *traits*, intents and
+influence, are bits of one small number, so that copies of a citation are united by a bitwise or.
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import typer
 
 from cocite.config.aspects import INTENTS
-from cocite.config.release_folder import PACKED
-from cocite.core.errors import InputError, printable
-from cocite.core.options import Omissions
-from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.core.tables.files import read_table, write_omissions
-from cocite.core.written_ids import DIGITS, is_id
-
-CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
-BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
-"""What lines of citations or works hold, in place of a dataset; it is counted beside the lines."""
-KEPT = "kept"
-BLANK = "blank lines"
-MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
-LONGEST_VALUE = 60
-"""Characters of a value that a message quotes."""
-
-
-@dataclass(kw_only=True)
-class Tally:
-    """The lines of one shard, counted by outcome."""
-
-    dataset: str
-    """papers, abstracts, citations or works."""
-    shard: str
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """Outcome → lines; their sum is the number of lines of the shard."""
-    beside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """One of `BESIDE` → outcome → how many of them the lines that are kept have."""
-    first_line: int | None = None
-    """Number, from 1, of the first malformed line."""
-    fault: str | None = None
-    """What is wrong with it."""
-
-    @property
-    def lines(self) -> int:
-        """Lines that were read."""
-        return self.outcomes.total()
-
-    def note_malformed(self, line: int, fault: str) -> None:
-        """Count a malformed line."""
-        self.outcomes[MALFORMED] += 1
-        if self.first_line is None or line < self.first_line:
-            self.first_line, self.fault = line, fault
-
-
-def tallies_as_table(tallies: list[Tally]) -> pa.Table:
-    """The rows of the table `ingest_report`, in the order of its key."""
-    counted = [
-        (dataset, tally, outcome, count)
-        for tally in tallies
-        for dataset, outcomes in ((tally.dataset, tally.outcomes), *tally.beside.items())
-        for outcome, count in outcomes.items()
-    ]
-    rows = [
-        {"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count}
-        | ({"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {})
-        for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2]))
-    ]
-    return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
-
-
-def account(
-    reports: Annotated[Path, typer.Argument(help="Folder of the table ingest_report of a dataset.")],
-    *,
-    malformed: Annotated[float, typer.Option(help="Largest share of a dataset's lines that may be malformed.")],
-    omissions: Omissions,
-) -> None:
-    """Account for every line of a dataset; stop where too many are malformed.
-
-    Raises `InputError` then, which names the first of them.
-    """
-    rows = read_table(reports, "ingest_report")
-    counts: Counter[str] = Counter({MALFORMED: 0})
-    total = 0
-    for row in rows.select(["dataset", "outcome", "lines"]).to_pylist():
-        counts[row["outcome"]] += row["lines"]
-        total += row["lines"] if row["dataset"] not in BESIDE else 0
-    if counts[MALFORMED] > malformed * total:
-        first = rows.filter(pc.is_valid(rows["first_line"])).sort_by("shard").slice(0, 1).to_pylist()[0]
-        shard = first["shard"]
-        may_be_list = shard.lower().removesuffix(PACKED).endswith(".json")
-        row = "row" if shard.endswith(".parquet") else "line or item" if may_be_list else "line"
-        raise InputError(
-            f"{first['dataset']}: {counts[MALFORMED]} of {total} lines are malformed, more than the share of "
-            f"{malformed} that corpus.malformed allows; the first: {shard}, {row} {first['first_line']}: "
-            f"{first['fault']}."
-        )
-    write_omissions(omissions, {outcome: lines for outcome, lines in counts.items() if outcome != KEPT})
-
-
-class MalformedError(InputError):
-    """Why a line is no record; the reader adds the file and the line number."""
-
-
-def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str, Any]:
-    """The record in a line of JSON whose keys `ids` are whole numbers, or null if they may. Else `MalformedError`."""
-    record = parse_object(line)
-    for key in ids:
-        if key not in record:
-            raise MalformedError(f"has no {key}")
-        if record[key] is None and null_ids:
-            continue
-        if record[key] is None:
-            raise MalformedError(f"{key} is null")
-        if not is_id(record[key]):
-            raise MalformedError(f"{key} is {quoted(record[key])}, not a whole number from 0 to 2⁶³ − 1")
-        record[key] = int(record[key])
-    return record
-
-
-def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | None = None) -> dict[str, Any]:
-    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs. Else raises `MalformedError`."""
-    try:
-        record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=kind)
-    except UnicodeDecodeError:
-        raise MalformedError("is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise MalformedError(f"is not JSON ({error.msg} at character {error.pos + 1}); a line has one record") from None
-    except (RecursionError, ValueError):
-        raise MalformedError("is not JSON that can be read") from None
-    if not isinstance(record, dict):
-        what = "a list" if isinstance(record, list) else "a single value"
-        raise MalformedError(f"is {what}, not an object; a line has one record")
-    return record
-
-
-def quoted(value: Any) -> str:
-    """A value as JSON that can be written and shown, cut where it is long."""
-    text = printable(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
-
+from cocite.core.tables import PRIMARY_KEYS
+from cocite.core.written_ids import DIGITS
 
 INFLUENTIAL = 1 << len(INTENTS)
 """The bit that says that a citation is influential."""

@@ -19,7 +19,8 @@ from cocite.core.progress import progress
 from cocite.core.tables import TABLES
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import table_writer, write_table
-from cocite.corpus.ingest.records import ABSTRACTS, BLANK, PAPERS, PAPERS_WITH_AUTHORS, Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 

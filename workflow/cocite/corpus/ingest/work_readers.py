@@ -21,9 +21,9 @@ from cocite.core.progress import ahead
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import ids_in
 from cocite.corpus.ingest import work_scanner
+from cocite.corpus.ingest.accounting import MalformedError
 from cocite.corpus.ingest.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.ingest.navigating import U, copy_texts, overlapping_words
-from cocite.corpus.ingest.records import MalformedError
 from cocite.corpus.ingest.unpacking import PADDING, Block
 from cocite.corpus.ingest.work_records import Read, as_works, fields_of, lists_of_names, numbers_in, texts_from
 from cocite.corpus.release.copies import INDEX, OF_LISTS, TITLES, columns_read

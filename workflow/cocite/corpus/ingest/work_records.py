@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cocite.core.tables import ID, TEXT
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import DIGITS, LARGEST_ID, is_id
+from cocite.corpus.ingest.accounting import BLANK, MalformedError, Tally, parse_object, quoted
 from cocite.corpus.ingest.navigating import copy_texts
-from cocite.corpus.ingest.records import BLANK, NOT_BLANK, MalformedError, Tally, parse_object, quoted
+from cocite.corpus.ingest.records import NOT_BLANK
 
 SCHEMA = pa.schema(
     {

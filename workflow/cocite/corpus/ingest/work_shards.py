@@ -26,16 +26,10 @@ from cocite.core.progress import progress
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.tables.files import table_writer, write_table
+from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS, KEPT, Tally, tallies_as_table
 from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
-from cocite.corpus.ingest.records import (
-    ABSTRACTS,
-    ABSTRACTS_OF_WORKS,
-    CITATIONS_OF_WORKS,
-    KEPT,
-    Tally,
-    tallies_as_table,
-)
+from cocite.corpus.ingest.records import ABSTRACTS
 from cocite.corpus.ingest.release_shards import (
     Authors,
     IngestedAbstracts,
