@@ -36,7 +36,7 @@ rule match:
 rule find_documents:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        papers=plan.corpus.papers_for_documents,
+        papers=plan.corpus.papers(),
         matches=plan.corpus.matches_for_documents,
         paper_ids=plan.corpus.shards_in(configuration.corpus.paper_ids),
     output:
@@ -56,14 +56,15 @@ rule find_documents:
         mem_mb=megabytes(1000, documents=4),
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
-        version=3,
-        papers=option("--papers", of_folder=True),
+        version=4,
+        papers=folders_of("papers"),
+        text_only=plan.corpus.option_of_text,
         matches=option("--matches"),
         paper_ids=["--paper-ids", configuration.corpus.paper_ids] if configuration.corpus.paper_ids else [],
     shell:
         """
-        cocite corpus find-documents {input.documents:q} \
-            {params.papers:q} \
+        cocite corpus find-documents {input.documents:q} {params.text_only} \
+            --papers {params.papers:q} \
             {params.matches:q} \
             {params.paper_ids:q} \
             --memory-mb {resources.mem_mb} \

@@ -7,7 +7,7 @@ import pytest
 from tests.configurations import recorded, refused
 
 from cocite.config.benchmarks import KINDS, declared
-from cocite.config.configuration import resolve
+from cocite.config.configuration import configure, resolve
 from cocite.config.source import link_between
 from cocite.core.errors import InputError
 
@@ -128,27 +128,11 @@ def test_benchmarks_have_the_ids_of_semantic_scholar_or_of_the_corpus_or_their_o
     assert {KINDS[entry["kind"]](**entry).document_ids for entry in made} == {"corpus"}
 
 
-def test_a_benchmark_of_other_ids_can_be_excluded_only_with_a_match(of_openalex, theirs):
-    said = refused(of_openalex, "exclude", ["scirepeval"])
-    assert said == (
-        "Configuration key exclude[0]: the ids of the benchmark scirepeval are Semantic Scholar's and those of the "
-        "corpus are OpenAlex's; name Semantic Scholar's papers in corpus.match, or exclude a list of ids."
-    )
+def test_a_benchmark_of_other_ids_is_looked_for_by_text_or_with_a_match(of_openalex, theirs):
+    of_openalex["exclude"] = ["scirepeval"]
+    assert configure(of_openalex).link_of("scirepeval") == "text"
     of_openalex["corpus"]["match"] = theirs
-    assert resolve(of_openalex | {"exclude": ["scirepeval"]})["exclude"] == ["scirepeval"]
-
-
-def test_a_collection_of_its_own_ids_can_be_excluded_where_it_says_that_they_are_others(written, tmp_path):
-    folder = tmp_path / "mine"
-    (folder / "qrels").mkdir(parents=True)
-    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
-        (folder / name).touch()
-    written["benchmarks"]["mine"] = {"kind": "beir", "datasets": {"mine": str(folder)}}
-    said = refused(written, "exclude", ["mine"])
-    assert "the ids of the benchmark mine are their own and those of the corpus are Semantic Scholar's" in said
-    assert "say whose they are by id_space" in said
-    written["benchmarks"]["mine"]["id_space"] = "s2"
-    assert resolve(written | {"exclude": ["mine"]})["exclude"] == ["mine"]
+    assert configure(of_openalex).link_of("scirepeval") == "matches"
 
 
 def test_published_queries_and_triplets_need_the_ids_of_semantic_scholar(of_openalex, theirs, tmp_path):

@@ -230,13 +230,13 @@ def by_hand(pairs, min_citations, min_references):
     return {n for n in texts if len(cited_by[n]) >= min_citations and len(references[n]) >= min_references}
 
 
-def write_documents(path, titles, short=()):
+def write_documents(path, titles, short=(), abstracts=None):
     """The table documents, by name and title; those in `short` are short queries."""
     names = sorted(titles)
     columns = {
         "document": pa.array(names, pa.string()),
         "title": pa.array([titles[name] for name in names], pa.string()),
-        "abstract": pa.nulls(len(names), pa.string()),
+        "abstract": pa.array([(abstracts or {}).get(name) for name in names], pa.string()),
         "more": pa.array([[] for _ in names], pa.list_(pa.string())),
         "field": pa.nulls(len(names), pa.string()),
         "is_query": pa.array([name in short for name in names], pa.bool_()),

@@ -13,11 +13,9 @@ from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.matching import (
     COMMON_TITLE,
     NO_KEY,
-    NO_NUMBER,
-    NOT_COMPARED,
     NOT_FOUND,
-    NOT_MATCHED,
     OTHER_DOI,
+    OTHER_TEXT,
     SHARED_BY,
     UNKNOWN,
     ambiguous_by,
@@ -166,27 +164,38 @@ def write_paper_ids(folder, *records):
     return folder
 
 
-TITLES = {1: "Maps", 2: "On  maps: a Survey", 3: "Café maps", 4: None, 5: "Twins", 6: "TWINS!", 9: "Zeros"}
+MAPS, SURVEY = "Maps of deep sea currents", "On maps of unknown oceans: a Survey"
+TITLES = {
+    1: MAPS,
+    2: "On  maps of unknown oceans: a Survey",
+    3: "Café maps of Parisian streets",
+    4: None,
+    5: "Twins in very large corpora",
+    6: "TWINS in very large corpora!",
+    9: "Zeros of random polynomial equations",
+}
 """Titles of the papers of a corpus; the DOI of each is 10.1234/a and its id."""
 SHA = "0123456789abcdef0123456789ABCDEF0123456"
+ABSTRACT = "we draw maps of the deep sea from the paths of a thousand floats and compare them with those of ships"
 
 
 @pytest.fixture
 def found(tmp_path):
-    """Find documents by their titles; return by document the papers and how they are known, and the counts above 0."""
+    """Find documents by their titles and abstracts; return by document the papers and how they are known, and the
+    counts above 0."""
 
-    def find(titles, *, short=(), matches=None, paper_ids=(), papers=TITLES, compared=True):
-        texts = {paper: (title, None) for paper, title in papers.items()}
+    def find(titles, *, short=(), matches=None, paper_ids=(), papers=TITLES, abstracts=None, **given):
+        texts = {paper: (title, (abstracts or {}).get(paper)) for paper, title in papers.items()}
         dois = [f"https://doi.org/10.1234/A{paper}" for paper in sorted(papers)]
         write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts, doi=dois))
         leading = {
-            "papers": tmp_path / "papers" if compared else None,
+            "papers": tmp_path / "papers",
             "matches": write_matches(tmp_path / "matches.parquet", matches) if matches else None,
             "paper_ids": write_paper_ids(tmp_path / "paper-ids", *paper_ids) if paper_ids else None,
         }
-        documents = write_documents(tmp_path / "documents.parquet", titles, short)
+        documents = write_documents(tmp_path / "documents.parquet", titles, short, abstracts)
         paths = {"output": tmp_path / "bench.parquet", "omissions": tmp_path / "left.parquet"}
-        find_documents(documents, **leading, **paths, **LIMITS)
+        find_documents(documents, **leading, **paths, **LIMITS, **given)
         rows = read_table(paths["output"], "document_papers").to_pylist()
         by_document = {}
         for row in filter(lambda row: row["has_record"], rows):
@@ -196,18 +205,19 @@ def found(tmp_path):
     return find
 
 
-def test_documents_are_found_by_what_their_ids_are_matched_with(found):
-    documents = {"7": None, "search:7": None, "8": "Maps", "MED-4": None}
+def test_documents_are_found_by_what_their_ids_are_matched_with_and_the_others_by_text(found):
+    documents = {"7": None, "search:7": None, "8": MAPS, "10": None, "MED-4": None}
     papers, counts = found(documents, matches={8: 9, W: 7})
-    # And not 8, which is the corpus's paper 8 by number alone; a number is not looked for by its title.
-    assert papers == {"7": [(W, "mag")], "search:7": [(W, "mag")]}
-    assert counts == {UNKNOWN: 1, NOT_MATCHED: 1}
+    # And not 8, which is the corpus's paper 8 by number alone.
+    assert papers == {"7": [(W, "mag")], "search:7": [(W, "mag")], "8": [(1, "text")]}
+    assert counts == {UNKNOWN: 2}
 
 
-def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(found):
-    papers, counts = found({"7": None, "8": None, "MED-4": "Maps"}, compared=False)
-    assert papers == {}
-    assert counts == {NO_NUMBER: 1, NOT_COMPARED: 2}
+def test_numbers_and_hashes_of_another_origin_lead_to_no_paper_and_texts_do(found):
+    documents = {"1": SURVEY, "5": None, "10.1234/a6": None, SHA + "1": None, "MED-4": MAPS}
+    papers, counts = found(documents, text_only=True, paper_ids=[{"sha": SHA + "1", "corpusid": 5}])
+    assert papers == {"1": [(2, "text")], "10.1234/a6": [(6, "doi")], "MED-4": [(1, "text")]}
+    assert counts == {UNKNOWN: 2}
 
 
 def test_hashes_lead_to_corpus_ids_by_the_dataset_paper_ids(found):
@@ -219,9 +229,9 @@ def test_hashes_lead_to_corpus_ids_by_the_dataset_paper_ids(found):
 
 def test_ids_without_a_record_are_no_papers_of_the_corpus_and_stand_apart(found, tmp_path):
     records = [{"sha": SHA + "1", "corpusid": 70}, {"sha": SHA + "2", "corpusid": 80}]
-    papers, counts = found({"7": "Maps", "9": None, SHA + "1": "Maps", SHA + "2": None}, paper_ids=records)
-    assert papers == {"9": [(9, "id")], SHA + "1": [(1, "title")]}
-    assert counts == {NOT_MATCHED: 1, UNKNOWN: 1}
+    papers, counts = found({"7": "Map", "9": None, SHA + "1": MAPS, SHA + "2": None}, paper_ids=records)
+    assert papers == {"9": [(9, "id")], SHA + "1": [(1, "text")]}
+    assert counts == {UNKNOWN: 2}
     rows = read_table(tmp_path / "bench.parquet", "document_papers").to_pylist()
     without = {(row["document"], row["corpusid"], row["matched_by"]) for row in rows if not row["has_record"]}
     assert without == {("7", 7, "id"), (SHA + "1", 70, "sha"), (SHA + "2", 80, "sha")}
@@ -234,32 +244,30 @@ def test_hashes_lead_to_papers_of_other_ids_through_the_matches(found):
     assert counts == {UNKNOWN: 1}
 
 
-def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_title(found):
+def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_text(found):
     records = [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "1", "corpusid": 6}]
-    assert found({SHA + "1": "maps"}, paper_ids=records)[0] == {SHA + "1": [(1, "title")]}
+    assert found({SHA + "1": MAPS}, paper_ids=records)[0] == {SHA + "1": [(1, "text")]}
 
 
 @pytest.mark.parametrize(
     ("name", "title", "expected"),
     [
-        (SHA + "1", "MAPS", [(1, "title")]),
-        (SHA + "1", "  On maps — a survey. ", [(2, "title")]),
-        (SHA + "1", "Cafe\u0301 Maps", [(3, "title")]),
-        (SHA + "1", "cafe maps", [(3, "title")]),
-        (SHA + "1", "twins", [(5, "title"), (6, "title")]),
-        ("doc-1", "Ｍａｐｓ", [(1, "title")]),
-        ("doc-1", "ma\u00adp\u200bs", [(1, "title")]),
-        ("doc-1", "MÁPS", [(1, "title")]),
-        ("1234567890" * 4, "maps", [(1, "title")]),
-        ("10.1234/A5", "Maps", [(5, "doi")]),
+        (SHA + "1", MAPS.upper(), [(1, "text")]),
+        (SHA + "1", "  On maps of unknown — oceans a survey. ", [(2, "text")]),
+        (SHA + "1", "Cafe\u0301 Maps of Parisian streets", [(3, "text")]),
+        (SHA + "1", "twins in very large corpora", [(5, "text"), (6, "text")]),
+        ("doc-1", "Ｍａｐｓ of deep sea currents", [(1, "text")]),
+        ("doc-1", "<i>Ma\u00adp\u200bs</i> of deep sea currents", [(1, "text")]),
+        ("1234567890" * 4, MAPS, [(1, "text")]),
+        ("10.1234/A5", MAPS, [(5, "doi")]),
         ("cite:10.1234/a6", None, [(6, "doi")]),
         ("https://doi.org/10.1234/a1", None, [(1, "doi")]),
-        ("10.1234/unknown", "zeros", [(9, "title")]),
-        (SHA + "1", "map", None),
+        ("10.1234/unknown", TITLES[9], [(9, "text")]),
+        (SHA + "1", "Map of deep sea currents", None),
         (SHA + "1", "", None),
         (SHA + "1", "…", None),
         (SHA + "1", None, None),
-        ("09", "Maps", [(9, "id")]),
+        ("09", MAPS, [(9, "id")]),
     ],
 )
 def test_documents_without_a_number_are_found_by_doi_or_by_the_words_of_their_title(found, name, title, expected):
@@ -268,11 +276,27 @@ def test_documents_without_a_number_are_found_by_doi_or_by_the_words_of_their_ti
     assert counts == ({} if expected else {UNKNOWN: 1})
 
 
+@pytest.mark.parametrize(
+    ("title", "abstract", "of_paper", "is_one"),
+    [
+        ("Maps", ABSTRACT, ABSTRACT, True),
+        ("Maps", ABSTRACT[:60], ABSTRACT, True),
+        ("Maps", ABSTRACT, " ".join(reversed(ABSTRACT.split())), False),
+        ("Maps", None, ABSTRACT, False),
+        (MAPS, None, ABSTRACT, True),
+        (MAPS, ABSTRACT, " ".join(reversed(ABSTRACT.split())), False),
+    ],
+)
+def test_abstracts_agree_or_one_is_missing_and_the_title_is_telling(found, title, abstract, of_paper, is_one):
+    papers, counts = found({"a": title}, papers={1: title}, abstracts={"a": abstract, 1: of_paper})
+    assert (papers, counts) == (({"a": [(1, "text")]}, {}) if is_one else ({}, {OTHER_TEXT: 1}))
+
+
 def test_a_title_that_many_papers_have_tells_none_of_them_and_short_queries_are_no_papers(found):
-    few, many = (dict.fromkeys(range(count), "Introduction") for count in (SHARED_BY, SHARED_BY + 1))
-    assert len(found({"a": "introduction"}, papers=few)[0]["a"]) == SHARED_BY
-    assert found({"a": "introduction"}, papers=many) == ({}, {COMMON_TITLE: 1})
-    assert found({"7": None, "q": "maps", "d": "maps"}, short=("7", "q")) == ({"d": [(1, "title")]}, {})
+    few, many = (dict.fromkeys(range(count), MAPS) for count in (SHARED_BY, SHARED_BY + 1))
+    assert len(found({"a": MAPS}, papers=few)[0]["a"]) == SHARED_BY
+    assert found({"a": MAPS}, papers=many) == ({}, {COMMON_TITLE: 1})
+    assert found({"7": None, "q": MAPS, "d": MAPS}, short=("7", "q")) == ({"d": [(1, "text")]}, {})
 
 
 def test_a_folder_of_hashes_is_no_pattern(tmp_path):

@@ -52,11 +52,12 @@ def test_each_job_downloads_some_files_and_documents_of_other_ids_are_looked_for
         assert any(told in job.command for job in jobs.jobs)
 
 
-def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_counted_as_such(run, tmp_path):
-    jobs = planned(run, with_benchmark(tmp_path, {}))
+def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_looked_for_by_text(run, tmp_path):
+    jobs = planned(run, with_benchmark(tmp_path, {}, exclude=["scidocs"]))
     assert "match" not in jobs.rules()
     assert not [job for job in jobs.jobs if "--mag" in job.command]
-    assert re.match(r"cocite corpus find-documents \S+ --memory-mb", jobs.one("find_documents").command)
+    sought = jobs.one("find_documents").command
+    assert re.match(r"cocite corpus find-documents \S+ --text-only --papers results/corpus/papers --memory-mb", sought)
 
 
 @pytest.mark.long

@@ -37,7 +37,7 @@ from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.runs import METHODS, AnyBaseline
 from cocite.config.sampler import Sampler
 from cocite.config.settings import validated
-from cocite.config.source import OWNERS, Link, MatchedSource, Source, link_between
+from cocite.config.source import Link, Source, link_between
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 from cocite.core.gpus import Precision
@@ -101,8 +101,9 @@ class Configuration(Entry):
     """Which papers anchor the triplets, and which are held out of everything."""
     exclude: tuple[GivenPath, ...] = ()
     """Papers that are kept out of every graph, index, triplet and vocabulary, as held-out papers are. Each entry is the
-    name of a benchmark that others made, for all its documents that have a corpus id, or a text file with one corpus id
-    a line (variables of the environment are filled in; a file named like a benchmark is written ./name)."""
+    name of a benchmark that others made, for all its documents that are found among the papers by id or by text, or a
+    text file with one corpus id a line (variables of the environment are filled in; a file named like a benchmark is
+    written ./name)."""
     graphs: dict[Name, Graph] = Field(default={})
     """Graphs over papers, by name."""
     embeddings: dict[Name, Embedding] = Field(default={})
@@ -174,18 +175,8 @@ class Configuration(Entry):
     def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
         declared = self.benchmarks
         if entry in declared:
-            documents = declared[entry].document_ids
             if declared[entry].made_by is not None:
                 yield f"{key}: the papers of the benchmark {entry} are held out already."
-            elif self.link_of(entry) == "nothing":
-                needs_match = documents == "s2" and isinstance(self.corpus, MatchedSource)
-                wanted = (
-                    "name Semantic Scholar's papers in corpus.match"
-                    if needs_match
-                    else "say whose they are by id_space"
-                )
-                differ = f"{OWNERS[documents]} and those of the corpus are {OWNERS[self.corpus.whose_ids]}"
-                yield f"{key}: the ids of the benchmark {entry} are {differ}; {wanted}, or exclude a list of ids."
         elif entry.lower().endswith(".parquet"):
             yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."
         elif not Path(entry).is_file():

@@ -24,9 +24,9 @@ IdSpace = Literal["s2", "openalex", "own"]
 """Semantic Scholar's corpus ids, the numbers of OpenAlex's works, or ids that whoever made the corpus gave."""
 DocumentIds = Literal["s2", "openalex", "corpus", "own"]
 """The same, or those of the corpus, whatever these are."""
-Link = Literal["ids", "hashes", "matches", "nothing"]
+Link = Literal["ids", "hashes", "matches", "text"]
 """How documents are known to be papers of the corpus: by their ids; by their ids and, if they have hashes for ids, by
-these, DOI or title; by the table matches, with hashes likewise; or not at all."""
+these, DOI or text; by the table matches, with hashes likewise; or by DOI or text alone."""
 OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their own"}
 """Whose ids they are, in words."""
 
@@ -39,7 +39,7 @@ def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, ha
         return "hashes"
     if documents == "corpus" or documents == corpus != "own":
         return "ids"
-    return "matches" if documents == "s2" and has_match else "nothing"
+    return "matches" if documents == "s2" and has_match else "text"
 
 
 Year = Annotated[int, Field(ge=0, le=9999)]

@@ -6,21 +6,21 @@ a MAG id are not matched by their DOI either.
 
 Documents (table `document_papers`) have Semantic Scholar's corpus ids or, as those of SciDocs, its hashes, which the
 dataset paper-ids translates into corpus ids; from there `matches` leads on. Others are looked for by DOI, if their id
-is one, then by title. All papers with the title of a document, such as a preprint and its published version, are the
-document, since each would give it away. Corpus ids without a record in papers are in the table too, marked as such:
-they may be ends of citations, and are kept out with the others.
+is one, then by text: the papers that have their title and are one work with them by the signs of `same_work`. All of
+these, such as a preprint and its published version, are the document, since each would give it away. Corpus ids without
+a record in papers are in the table too, marked as such: they may be ends of citations, and are kept out with the
+others.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 
@@ -30,11 +30,13 @@ from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, Output, Papers, Threads
 from cocite.core.progress import report
 from cocite.core.tables.declarations.corpus import MAG
-from cocite.core.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
-from cocite.core.tables.papers import numbers_of, read_documents
-from cocite.core.text_ids import normalised
+from cocite.core.tables.files import verified_files, write_omissions, write_table
+from cocite.core.tables.papers import numbers_of
 from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.records import sql_of_id
+from cocite.corpus.same_work import SHARED_BY, reason_of, record
+from cocite.corpus.titles import add_titles
+from cocite.corpus.word_runs import shared_by
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""
@@ -50,13 +52,10 @@ _DIFFERENT = """
     FROM matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid
     WHERE matched_by = 'mag' AND ours.doi <> theirs.doi
 """
-SHARED_BY = 5
-"""Papers that may have the title of a document; if more have it, such as "Introduction", it tells none apart."""
-NO_NUMBER = "documents whose id is no number"
-UNKNOWN = "documents whose id is no number, and whose hash, DOI and title no paper has"
-COMMON_TITLE = f"documents whose id is no number, and whose title more than {SHARED_BY} papers have"
-NOT_MATCHED = "documents whose id no paper of the corpus is matched with"
-NOT_COMPARED = "documents whose id is of another origin than the corpus's, and nothing matches the two"
+PAIRS_AT_ONCE = 2_048
+UNKNOWN = "documents that no paper is, by id, hash, DOI or title"
+COMMON_TITLE = f"documents whose title more than {SHARED_BY} papers have"
+OTHER_TEXT = "documents whose title a paper has that cannot be said to be the same"
 
 
 def matched_by(key: str) -> str:
@@ -184,19 +183,18 @@ def sql_of_doi(expression: str) -> str:
 def find_documents(
     documents: Annotated[Path, typer.Argument(help="Table documents of a benchmark.")],
     *,
+    papers: Papers,
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
     omissions: Omissions,
-    papers: Annotated[
-        Path | None, typer.Option(help="Folder of the table papers; without it, no document is known to be a paper.")
-    ] = None,
     matches: Annotated[
         Path | None, typer.Option(help="Table matches, if the corpus has other ids than the documents.")
     ] = None,
     paper_ids: Annotated[
         Path | None, typer.Option(help="Folder of Semantic Scholar's dataset paper-ids, by which hashes are found.")
     ] = None,
+    text_only: Annotated[bool, typer.Option("--text-only", help="Numbers and hashes are of another origin.")] = False,
 ) -> None:
     """Find the documents of a benchmark among papers, if their ids alone do not say which they are.
 
@@ -206,25 +204,17 @@ def find_documents(
         connection.register("numbers", numbers_of(documents))
         for table in ("found", "without_record"):
             connection.execute(f"CREATE TABLE {table} (document VARCHAR, corpusid BIGINT, matched_by VARCHAR)")
-        common = 0
-        if papers:
-            connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
+        connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
+        if not text_only:
             _find_by_ids(connection, matches, paper_ids)
-            _find_by_doi(connection)
-            common = _find_by_title(connection, documents, papers)
+        _find_by_doi(connection)
+        left_out = _find_by_text(connection, documents, papers)
         both = "SELECT *, true AS has_record FROM found UNION ALL SELECT *, false FROM without_record"
         rows = connection.sql(f"{both} ORDER BY document, corpusid").to_arrow_table()
-        rest = "FROM numbers WHERE document NOT IN (SELECT document FROM found)"
-        without, numbered = (number(connection, f"SELECT count({of}) {rest}") for of in ("*", "number"))
         among = number(connection, "SELECT count(*) FROM numbers")
     write_table(output, "document_papers", rows)
-    left_out = (
-        {UNKNOWN: without - numbered - common, COMMON_TITLE: common, NOT_MATCHED: numbered}
-        if papers
-        else {NO_NUMBER: without - numbered, NOT_COMPARED: numbered}
-    )
     write_omissions(omissions, left_out)
-    report(f"{among - without:,} of {among:,} documents are known to be papers of the corpus")
+    report(f"{among - sum(left_out.values()):,} of {among:,} documents are known to be papers of the corpus")
     for by, count in sorted(Counter(rows.filter(rows["has_record"])["matched_by"].to_pylist()).items()):
         report(f"{count:,} papers by {by}")
     for reason, count in left_out.items():
@@ -287,7 +277,7 @@ def _find_by_doi(connection: DuckDBPyConnection) -> None:
         INSERT INTO found
         WITH rest AS (
             SELECT document, regexp_extract(lower(document), '(^|[:/])(10\.[0-9]{{4,9}}/.+)$', 2) AS doi FROM numbers
-            WHERE number IS NULL AND document NOT IN (SELECT document FROM found) AND doi <> ''
+            WHERE document NOT IN (SELECT document FROM found) AND doi <> ''
         )
         SELECT document, corpusid, 'doi' FROM (SELECT corpusid, {sql_of_doi("doi")} AS doi FROM papers)
         JOIN rest USING (doi)
@@ -295,36 +285,53 @@ def _find_by_doi(connection: DuckDBPyConnection) -> None:
     )
 
 
-def _find_by_title(connection: DuckDBPyConnection, documents: Path, papers: Path) -> int:
-    """Add the papers that have the title of a document; return of how many documents too many papers have it."""
-    rest = "SELECT document FROM numbers WHERE number IS NULL AND document NOT IN (SELECT document FROM found)"
-    sought = _titles_of(documents, connection.sql(rest).to_arrow_table()["document"].combine_chunks())
-    having: dict[str, list[int]] = {title: [] for title in sought}
-    for path in checked_files(papers, "papers") if having else ():
-        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "title"]):
-            for paper, title in zip(*(batch[name].to_pylist() for name in ("corpusid", "title")), strict=True):
-                found = having.get(normalised(title)) if title else None
-                if found is not None and len(found) <= SHARED_BY:
-                    found.append(paper)
-    common = {title for title, found in having.items() if len(found) > SHARED_BY}
-    rows = [
-        {"document": document, "corpusid": paper}
-        for title in having.keys() - common
-        for document in sought[title]
-        for paper in having[title]
-    ]
+def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path) -> dict[str, int]:
+    """Add the papers that have the title of a document and are one work with it; count the documents without any."""
+    connection.execute("CREATE TABLE sought AS FROM numbers WHERE document NOT IN (SELECT document FROM found)")
+    texts = {
+        "documents": verified_files(documents, "documents", ["document", "title", "abstract"]),
+        "papers": verified_files(papers, "papers", ["corpusid", "title", "abstract"]),
+    }
+    titled = "SELECT document, title FROM read_parquet($documents) SEMI JOIN sought USING (document)"
+    add_titles(connection, "of_documents", titled, {"documents": texts["documents"]})
+    add_titles(
+        connection, "of_papers", "SELECT corpusid, title FROM read_parquet($papers)", {"papers": texts["papers"]}
+    )
+    connection.execute(
+        """
+        CREATE TABLE sharing AS
+        SELECT key, list(corpusid)[:$most + 1] AS papers FROM of_papers SEMI JOIN of_documents USING (key) GROUP BY key
+        """,
+        {"most": SHARED_BY},
+    )
+    pairs = connection.sql(
+        """
+        WITH pair AS (
+            SELECT document, unnest(papers) AS corpusid, len(papers) AS with_title
+            FROM of_documents JOIN sharing USING (key) WHERE len(papers) <= $most
+        ), paper AS (
+            SELECT corpusid, title AS other_title, abstract AS other_abstract FROM read_parquet($papers)
+            WHERE corpusid IN (SELECT corpusid FROM pair)
+        )
+        SELECT document, corpusid, with_title, title, abstract, other_title, other_abstract
+        FROM pair JOIN read_parquet($documents) USING (document) JOIN paper USING (corpusid)
+        """,
+        params={**texts, "most": SHARED_BY},
+    )
+    found = [pair for batch in pairs.to_arrow_reader(PAIRS_AT_ONCE) for pair in _same_works(batch)]
     schema = pa.schema({"document": pa.string(), "corpusid": pa.int64()})
-    connection.register("by_title", pa.Table.from_pylist(rows, schema))
-    connection.execute("INSERT INTO found SELECT document, corpusid, 'title' FROM by_title")
-    return sum(len(sought[title]) for title in common)
+    connection.register("by_text", pa.Table.from_pylist(found, schema))
+    connection.execute("INSERT INTO found SELECT document, corpusid, 'text' FROM by_text")
+    connection.execute("DELETE FROM sought WHERE document IN (SELECT document FROM by_text)")
+    among = "SELECT count(*) FROM sought JOIN of_documents USING (document) JOIN sharing USING (key) WHERE len(papers)"
+    common, other = (number(connection, f"{among} {than} {SHARED_BY}") for than in (">", "<="))
+    unknown = number(connection, "SELECT count(*) FROM sought") - common - other
+    return {UNKNOWN: unknown, COMMON_TITLE: common, OTHER_TEXT: other}
 
 
-def _titles_of(documents: Path, names: pa.Array) -> dict[str, list[str]]:
-    """Of some documents that are no short queries, by their titles as they are compared: their names."""
-    found = defaultdict(list)
-    for batch in read_documents(documents):
-        kept = batch.filter(pc.and_(pc.is_in(batch["document"], value_set=names), pc.invert(batch["is_query"])))
-        for document, title in zip(kept["document"].to_pylist(), kept["title"].to_pylist(), strict=True):
-            if key := normalised(title or ""):
-                found[key].append(document)
-    return dict(found)
+def _same_works(pairs: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Of some pairs of a document and a paper of one title, with their texts, those that are one work."""
+    abstracts = shared_by(*(pairs[column].cast(pa.string()) for column in ("abstract", "other_abstract")))
+    for pair, shared in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), abstracts, strict=True):
+        if reason_of(record(pair["title"]), record(pair["other_title"]), shared, pair["with_title"]):
+            yield {name: pair[name] for name in ("document", "corpusid")}

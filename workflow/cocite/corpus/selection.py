@@ -196,8 +196,9 @@ def select(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
             connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
-        for documents, (ids, without) in of_benchmarks.items():
-            _check_matched(connection, documents, ids, without)
+        for documents, found in with_papers([path for path in exclude if path.suffix == ".parquet"]):
+            if found is None:
+                _check_matched(connection, documents, *of_benchmarks[documents])
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
         named = _asked_for(settings)
@@ -263,9 +264,8 @@ def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, wi
     ):
         raise InputError(
             f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
-            f"is a paper of the corpus ({without:,} have no corpus id). If they have hashes for ids, name Semantic "
-            "Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list of ids, "
-            "or leave the benchmark out of exclude."
+            f"is a paper of the corpus ({without:,} have no corpus id). If their ids are of another origin, say so by "
+            "the benchmark's id_space, so that they are looked for by text; otherwise leave it out of exclude."
         )
 
 

@@ -218,7 +218,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def known_by(self) -> dict[str, Link]:
-        """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or not at all."""
+        """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or text alone."""
         return {name: self.config.link_of(name) for name in self.config.benchmarks}
 
     def shards_in(self, folder: str | Path | None) -> list[str]:
@@ -233,9 +233,13 @@ class CorpusPlan(StagePlan):
         """The matches that lead from published queries to papers, if the corpus has other ids."""
         return MATCHES if self.source.whose_ids != "s2" and self.source.matched_with else []
 
+    def option_of_text(self, wildcards: Any) -> list[str]:
+        """The option by which documents are looked for by their text alone, if their ids lead to no paper."""
+        return ["--text-only"] if self.known_by[wildcards.benchmark] == "text" else []
+
     def papers_for_documents(self, wildcards: Any) -> list[str]:
-        """The papers that a benchmark's documents are looked for among; none if nothing leads from one to the other."""
-        return self.papers() if self.known_by[wildcards.benchmark] != "nothing" else []
+        """The papers that describe a benchmark's documents; none if its ids and hashes lead to none."""
+        return self.papers() if self.known_by[wildcards.benchmark] != "text" else []
 
     def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
         """The papers that documents of some benchmarks are, of those whose ids alone do not say it."""
@@ -243,8 +247,8 @@ class CorpusPlan(StagePlan):
         return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
 
     def papers_known_of(self, wildcards: Any) -> list[str]:
-        """The same for one benchmark, if anything leads from its documents to papers."""
-        is_known = self.known_by[wildcards.benchmark] != "nothing"
+        """The same for one benchmark, if its ids or hashes lead to papers."""
+        is_known = self.known_by[wildcards.benchmark] != "text"
         return self.papers_of_documents([wildcards.benchmark]) if is_known else []
 
     def id_spaces(self) -> str:

@@ -257,8 +257,8 @@ TABLES = [
         "document_papers",
         "corpus/document_papers/{benchmark}.parquet",
         "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
-        "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers. Corpus ids "
-        "of documents stand here as well where papers has no record of them, since they may be cited.",
+        "the corpus or hashes. A text may be that of several papers. Corpus ids of documents are here as well if "
+        "papers has no record of them, since they may be cited.",
         key=("document", "corpusid"),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -266,7 +266,8 @@ TABLES = [
             "matched_by": required(
                 TEXT,
                 "id: Semantic Scholar's corpus id; sha: hash, by the dataset paper-ids; mag or doi: by the table "
-                "matches; doi, too, if the document's id is one; title",
+                "matches; doi, too, if the document's id is one; text: one title, and abstracts that agree or a "
+                "telling title",
             ),
             "has_record": required(pa.bool_(), "whether papers has a record of the id; it is kept out also if not"),
         },

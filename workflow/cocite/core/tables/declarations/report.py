@@ -23,7 +23,7 @@ TABLES = [
             "known_by": optional(
                 TEXT,
                 "what shows which documents are papers of the corpus: ids; hashes, which lead there as well, with DOIs "
-                "and titles for the rest; matches, the table; or nothing, so that it is not known; null for the corpus",
+                "and texts for the rest; matches, the table, likewise; or text, with DOIs; null for the corpus",
             ),
         },
     ),
