@@ -103,8 +103,12 @@ rule check_leaks:
         tables=plan.corpus.tables_of_papers(),
         queries="<results>/corpus/queries.parquet",
         contexts=buckets("<results>/corpus/contexts/{bucket}.parquet") if plan.corpus.with_contexts else [],
+        papers=plan.corpus.papers(),
+        twins="<results>/corpus/twins.parquet",
+        documents=plan.triplets.documents_of(),
     output:
-        "<results>/corpus/leaks.parquet",
+        leaks="<results>/corpus/leaks.parquet",
+        by_text="<results>/corpus/leaks_by_text.parquet",
     log:
         "<logs>/corpus/leaks.log",
     benchmark:
@@ -116,18 +120,24 @@ rule check_leaks:
         mem_mb=megabytes(1000),
         runtime=minutes(10, tables=0.005, contexts=0.01),
     params:
-        version=1,
+        version=2,
         results=subpath(input.queries, ancestor=2),
         tables=folders_of_buckets("tables"),
+        documents=lambda wildcards, input: [f"--documents={path}" for path in input.documents],
+        holdout_from=[f"--holdout-from={year}" for year in [configuration.queries.holdout_from] if year is not None],
+        without_twins=["--without-twins"] if getattr(configuration.corpus, "twins", "keep") == "exclude" else [],
         oracles=plan.triplets.oracles_and_validation(),
     shell:
         """
         cocite corpus leaks {params.tables:q} \
             --results {params.results:q} \
             --queries {input.queries:q} \
+            {params.documents:q} \
+            {params.holdout_from} {params.without_twins} \
             --oracles {params.oracles:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
-            --output {output:q} \
+            --output {output.leaks:q} \
+            --by-text {output.by_text:q} \
             >> {log:q} 2>&1
         """

@@ -1,9 +1,14 @@
 """The check of the finished tables finds every paper that is kept out, wherever it is planted."""
 
+import gzip
+import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from tests.corpus.made import write_documents
+from tests.papers import papers_table
 from tests.spoiling import spoil_page
 from typer.testing import CliRunner
 
@@ -13,6 +18,7 @@ from cocite.core.tables import TABLES, VECTOR
 from cocite.core.tables.files import read_table, write_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.leaks import check_leaks
+from cocite.corpus.text_leaks import compare_texts
 
 SPLITS = {1: "train", 2: "validation", 90: "holdout", 91: "excluded", 92: "excluded"}
 KNOWN = (1, 2, 3)
@@ -75,13 +81,28 @@ def results(tmp_path):
         "queries",
         pa.table({"corpusid": list(SPLITS), "split": list(SPLITS.values())}),
     )
+    write_papers(tmp_path, dict.fromkeys(SPLITS, "A"))
+    write_twins(tmp_path)
     for name, file in FILES.items():
         write_rows(tmp_path / file, name)
     return tmp_path
 
 
+def write_papers(results, titles, **columns):
+    texts = {paper: (title, None) for paper, title in titles.items()}
+    write_table(results / "corpus/papers/0.parquet", "papers", papers_table(texts, **columns))
+
+
+def write_twins(results, *groups):
+    rows = sorted((paper, min(group)) for group in groups for paper in group)
+    columns = {"corpusid": [row[0] for row in rows], "group": [row[1] for row in rows]}
+    more = {"reason": ["title"] * len(rows), "score": pa.array([None] * len(rows), pa.float32())}
+    write_table(results / "corpus/twins.parquet", "twins", pa.table(columns | more))
+
+
 def check(results, *tables, **changed):
-    limits = {"memory_mb": 400, "threads": 1, "output": results / "corpus/leaks.parquet"}
+    outputs = {"output": results / "corpus/leaks.parquet", "by_text": results / "corpus/leaks_by_text.parquet"}
+    limits = {"memory_mb": 400, "threads": 1, **outputs}
     check_leaks(tables, results=results, queries=results / "corpus/queries.parquet", **limits | changed)
     return read_table(results / "corpus/leaks.parquet", "leaks").to_pylist()
 
@@ -215,6 +236,137 @@ def test_the_command_reports_how_much_was_checked(results):
         "--memory-mb=400",
         "--threads=1",
     ]
-    result = CliRunner().invoke(app, ["corpus", "leaks", *options, f"--output={results / 'corpus/leaks.parquet'}"])
+    options += [f"--output={results / 'corpus/leaks.parquet'}", f"--by-text={results / 'corpus/leaks_by_text.parquet'}"]
+    result = CliRunner().invoke(app, ["corpus", "leaks", *options])
     assert result.exit_code == 0, result.output
     assert "12 tables checked, 25 columns of corpus ids: none of the 3 papers" in result.stderr
+
+
+@pytest.mark.parametrize("split", ["holdout", "excluded", "holdout-by-time"])
+def test_a_twin_of_a_paper_that_is_held_out_or_excluded_is_reported_wherever_it_is(results, split):
+    splits = pa.table({"corpusid": [1, 90], "split": ["train", split]})
+    write_table(results / "corpus/queries.parquet", "queries", splits)
+    write_twins(results, (50, 90), (3, 4))
+    check(results)
+    write_rows(results / FILES["training_documents"], "training_documents", corpusid=50)
+    with pytest.raises(InputError, match=r"documents/0\.parquet .* column corpusid: 1 \(50, a twin of 90\)$"):
+        check(results)
+
+
+def test_a_paper_that_stands_for_a_work_may_be_read_if_all_its_twins_are_excluded(results):
+    write_twins(results, (1, 91), (50, 92))
+    with pytest.raises(InputError, match="a twin of 91"):
+        check(results)
+    check(results, without_twins=True)
+    write_twins(results, (91, 150))
+    write_rows(results / FILES["training_documents"], "training_documents", corpusid=150)
+    with pytest.raises(InputError, match=r"1 \(150, a twin of 91\)"):
+        check(results, without_twins=True)
+
+
+def test_a_paper_from_the_cut_on_is_found_though_no_table_says_that_it_is_kept_out(results):
+    write_papers(results, {1: "A", 2: "B", 50: "C", 60: "D"}, year=[2019, None, 2020, 2021])
+    write_rows(results / FILES["training_documents"], "training_documents", corpusid=50)
+    check(results, holdout_from=2021)
+    with pytest.raises(InputError, match=r"documents/0\.parquet .* column corpusid: 1 \(50\)$"):
+        check(results, holdout_from=2020)
+
+
+MAPS, DEEP = "Maps of the deep sea", "Deep learning"
+
+
+def read_in_training(results, documents=(), **changed):
+    """What is found by id, by twin, by title and by a common title, and the examples, by kind and name."""
+    check(results, documents=documents, **changed)
+    rows = read_table(results / "corpus/leaks_by_text.parquet", "leaks_by_text").to_pylist()
+    return {(row.pop("kind"), row.pop("name")): tuple(row.values()) for row in rows}
+
+
+def write_read(results, titles, queries=(1,), name="t"):
+    """A set of training that reads these papers and texts, by their titles, with these queries."""
+    ids = sorted(titles)
+    columns = {"corpusid": ids, "title": [titles[paper] for paper in ids]}
+    rows = pa.table(columns | {"abstract": pa.nulls(len(ids), pa.string())})
+    write_table(results / f"triplets/{name}/documents/0.parquet", "training_documents", rows)
+    lists = pa.array([[1]] * len(queries), pa.list_(pa.int64()))
+    rows = pa.table({"query": list(queries), "positives": lists, "negatives": lists})
+    write_table(results / f"triplets/{name}/examples.parquet", "training_examples", rows)
+
+
+def test_titles_of_kept_out_papers_are_found_and_common_ones_counted_apart(results):
+    great, report = "Of great things", "Report of the year"
+    splits = {**SPLITS, 95: "holdout"}
+    queries = pa.table({"corpusid": list(splits), "split": list(splits.values())})
+    write_table(results / "corpus/queries.parquet", "queries", queries)
+    write_papers(results, {1: "A", 2: "B", 90: MAPS, 91: DEEP, 92: report, 95: great})
+    common = dict.fromkeys(range(30, 35), report)  # with paper 92, six papers have this title
+    write_read(results, {1: "A", 5: "maps, of the <i>Deep</i> Sea!", 6: DEEP, 7: great, -9: great, **common})
+    found = read_in_training(results)
+    assert found["split", "holdout"] == (2, 0, 0, 2, 0, [f"90: {MAPS}", f"95: {great}"])
+    assert found["split", "excluded"] == (2, 0, 0, 0, 2, [])
+
+
+def test_validation_queries_are_looked_for_among_the_queries_of_training_alone(results):
+    write_papers(results, {1: "A", 2: MAPS})
+    write_read(results, {1: "A", 2: MAPS, 5: MAPS})
+    assert read_in_training(results)["split", "validation"] == (1, 0, 0, 0, 0, [])
+    write_read(results, {1: "A", 2: MAPS, 5: MAPS}, queries=(1, 5))
+    assert read_in_training(results)["split", "validation"] == (1, 0, 0, 1, 0, [f"2: {MAPS}"])
+    write_twins(results, (2, 5))
+    assert read_in_training(results)["split", "validation"] == (1, 0, 1, 0, 0, [f"2: {MAPS}"])
+    write_read(results, {1: "A", 2: MAPS}, queries=(2,))
+    assert read_in_training(results)["split", "validation"] == (1, 1, 0, 0, 0, [f"2: {MAPS}"])
+
+
+def test_documents_of_benchmarks_are_found_by_id_by_twin_and_by_title_whatever_their_ids(results):
+    write_read(results, {1: "A", 5: MAPS, 6: "Another old paper", -7: "Brought by a set"})
+    write_twins(results, (6, 60))
+    documents = [
+        write_documents(results / "evaluation/s2/documents.parquet", {"5": None, "60": None, "70": MAPS, "8": "maps"}),
+        write_documents(
+            results / "evaluation/beir/documents.parquet",
+            {"5": "x y z", "MED-1": "Brought by a set", "q": MAPS, "MED-2": MAPS},
+            ["q"],
+        ),
+        results / "corpus/document_papers/beir.parquet",
+    ]
+    columns = {"document": ["MED-2"], "corpusid": [6], "matched_by": ["text"], "has_record": [True]}
+    write_table(documents[2], "document_papers", pa.table(columns))
+    found = read_in_training(results, documents)
+    assert found["benchmark", "s2"] == (4, 1, 1, 1, 0, [f"70: {MAPS}", "60", "5"])
+    assert found["benchmark", "beir"] == (3, 1, 0, 1, 0, ["MED-1: Brought by a set", f"MED-2: {MAPS}"])
+
+
+def test_what_an_oracle_reads_on_purpose_is_not_compared(results):
+    documents = write_documents(results / "evaluation/beir/documents.parquet", {"MED-2": MAPS})
+    write_read(results, {-7: MAPS}, name="o")
+    assert read_in_training(results, [documents])["benchmark", "beir"][3] == 1
+    assert read_in_training(results, [documents], oracles='{"o": ["beir"]}')["benchmark", "beir"][3] == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "json.gz"])
+def test_published_triplets_and_other_texts_are_compared_with_benchmarks(tmp_path, ending):
+    rows = [
+        {role: {"corpus_id": n, "title": title, "abstract": None} for n, (role, title) in enumerate(row.items())}
+        for row in (
+            {"query": MAPS, "pos": "Never in a benchmark", "neg": DEEP},
+            {"query": MAPS, "pos": "A", "neg": "B"},
+        )
+    ]
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "train.parquet")
+    else:
+        lines = "\n".join(json.dumps(row) for row in rows).encode()
+        (tmp_path / f"train.{ending}").write_bytes(gzip.compress(lines) if ending.endswith("gz") else lines)
+    titles = {"a": MAPS.upper(), "b": DEEP, "c": "Of something else", "d": None}
+    documents = write_documents(tmp_path / "evaluation/beir/documents.parquet", titles)
+    output = tmp_path / "found.parquet"
+    compare_texts([tmp_path / f"train.{ending}"], documents=[documents], output=output, memory_mb=400, threads=1)
+    [row] = read_table(output, "leaks_by_text").to_pylist()
+    assert [*row.values()] == ["benchmark", "beir", 4, 0, 0, 1, 1, [f"a: {MAPS.upper()}"]]
+
+
+def test_a_file_without_titles_is_refused(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}')
+    with pytest.raises(InputError, match=r"rows\.jsonl: no column is a title or an object with one"):
+        compare_texts([tmp_path / "rows.jsonl"], documents=[], output=tmp_path / "o", memory_mb=400, threads=1)

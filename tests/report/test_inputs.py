@@ -9,6 +9,7 @@ from cocite.report.inputs import (
     band_quality,
     graph_embeddings,
     leaks,
+    leaks_by_text,
     leaks_in_words,
     omissions,
     searches,
@@ -140,3 +141,15 @@ def test_a_model_is_described_by_its_triplets_what_they_are_sampled_from_its_enc
         ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
         ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
     ]
+
+
+def test_what_training_reads_of_other_papers_is_listed_with_examples(tmp_path):
+    counts = {"texts": 12000, "by_id": 0, "by_twin": 1, "by_title": 2, "common_title": 3}
+    found = [
+        {"kind": "benchmark", "name": "beir", **counts, "examples": ["MED-1: Maps", "MED-2: Deep"]},
+        {"kind": "split", "name": "holdout", **counts, "examples": []},
+    ]
+    write_table(tmp_path / "corpus/leaks_by_text.parquet", "leaks_by_text", pa.Table.from_pylist(found))
+    shared = ("12,000", "0", "1", "2", "3")
+    rows = [("documents of beir", *shared, "MED-1: Maps; MED-2: Deep"), ("held-out papers", *shared, "")]
+    assert leaks_by_text(tmp_path).rows() == rows

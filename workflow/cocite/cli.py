@@ -58,6 +58,7 @@ STEPS: dict[str, dict[str, str]] = {
         "read-triplets": "published:read_triplets",
         "select": "selection:select",
         "leaks": "leaks:check_leaks",
+        "compare-texts": "text_leaks:compare_texts",
         "sample": "sample:write_sample",
     },
     "graph": {

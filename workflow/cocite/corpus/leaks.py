@@ -2,7 +2,10 @@
 
 The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders; the
 declarations of the tables say which columns those are. If the results hold sentences that cite (the table `contexts`),
-those of a paper that is kept out, and those that cite one, are searched for as well, by their negative ids.
+those of a paper that is kept out, and those that cite one, are searched for as well, by their negative ids. So are the
+twins of papers that are held out or excluded, and all papers from the year `queries.holdout_from` on.
+
+The table `leaks_by_text` (`corpus.text_leaks`) has what training reads of these and of benchmarks by other ids.
 """
 
 import json
@@ -22,11 +25,14 @@ from cocite.core.options import MemoryMb, Output, Queries, Results, Threads
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table, empty_schema
 from cocite.core.tables.files import checked_files, count_rows, verified_files, write_table
-from cocite.core.tables.papers import read_kept_out
+from cocite.core.tables.papers import EXCLUDED, LATER, read_kept_out
+from cocite.corpus.text_leaks import Documents, read_in_training
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
 CONTEXTS = "corpus/contexts/*.parquet"
 IDS_NAMED = 5
+READ, ASKED = ("training_documents", "validation_documents"), ("training_examples",)
+"""The tables that training reads, and those whose queries it learns from."""
 ANSWERS = "answers_of"
 """The column of the benchmarks whose answers a table holds."""
 
@@ -55,33 +61,45 @@ def check_leaks(
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
+    by_text: Annotated[Path, typer.Option(help="Table leaks_by_text to write.")],
+    documents: Documents = (),
+    holdout_from: Annotated[int | None, typer.Option(help="First year of papers that are kept out.")] = None,
+    without_twins: Annotated[
+        bool, typer.Option("--without-twins", help="All papers of a work but one are excluded as its twins.")
+    ] = False,
     oracles: Annotated[
         str,
         typer.Option(help="Sets that hold the answers of benchmarks, with the names of these benchmarks, as JSON."),
     ] = "{}",
 ) -> None:
-    """Check that the finished tables hold no held-out or excluded paper.
+    """Check that the finished tables hold no held-out or excluded paper; count what training reads by twin or title.
 
-    Documents of benchmarks are texts with ids of their own, which no search for papers finds, so the rows about oracles
-    say what they are. Raises `InputError` that names every column with a leak, and writes nothing then.
+    Oracles hold documents of benchmarks on purpose: the rows about them say so, and their texts are not compared.
+    Raises `InputError` that names every column with a leak, and writes nothing then.
     """
     answers_in: dict[str, list[str]] = json.loads(oracles)
     chosen = _choose(results, tables)
-    kept_out = read_kept_out(queries).select(["corpusid"])
+    kept_out = read_kept_out(queries)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
-        _forbid(db, results)
+        twins = verified_files(results / "corpus/twins.parquet", "twins")
+        db.read_parquet(twins).create_view("twins")
+        _forbid(db, results, holdout_from, without_twins)
         searched = [
             (one, {**row, ANSWERS: _answers(row, answers_in)}) for one in chosen for row in _search(db, one, results)
         ]
         leaks = [_describe(db, one, row) for one, row in searched if row["leaked"]]
-    if leaks:
-        raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
+        if leaks:
+            raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
+        compared = {one.path: one for one, row in searched if row[ANSWERS] is None}.values()
+        read, asked = ([file for one in compared if one.table.name in of for file in one.files] for of in (READ, ASKED))
+        read_by_text = read_in_training(db, results, queries, read=read, asked=asked, documents=documents)
     rows = sorted((row for _, row in searched), key=lambda row: (row["path"], row["column_name"]))
     schema = empty_schema(TABLES["leaks"])
     if not answers_in:
         schema = schema.remove(schema.get_field_index(ANSWERS))
     write_table(output, "leaks", pa.Table.from_pylist(rows, schema))
+    write_table(by_text, "leaks_by_text", read_by_text)
     report(
         f"{len(chosen)} tables checked, {len(searched)} columns of corpus ids: "
         f"none of the {len(kept_out):,} papers that are kept out is in them."
@@ -90,16 +108,39 @@ def check_leaks(
         report("{} holds the answers of {}: it is an oracle, and so is what learns from it.".format(*answers))
 
 
-def _forbid(db: DuckDBPyConnection, results: Path) -> None:
-    """Make the table `forbidden`: the papers that are kept out, and the sentences that name one."""
-    db.execute("CREATE TEMP TABLE forbidden AS SELECT corpusid AS id FROM kept_out")
+def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: int | None, without_twins: bool) -> None:
+    """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one.
+
+    If a paper is kept out for its year alone, or because another one stands for the work, twins of it may be read.
+    """
+    papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year"])
+    db.execute(
+        """
+        CREATE TABLE forbidden AS
+        SELECT corpusid AS id, NULL::BIGINT AS twin_of FROM kept_out
+        UNION
+        SELECT corpusid, NULL FROM read_parquet($papers) WHERE year >= $year
+        """,
+        {"papers": papers, "year": holdout_from},
+    )
+    db.execute(
+        f"""
+        INSERT INTO forbidden
+        SELECT twin.corpusid, min(kept.corpusid)
+        FROM kept_out JOIN twins AS kept USING (corpusid) JOIN twins AS twin ON kept."group" = twin."group"
+        WHERE split <> '{LATER}' AND NOT ($without_twins AND split = '{EXCLUDED}' AND kept.corpusid <> kept."group")
+        AND twin.corpusid NOT IN (SELECT id FROM forbidden) GROUP BY twin.corpusid
+        """,
+        {"without_twins": without_twins},
+    )
     if files := sorted(results.glob(CONTEXTS)):
         naming = """
             INSERT INTO forbidden
-            SELECT context FROM read_parquet($files) WHERE citing IN (FROM kept_out)
+            WITH papers AS (SELECT id FROM forbidden)
+            SELECT context, NULL FROM read_parquet($files) WHERE citing IN (FROM papers)
             UNION
-            SELECT context FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
-            WHERE paper IN (FROM kept_out)
+            SELECT context, NULL FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
+            WHERE paper IN (FROM papers)
         """
         db.execute(naming, {"files": verified_files(files, "contexts", ["citing", "cited", "context"])})
 
@@ -141,16 +182,20 @@ def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def _leaks(one: Finished, name: str) -> str:
-    """What a column should not hold, as `id`, and the file of each, as the end of a query."""
+    """What a column should not hold, as `id`, what it is a twin of, and the file of each, as the end of a query."""
     ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
     found = f"SELECT filename, {ids} AS id FROM read_parquet($files, filename = true)"
-    return f"FROM ({found}) WHERE id IN (FROM forbidden)"
+    return f"FROM ({found}) JOIN forbidden USING (id)"
 
 
 def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
     name = row["column_name"]
-    query = f"SELECT min(filename), count(DISTINCT id), list(DISTINCT id ORDER BY id)[:{IDS_NAMED}] {_leaks(one, name)}"
+    query = f"""
+        SELECT min(filename), count(DISTINCT id), list(DISTINCT [id, twin_of] ORDER BY [id, twin_of])[:{IDS_NAMED}]
+        {_leaks(one, name)}
+    """
     ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
-    papers = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
-    sentences = "; negative ids are of sentences that name one" if ids[0] < 0 else ""
-    return f"{file} (table {one.table.name}), column {name}: {count} ({papers}{sentences})"
+    papers = ", ".join(f"{paper}, a twin of {twin_of}" if twin_of else str(paper) for paper, twin_of in ids)
+    more = ", …" if count > len(ids) else ""
+    sentences = "; negative ids are of sentences that name one" if ids[0][0] < 0 else ""
+    return f"{file} (table {one.table.name}), column {name}: {count} ({papers}{more}{sentences})"

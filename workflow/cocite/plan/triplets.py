@@ -128,8 +128,12 @@ class TripletPlan(StagePlan):
 
     def documents_to_look_for(self, wildcards: Any) -> list[str]:
         """The documents of published benchmarks; the papers of our own are held out of all triplets but an oracle's."""
+        return self.documents_of(*self.given_away.get(wildcards.triplets, ()))
+
+    def documents_of(self, *own: str) -> list[str]:
+        """The documents of published benchmarks and of some own ones, and the papers that they are."""
         foreign = [name for name in self.config.benchmarks if name not in self.plan.evaluation.holdouts]
-        names = dict.fromkeys([*foreign, *self.given_away.get(wildcards.triplets, ())])
+        names = dict.fromkeys([*foreign, *own])
         documents = expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=names)
         return documents + self.plan.corpus.papers_of_documents(names)
 

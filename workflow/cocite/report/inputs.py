@@ -18,6 +18,14 @@ SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """The end of the name of a step that several jobs share, by stage; names of configured entries may end in numbers."""
 ANSWERS = "answers of"
 """The column of the table of leaks that names the benchmarks whose answers an oracle holds."""
+SPLITS = {
+    "validation": "validation queries",
+    "holdout": "held-out papers",
+    "holdout-by-time": "papers held out by time",
+    "later": "other papers from the cut on",
+    "excluded": "excluded papers",
+}
+"""What the papers of each split are called."""
 CHECKS = {
     "collision": "colliding {}",
     "no text": "{} papers without text",
@@ -129,6 +137,21 @@ def leaks(results: Path) -> pl.DataFrame:
     if "answers_of" not in found.columns or found["answers_of"].is_null().all():
         return table
     return table.with_columns(found["answers_of"].fill_null("–").alias(ANSWERS))
+
+
+def leaks_by_text(results: Path) -> pl.DataFrame:
+    """What training reads of the papers that are kept out, of validation queries and of benchmarks."""
+    counts = {"number": "texts", "by id": "by_id", "by twin": "by_twin", "by title": "by_title"}
+    counts["title too common"] = "common_title"
+    of = pl.when(pl.col("kind") == "benchmark").then("documents of " + pl.col("name"))
+    return read(results, "leaks_by_text").select(
+        of.otherwise(pl.col("name").replace(SPLITS)).alias("looked for"),
+        *(
+            pl.col(count).map_elements("{:,}".format, return_dtype=pl.String).alias(name)
+            for name, count in counts.items()
+        ),
+        pl.col("examples").list.join("; ").alias("for example"),
+    )
 
 
 def omissions(results: Path, configuration: Configuration) -> pl.DataFrame:

@@ -129,6 +129,7 @@ def tabulate(
         "intents": inputs.intents(read_each(results, "intent_counts", "graph", intents)),
         "triplets": inputs.triplet_sets(counts, checks),
         "leaks": inputs.leaks(results),
+        "leaks_by_text": inputs.leaks_by_text(results),
         "omissions": inputs.omissions(results, configuration),
         **{
             f"map_{name}": agreement_table(name, read_mapped(results, configuration, "map_scores", name), provenance)

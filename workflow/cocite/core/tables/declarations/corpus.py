@@ -237,8 +237,7 @@ TABLES = [
     Table(
         "twins",
         "corpus/twins.parquet",
-        "Papers that are one work with others, such as a preprint and its published version; only if it is named as a "
-        "target.",
+        "Papers that are one work with others, such as a preprint and its published version.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -306,7 +305,8 @@ TABLES = [
             "kept_out": required(COUNT, "papers that are kept out, held out or excluded"),
             "leaked": required(
                 COUNT,
-                "how many of them, and of the sentences that name one, are in the column; the step stops where one is",
+                "how many of them, of twins of held-out and excluded ones, and of sentences that name one are in the "
+                "column; the step stops if one is",
             ),
             "answers_of": extra(
                 TEXT,
@@ -314,6 +314,25 @@ TABLES = [
                 "all other tables, and no column without an oracle",
                 nullable=True,
             ),
+        },
+    ),
+    Table(
+        "leaks_by_text",
+        "corpus/leaks_by_text.parquet",
+        "What training reads of papers that are kept out, of benchmarks that others made, and as queries of validation "
+        "queries. Each text counts once: by id, else by twin, else by title.",
+        key=("kind", "name"),
+        columns={
+            "kind": required(TEXT, "split or benchmark"),
+            "name": required(TEXT, "the split of the papers in `queries`, or the name of the benchmark"),
+            "texts": required(COUNT, "papers, or documents without short queries, that were looked for"),
+            "by_id": required(COUNT, "how many are read themselves; 0 for papers that are kept out"),
+            "by_twin": required(COUNT, "further ones of which a twin is read"),
+            "by_title": required(COUNT, "further ones whose title is read, in words and their order"),
+            "common_title": required(
+                COUNT, "further ones likewise, whose title has one or two words or is that of more than five papers"
+            ),
+            "examples": required(pa.list_(TEXT), "ids and titles of up to three, those by title first"),
         },
     ),
     Table(
