@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from tests.benchmarks.made_papers import main as write_papers
@@ -39,18 +40,33 @@ def main(folder: Path, papers: int = 1_000_000, memory_mb: int = MEMORY_MB, riva
         groups = json.loads((folder / "rival.json").read_text())
         _say("bib-dedupe", {paper: min(group) for group in groups for paper in group}, truth, cost)
     if papers:
-        run(python(write_corpus, folder / "large", papers))
-        cost = _find(folder / "large", memory_mb)
-        found = {
-            row["corpusid"]: row["group"] for row in read_table(folder / "large/twins.parquet", "twins").to_pylist()
-        }
+        large = folder / "large/corpus"
+        run(python(write_corpus, large, papers))
+        cost = _find(large, memory_mb)
+        found = {row["corpusid"]: row["group"] for row in read_table(large / "twins.parquet", "twins").to_pylist()}
         copies = min(papers, AT_FIRST) // COPIED
         right = sum(found.get(papers + 1 + number) == 1 + COPIED * number for number in range(copies))
-        size = sum(path.stat().st_size for path in (folder / "large/papers").iterdir()) / 1e6
+        size = sum(path.stat().st_size for path in (large / "papers").iterdir()) / 1e6
         say(
             f"{papers:,} papers and {copies:,} copies ({size:,.0f} MB), given {memory_mb:,} MB: {cost}; "
             f"{right:,} copies found, {len(found) - 2 * right:,} papers wrongly."
         )
+        _find_leaks(folder / "large", memory_mb)
+
+
+def _find_leaks(results: Path, memory_mb: int) -> None:
+    """Measure the check for leaks if a tenth of the papers is excluded and training reads all others, and the search
+    for the documents of a benchmark by text: 100,000 titles of these papers, a tenth of them excluded."""
+    run(python(write_training, results))
+    paths = {"documents": results / "evaluation/bench/documents.parquet", "by_text": results / "by_text.parquet"}
+    limits = {"memory_mb": memory_mb, "threads": THREADS}
+    tables = {"results": results, "queries": results / "corpus/queries.parquet", "output": results / "leaks.parquet"}
+    cost = run(cocite("corpus", "leaks", **tables, **paths, **limits))
+    say(f"leaks: {cost}; {read_table(paths['by_text'], 'leaks_by_text').drop(['examples']).to_pylist()}")
+    outputs = {"output": results / "found.parquet", "omissions": results / "left.parquet"}
+    papers = {"papers": results / "corpus/papers", "text_only": True}
+    cost = run(cocite("corpus", "find-documents", paths["documents"], **papers, **outputs, **limits))
+    say(f"find-documents: {cost}; {len(read_table(outputs['output'], 'document_papers')):,} papers found.")
 
 
 def _find(folder: Path, memory_mb: int) -> Cost:
@@ -115,3 +131,29 @@ def _copies(path: Path, papers: int) -> Iterator[pa.RecordBatch]:
         columns = {name: rows[name] for name in rows.schema.names}
         changed = {"corpusid": copied, "title": pc.utf8_upper(rows["title"]), "abstract": cut}
         yield pa.record_batch(columns | changed)
+
+
+def write_training(results: Path) -> None:
+    """Write what training reads of the papers, the tenth of them that is excluded, and a benchmark of others' ids."""
+    papers = sorted((results / "corpus/papers").iterdir(), key=lambda path: int(path.stem))
+    for path in papers:
+        write_table(results / f"triplets/t/documents/{path.name}", "training_documents", _read(path, excluded=False))
+    ids = pa.concat_tables(pa.Table.from_batches(_read(path, excluded=True)) for path in papers)["corpusid"]
+    queries = pa.table({"corpusid": ids, "split": pa.repeat("excluded", len(ids))})
+    write_table(results / "corpus/queries.parquet", "queries", queries)
+    first = open_table(papers[0], "papers").read(["corpusid", "title", "abstract"]).slice(0, 100_000)
+    names = pc.binary_join_element_wise("d", pc.utf8_lpad(first["corpusid"].cast(pa.string()), 9, "0"), "")
+    lists = pa.array([[]] * len(first), pa.list_(pa.string()))
+    more = {"more": lists, "field": pa.nulls(len(first), pa.string())}
+    texts = {"title": pc.utf8_upper(first["title"]), "abstract": first["abstract"]}
+    write_table(
+        results / "evaluation/bench/documents.parquet", "documents", pa.table({"document": names, **texts, **more})
+    )
+
+
+def _read(path: Path, excluded: bool) -> Iterator[pa.RecordBatch]:
+    """Papers of a bucket: each tenth, of which none comes twice, or all others."""
+    for batch in open_table(path, "papers").iter_batches(50_000, columns=["corpusid", "title", "abstract"]):
+        is_tenth = batch["corpusid"].to_numpy() % 10 == 0
+        is_copy = np.array([(title or "").isupper() for title in batch["title"].to_pylist()])
+        yield batch.filter(pa.array((is_tenth & ~is_copy) == excluded))

@@ -195,7 +195,7 @@ def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
         {_leaks(one, name)}
     """
     ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
-    papers = ", ".join(f"{paper}, a twin of {twin_of}" if twin_of else str(paper) for paper, twin_of in ids)
+    papers = ", ".join(str(paper) if twin_of is None else f"{paper}, a twin of {twin_of}" for paper, twin_of in ids)
     more = ", …" if count > len(ids) else ""
     sentences = "; negative ids are of sentences that name one" if ids[0][0] < 0 else ""
     return f"{file} (table {one.table.name}), column {name}: {count} ({papers}{more}{sentences})"
