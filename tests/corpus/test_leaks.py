@@ -253,6 +253,13 @@ def test_a_twin_of_a_paper_that_is_held_out_or_excluded_is_reported_wherever_it_
         check(results)
 
 
+def test_a_paper_that_is_kept_out_for_its_year_alone_may_have_a_twin_in_training(results):
+    splits = pa.table({"corpusid": [1, 90], "split": ["train", "later"]})
+    write_table(results / "corpus/queries.parquet", "queries", splits)
+    write_twins(results, (1, 90))
+    assert read_in_training(results)["split", "later"] == (1, 0, 1, 0, 0, ["90: A"])
+
+
 def test_a_paper_that_stands_for_a_work_may_be_read_if_all_its_twins_are_excluded(results):
     write_twins(results, (1, 91), (50, 92))
     with pytest.raises(InputError, match="a twin of 91"):
@@ -335,6 +342,14 @@ def test_documents_of_benchmarks_are_found_by_id_by_twin_and_by_title_whatever_t
     found = read_in_training(results, documents)
     assert found["benchmark", "s2"] == (4, 1, 1, 1, 0, [f"70: {MAPS}", "60", "5"])
     assert found["benchmark", "beir"] == (3, 1, 0, 1, 0, ["MED-1: Brought by a set", f"MED-2: {MAPS}"])
+
+
+def test_a_title_of_five_papers_and_of_a_document_is_not_too_common(results):
+    documents = write_documents(results / "evaluation/beir/documents.parquet", {"MED-1": MAPS})
+    write_read(results, {1: "A", **dict.fromkeys(range(30, 35), MAPS)})
+    assert read_in_training(results, [documents])["benchmark", "beir"][3:5] == (1, 0)
+    write_read(results, {1: "A", **dict.fromkeys(range(30, 36), MAPS)})
+    assert read_in_training(results, [documents])["benchmark", "beir"][3:5] == (0, 1)
 
 
 def test_what_an_oracle_reads_on_purpose_is_not_compared(results):
