@@ -40,6 +40,12 @@ def test_a_source_whose_citations_have_no_marks_is_refused(written, choice):
     assert said in refused(written, "corpus", OPENALEX)
 
 
+def test_grades_by_influence_need_a_source_that_marks_it(written):
+    written["benchmarks"]["holdout"]["graded"] = True
+    said = "benchmarks.holdout.graded: citations of the source openalex have no influence; leave it out"
+    assert said in refused(written, "corpus", OPENALEX)
+
+
 def test_a_graph_without_a_choice_is_written_down_as_before(written):
     assert not [entry for entry in resolve(written)["graphs"].values() if "citations" in entry]
 

@@ -27,6 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import checked_files, open_table, scan_table, verified_files, write_omissions, write_table
+from cocite.core.tables.papers import HASHED_AUTHORS
 
 BATCH_ROWS = 100_000
 SENTENCES_READ = 20_000
@@ -114,13 +115,10 @@ def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bo
         db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
     if not has_names or (are_needed and not db.sql(named).fetchall()):
         raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
-    # Hashes are of one size, whatever the names, so that joining them takes less memory.
-    db.execute(r"""
+    db.execute(f"""
         CREATE TEMP TABLE named AS
         WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL)
-        SELECT corpusid, list_transform(list_filter(list_transform(authors, lambda author:
-            trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
-        ), lambda name: name <> ''), lambda name: hash(name)) AS names
+        SELECT corpusid, {HASHED_AUTHORS} AS names
         FROM papers WHERE corpusid IN (SELECT citing FROM asked UNION SELECT cited FROM asked)
     """)
     db.execute("""

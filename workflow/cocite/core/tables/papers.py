@@ -34,6 +34,13 @@ NO_PAPER = -1
 ROWS_AT_ONCE = 4096
 HASH = "^[0-9a-fA-F]{40}$"
 """Semantic Scholar's hash of a paper; a paper may have several."""
+HASHED_AUTHORS = r"""
+    list_transform(list_filter(list_transform(authors, lambda author:
+        trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
+    ), lambda name: name <> ''), lambda name: hash(name))
+"""
+"""The names of the authors of a paper, without case, accents and punctuation, in SQL. Hashes are of one size, whatever
+the names, so that joining them takes less memory."""
 
 Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
-from cocite.config.benchmarks.holdout import MATCHED, SEARCHED
+from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS, SEARCHED
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError
@@ -30,9 +30,10 @@ from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, priorities
 from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.papers import FROM_THE_CUT_ON, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
-from cocite.evaluation.benchmark import Benchmark, Document, Tables, write_benchmark, write_selection
+from cocite.core.tables.papers import FROM_THE_CUT_ON, HASHED_AUTHORS, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
     ROWS_AT_ONCE,
     Choice,
@@ -82,6 +83,13 @@ COCITED = """
     WHERE citing >= $least
     ORDER BY query, paper
 """
+INFLUENTIAL = """
+    SELECT citing AS query, cited AS paper
+    FROM citations
+    JOIN queries ON citing = queries.corpusid
+    WHERE influential
+    ORDER BY query, paper
+"""
 POPULARITY = """
     SELECT corpusid, coalesce(citations, 0) AS citations
     FROM with_text LEFT JOIN (
@@ -92,6 +100,16 @@ POPULARITY = """
     ) USING (corpusid)
 """
 """How often each candidate is cited by papers that training reads; papers that are kept out are cited by none."""
+SAME_AUTHORS = f"""
+    WITH named AS (
+        SELECT corpusid, {HASHED_AUTHORS} AS names
+        FROM papers
+        WHERE len(authors) > 0 AND corpusid IN (SELECT query FROM pairs UNION ALL SELECT paper FROM pairs)
+    )
+    SELECT task, count(*), count(*) FILTER (list_has_any(one.names, other.names))
+    FROM pairs JOIN named AS one ON one.corpusid = query JOIN named AS other ON other.corpusid = paper
+    GROUP BY task
+"""
 
 
 def prepare_holdout(
@@ -122,8 +140,13 @@ def prepare_holdout(
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
         database.execute(f"CREATE TABLE popularity AS {POPULARITY}")
         pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
+        influential = _links(database.sql(INFLUENTIAL)) if of_holdout and of_holdout.graded else {}
+        if of_holdout and of_holdout.graded and not influential:
+            none = "no citation by a held-out paper is influential, so all grades would be 1"
+            raise InputError(f"{citations}: {none}; leave out `graded` of the benchmark.")
         searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
+            strong = influential if task == "cite" else {}
             choices: list[Choice] = [RandomChoice(name=task, settings=settings, seed=seed, pool=pool)]
             if of_holdout:
                 name, (linked, classes) = f"{task}{MATCHED}", classes_of(database, links.relevant)
@@ -132,11 +155,13 @@ def prepare_holdout(
                         name=name, settings=of_holdout, seed=seed, papers=linked, classes=classes, pools=pools
                     )
                 )
-                searches += [_searches(f"{task}{SEARCHED}", links.relevant, set_apart)] * of_holdout.search
+                name = f"{task}{SEARCHED}"
+                searches += [_searches(name, links.relevant, strong, set_apart)] * of_holdout.search
             for choice in choices:
-                benchmark.judgements[choice.name] = choice.judge(tested, links, omitted)
-                selection.judgements[choice.name] = choice.judge(set_apart, links, {})
+                benchmark.judgements[choice.name] = _graded(choice.judge(tested, links, omitted), strong)
+                selection.judgements[choice.name] = _graded(choice.judge(set_apart, links, {}), strong)
         _check_judged(benchmark, held_out, settings, queries)
+        omitted |= _same_authors(database, benchmark, pa.concat_tables(searches))
         popularity = database.sql("FROM popularity ORDER BY corpusid").to_arrow_reader(ROWS_AT_ONCE)
         write_table(tables / "popularity.parquet", "popularity", popularity)
         judged = [candidates for of_task in benchmark.judgements.values() for candidates in of_task.items()]
@@ -209,13 +234,41 @@ def _links(pairs: duckdb.DuckDBPyRelation) -> LinkedBy:
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
-def _searches(task: str, linked: LinkedBy, set_apart: Ids) -> pa.Table:
-    """The papers that each query has to find."""
+def _graded(judgements: Judgements, strong: LinkedBy) -> Judgements:
+    """The judgements, with grade 2 for the candidates that are strongly linked."""
+    for query, candidates in judgements.items():
+        candidates |= {str(paper): 2 for paper in strong.get(int(query), NO_IDS).tolist() if str(paper) in candidates}
+    return judgements
+
+
+def _searches(task: str, linked: LinkedBy, strong: LinkedBy, set_apart: Ids) -> pa.Table:
+    """The papers that each query has to find, with grade 2 for those that are strongly linked."""
     queries = np.repeat(np.array([*linked], np.int64), [len(papers) for papers in linked.values()])
     split = np.where(np.isin(queries, set_apart), "selection", "test")
     papers = np.concatenate([NO_IDS, *linked.values()])
-    columns = {"task": [task] * len(papers), "query": queries, "paper": papers, "split": split}
+    grades = np.concatenate([NO_IDS, *(1 + np.isin(of, strong.get(query, NO_IDS)) for query, of in linked.items())])
+    columns = {"task": [task] * len(papers), "query": queries, "paper": papers, "relevance": grades, "split": split}
     return pa.table(columns, schema=NO_SEARCHES.schema)
+
+
+def _same_authors(database: duckdb.DuckDBPyConnection, judged: Benchmark, searches: pa.Table) -> dict[str, int]:
+    """How many relevant papers of each task have an author of the query; nothing if papers have no authors."""
+    if AUTHORS not in database.table("papers").columns:
+        return {}
+    ranked = [
+        {"task": task, "query": int(query), "paper": int(paper)}
+        for task, of_task in judged.judgements.items()
+        for query, candidates in of_task.items()
+        for paper, grade in candidates.items()
+        if grade
+    ]
+    pairs = searches.select(["task", "query", "paper"])
+    database.register("pairs", pa.concat_tables([pairs, pa.Table.from_pylist(ranked, pairs.schema)]))
+    return {
+        reason.format(task): count
+        for task, *counts in database.sql(SAME_AUTHORS).fetchall()
+        for reason, count in zip((OF_KNOWN_AUTHORS, OF_AN_AUTHOR), counts, strict=True)
+    }
 
 
 def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:

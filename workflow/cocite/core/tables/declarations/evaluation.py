@@ -110,6 +110,7 @@ TABLES = [
             "task": required(TEXT, "name of the task"),
             "query": corpus_id("corpus id of the held-out paper"),
             "paper": corpus_id("corpus id of the relevant paper"),
+            "relevance": required(pa.int32(), "1, or 2 for an influential citation with `graded`"),
             "split": required(TEXT, "test, or selection for papers that choose between settings"),
         },
     ),
