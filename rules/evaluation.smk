@@ -212,7 +212,7 @@ rule score_model:
         mem_mb=plan.evaluation.scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=plan.evaluation.scoring_minutes,
     params:
-        version=9,
+        version=10,
         tables=subpath(input.sizes, parent=True),
         tasks=plan.evaluation.tasks_of_suite,
         model="{model}",
@@ -257,7 +257,7 @@ use rule score_model as score_baseline with:
     wildcard_constraints:
         baseline=either(plan.baselines.with_vectors),
     params:
-        version=2,
+        version=3,
         model="{baseline}",
 
 
