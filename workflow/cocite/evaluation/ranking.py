@@ -166,8 +166,8 @@ def score_collection(
 
 def score_found(scored: Scored, benchmark: Benchmark, found: Ranked) -> None:
     """Score what each query found in a collection. If any found something, those that found nothing score 0."""
-    unanswered = dict.fromkeys(benchmark.judgements[scored.task.name], dict[str, float]()) if found else {}
-    score_ranked(scored, benchmark, unanswered | dict(found))
+    queries = benchmark.judgements[scored.task.name] if found else {}
+    score_ranked(scored, benchmark, {query: found.get(query, {}) for query in queries})
 
 
 def _nearness_in_blocks(
