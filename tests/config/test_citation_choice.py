@@ -15,6 +15,12 @@ REFUSED = """
         result
     graphs.citation.citations: {intents: [result, result]} | intents is ['result', 'result'], which has non-unique
     graphs.citation.citations: {most_references: 0} | most_references is 0; it must be at least 1
+    graphs.citation.citations: {weights: {}} | citations.weights has no effect: every citation counts 1
+    graphs.citation.citations: {weights: {influential: 0}} | weights.influential is 0; it must be more than 0
+    graphs.citation.citations: {weights: {mentions: log}} | weights.mentions: log needs the sentences that cite, which
+        are not ingested
+    graphs.cocitation: {signal: cocitation, citations: {weights: {influential: 2}}} | citations.weights: only signal:
+        citation takes weights
     graphs.citation.citations: {retracted: false} | retracted is not known
     graphs.citation.citations: {self: false} | graphs.citation.citations.self needs the names of authors, which are not
         kept; set corpus.authors: true.

@@ -63,6 +63,9 @@ CITATION_ENDS = {
     "citing": corpus_id("corpus id of the paper that cites"),
     "cited": corpus_id("corpus id of the paper that is cited"),
 }
+WEIGHT = {
+    "weight": extra(pa.float32(), "what the citation counts for, only in a graph with `citations.weights`"),
+}
 
 TABLES = [
     Table(
@@ -207,6 +210,7 @@ TABLES = [
             **CITATION_ENDS,
             "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
             "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
+            **WEIGHT,
         },
     ),
     Table(
