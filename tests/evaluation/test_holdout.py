@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
+import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import omitted_in, read_benchmark
+from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scores_of
 from tests.papers import papers_table
 
 from cocite.config.aspects import INTENTS
@@ -226,6 +227,16 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
         task: {q: {p: relevant and grade(task, q, p) for p, relevant in of.items()} for q, of in queries.items()}
         for task, queries in plain.judgements.items()
     }
+    random = np.random.default_rng(7)
+    vectors = {str(paper): random.normal(size=4).astype(np.float32) for paper in range(60)}
+    for task in graded.judgements:
+        run = {
+            query: {p: -float(np.linalg.norm(vectors[p] - vectors[query])) for p in of}
+            for query, of in graded.judgements[task].items()
+        }
+        measured = pytrec_eval.RelevanceEvaluator(graded.judgements[task], {"map", "ndcg"}).evaluate(run)
+        means = {metric: 100 * np.mean([of[metric] for of in measured.values()]) for metric in ("map", "ndcg")}
+        assert scores_of(scored_by(tmp_path / task, vectors, task, graded)) == pytest.approx(means)
     selected = judged(tmp_path / "graded/selection.parquet", "selection")
     assert {grade for _, _, _, grade in selected} == {0, 1, 2}
     for name, of in (("plain", lambda *_: 1), ("graded", grade)):

@@ -210,8 +210,8 @@ TABLES = [
             ),
             "unscored": required(
                 COUNT,
-                "queries left out because they, or all their candidates, have no vector; test documents, or signatures,"
-                " without one",
+                "queries left out because they, or all their candidates, have no vector (in a search they count as 0); "
+                "test documents, or signatures, without one",
             ),
             "searched": _of_searches("documents of the collection that is searched"),
             "copies": _of_searches(
