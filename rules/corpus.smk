@@ -154,7 +154,7 @@ rule merge_papers:
         papers=plan.corpus.rows_to_merge("papers"),
         abstracts=plan.corpus.rows_to_merge("abstracts"),
     output:
-        table="<results>/corpus/papers/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/papers/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-papers-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-papers-{bucket}.log",
@@ -191,7 +191,7 @@ use rule merge_papers as merge_citations with:
         citations=plan.corpus.rows_to_merge("citations"),
         newest=plan.corpus.papers_of_works(),
     output:
-        table="<results>/corpus/citations/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/citations/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-citations-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-citations-{bucket}.log",
@@ -213,7 +213,7 @@ rule merge_contexts:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         contexts=plan.corpus.each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
     output:
-        table="<results>/corpus/contexts/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/contexts/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-contexts-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-contexts-{bucket}.log",
@@ -249,3 +249,8 @@ rule merge_contexts:
 include: "corpus/matching.smk"
 include: "corpus/queries.smk"
 include: "corpus/twins.smk"
+
+
+if configuration.corpus.twins == "merge":
+
+    include: "corpus/uniting.smk"

@@ -222,6 +222,15 @@ def write_corpus(folder, pairs, buckets):
     return folder
 
 
+def write_twins(path, works):
+    """The table twins, of works given by the ids of their records."""
+    rows = sorted((paper, min(records)) for records in works for paper in records)
+    columns = {"corpusid": [paper for paper, _ in rows], "group": [group for _, group in rows]}
+    columns |= {"reason": ["title"] * len(rows), "score": pa.nulls(len(rows), pa.float32())}
+    write_table(path, "twins", pa.table(columns))
+    return path
+
+
 def by_hand(pairs, min_citations, min_references):
     """The candidates, by definition."""
     texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}

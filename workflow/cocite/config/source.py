@@ -98,6 +98,9 @@ NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 UNNAMED = f"release is {LATEST}, which only the sources s2 and openalex can tell; name the release."
 
 
+Twins = Literal["keep", "exclude", "merge"]
+
+
 class Source(Entry):
     """Where a release comes from, and how it is cut for work.
 
@@ -127,6 +130,10 @@ class Source(Entry):
     titles_alone: bool = False
     """Take papers with a title and no abstract as queries, candidates and parts of triplets too, as SciAspect's data
     do, where a quarter of the queries have none. Otherwise a paper needs both."""
+    twins: Twins = "keep"
+    """What becomes of papers that are one work, as a preprint and its published version (table twins). keep: all stay
+    in the corpus, and count as one in splits, triplets and hold-outs. exclude: all but one are excluded. merge: one
+    stays in the corpus, with the citations of all."""
     paper_ids: GivenPath | None = None
     """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
     of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
@@ -134,7 +141,7 @@ class Source(Entry):
 
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
-        *("id_space", "match", "paper_ids", "titles_alone"),
+        *("id_space", "match", "paper_ids", "titles_alone", "twins"),
     )
     """Keys that say how the release is worked on; the others say which shards there are."""
     fetches: ClassVar[bool] = True
