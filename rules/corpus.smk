@@ -253,4 +253,4 @@ include: "corpus/twins.smk"
 
 if configuration.corpus.twins == "merge":
 
-    include: "corpus/uniting.smk"
+    include: "corpus/merging_twins.smk"

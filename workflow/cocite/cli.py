@@ -54,7 +54,7 @@ STEPS: dict[str, dict[str, str]] = {
         "match": "matching:match_papers",
         "find-documents": "matching:find_documents",
         "find-twins": "twins:find_twins",
-        "unite": "uniting:unite",
+        "merge-twins": "merging_twins:merge_twins",
         "fetch-triplets": "published:fetch_triplets",
         "read-triplets": "published:read_triplets",
         "select": "selection:select",

@@ -43,7 +43,7 @@ _CONTEXTS = """
 _UNITED = {"papers": _PAPERS, "citations": _CITATIONS, "contexts": _CONTEXTS}
 
 
-def unite(
+def merge_twins(
     table: Annotated[Literal["papers", "citations", "contexts"], typer.Argument(help="The table to write.")],
     *,
     records: Annotated[Path, typer.Option(help="Folder of the buckets of the table, by records.")],

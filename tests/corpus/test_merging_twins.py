@@ -11,7 +11,7 @@ from tests.corpus.made import left_out, write_twins
 from tests.papers import papers_table
 
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.uniting import unite
+from cocite.corpus.merging_twins import merge_twins
 
 IDS = st.integers(0, 19)
 INTENTS = st.sets(st.sampled_from(["background", "methodology", "result"]))
@@ -26,7 +26,7 @@ def united(tmp_path):
         for bucket in range(buckets):
             mine = rows.filter(pa.array([key % buckets == bucket for key in rows[0].to_pylist()], pa.bool_()))
             write_table(tmp_path / f"records/{table}/{bucket}.parquet", table, mine)
-        unite(
+        merge_twins(
             table,
             records=tmp_path / "records" / table,
             twins=write_twins(tmp_path / "twins.parquet", works),

@@ -1,14 +1,14 @@
-rule unite_papers:
+rule merge_twins_of_papers:
     input:
         records=buckets(f"{plan.corpus.by_records}/papers/{{bucket}}.parquet"),
         twins="<results>/corpus/twins.parquet",
     output:
         tables=buckets("<results>/corpus/papers/{bucket}.parquet"),
-        omissions="<results>/corpus/omissions/unite-papers.parquet",
+        omissions="<results>/corpus/omissions/merge-twins-of-papers.parquet",
     log:
-        "<logs>/corpus/unite-papers.log",
+        "<logs>/corpus/merge-twins-of-papers.log",
     benchmark:
-        "<benchmarks>/corpus/unite-papers.jsonl"
+        "<benchmarks>/corpus/merge-twins-of-papers.jsonl"
     conda:
         "../../envs/pipeline.yaml"
     threads: 2
@@ -20,10 +20,10 @@ rule unite_papers:
         version=1,
         table="papers",
         records=folders_of("records"),
-        output=subpath(output.tables[0], parent=True),
+        output=f"{plan.results}/corpus/papers",
     shell:
         """
-        cocite corpus unite {params.table} \
+        cocite corpus merge-twins {params.table} \
             --records {params.records:q} \
             --twins {input.twins:q} \
             --memory-mb {resources.mem_mb} \
@@ -34,31 +34,33 @@ rule unite_papers:
         """
 
 
-use rule unite_papers as unite_citations with:
+use rule merge_twins_of_papers as merge_twins_of_citations with:
     input:
         records=buckets(f"{plan.corpus.by_records}/citations/{{bucket}}.parquet"),
         twins="<results>/corpus/twins.parquet",
     output:
         tables=buckets("<results>/corpus/citations/{bucket}.parquet"),
-        omissions="<results>/corpus/omissions/unite-citations.parquet",
+        omissions="<results>/corpus/omissions/merge-twins-of-citations.parquet",
     log:
-        "<logs>/corpus/unite-citations.log",
+        "<logs>/corpus/merge-twins-of-citations.log",
     benchmark:
-        "<benchmarks>/corpus/unite-citations.jsonl"
+        "<benchmarks>/corpus/merge-twins-of-citations.jsonl"
     params:
         table="citations",
+        output=f"{plan.results}/corpus/citations",
 
 
-use rule unite_papers as unite_contexts with:
+use rule merge_twins_of_papers as merge_twins_of_contexts with:
     input:
         records=buckets(f"{plan.corpus.by_records}/contexts/{{bucket}}.parquet"),
         twins="<results>/corpus/twins.parquet",
     output:
         tables=buckets("<results>/corpus/contexts/{bucket}.parquet"),
-        omissions="<results>/corpus/omissions/unite-contexts.parquet",
+        omissions="<results>/corpus/omissions/merge-twins-of-contexts.parquet",
     log:
-        "<logs>/corpus/unite-contexts.log",
+        "<logs>/corpus/merge-twins-of-contexts.log",
     benchmark:
-        "<benchmarks>/corpus/unite-contexts.jsonl"
+        "<benchmarks>/corpus/merge-twins-of-contexts.jsonl"
     params:
         table="contexts",
+        output=f"{plan.results}/corpus/contexts",
