@@ -26,7 +26,7 @@ rule prepare_holdout:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=8,
+        version=9,
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
