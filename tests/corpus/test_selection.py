@@ -12,7 +12,7 @@ from tests.papers import papers_table
 
 from cocite.config.queries import QuerySettings
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.corpus.matching import find_documents
 from cocite.corpus.selection import (
@@ -303,6 +303,15 @@ def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there
         InputError, match=rf"queries\.holdout_from is {cut}, and papers with a text are from \d+ to \d+"
     ):
         choose(holdout_from=cut, holdout=10)
+
+
+def test_a_cut_of_a_corpus_without_years_is_refused(choose, pairs, tmp_path):
+    folder = write_corpus(tmp_path / "undated", pairs, buckets=1)
+    papers = read_table(folder / "papers", "papers")
+    undated = papers.set_column(papers.schema.get_field_index("year"), "year", pa.nulls(len(papers), pa.int16()))
+    write_table(folder / "papers/0.parquet", "papers", undated)
+    with pytest.raises(InputError, match=r"queries\.holdout_from is 2005, and no paper with a text has a year"):
+        choose(folder, holdout_from=2005, holdout=10)
 
 
 @pytest.mark.parametrize(
