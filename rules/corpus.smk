@@ -170,11 +170,12 @@ rule merge_papers:
         version=5,
         table="papers",
         titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
+        until=plan.corpus.until,
         ingested=f"{plan.results}/corpus/ingested",
         buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
-        cocite corpus merge {params.table} {params.titles_alone} \
+        cocite corpus merge {params.table} {params.titles_alone} {params.until} \
             --ingested {params.ingested:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
@@ -190,6 +191,7 @@ use rule merge_papers as merge_citations with:
         accounted=ancient(plan.corpus.accounted("citations")),
         citations=plan.corpus.rows_to_merge("citations"),
         newest=plan.corpus.papers_of_works(),
+        years=plan.corpus.papers_with_years(),
     output:
         table=f"{plan.corpus.by_records}/citations/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-citations-{bucket}.parquet",
@@ -212,6 +214,7 @@ rule merge_contexts:
     input:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         contexts=plan.corpus.each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
+        years=plan.corpus.papers_with_years(),
     output:
         table=f"{plan.corpus.by_records}/contexts/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-contexts-{bucket}.parquet",
@@ -231,11 +234,14 @@ rule merge_contexts:
         version=1,
         ingested=f"{plan.results}/corpus/ingested/citations/contexts",
         settings=as_text(configuration.corpus.contexts or {}),
+        until=plan.corpus.until,
+        papers=f"{plan.results}/corpus/ingested/papers",
         buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
-        cocite corpus merge-contexts \
+        cocite corpus merge-contexts {params.until} \
             --ingested {params.ingested:q} \
+            --papers {params.papers:q} \
             --settings {params.settings:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \

@@ -305,6 +305,15 @@ def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there
         choose(holdout_from=cut, holdout=10)
 
 
+def test_a_cut_of_a_corpus_without_years_is_refused(choose, pairs, tmp_path):
+    folder = write_corpus(tmp_path / "undated", pairs, buckets=1)
+    papers = read_table(folder / "papers", "papers")
+    undated = papers.set_column(papers.schema.get_field_index("year"), "year", pa.nulls(len(papers), pa.int16()))
+    write_table(folder / "papers/0.parquet", "papers", undated)
+    with pytest.raises(InputError, match=r"queries\.holdout_from is 2005, and no paper with a text has a year"):
+        choose(folder, holdout_from=2005, holdout=10)
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [({"undated": "later"}, "has no effect"), ({"holdout_from": 2005, "holdout": 0}, "needs holdout")],

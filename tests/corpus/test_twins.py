@@ -90,6 +90,7 @@ def permuted(one, other):
             {"title": LONG, "year": 2011, "abstract": OTHER_TEXT},
             "title",
         ),
+        ({"title": "Aves", "abstract": TEXT}, {"title": "AVES", "abstract": TEXT}, "title"),
         ({"title": LONG, "doi": "10.1/a"}, {"title": f"{LONG} in the field", "doi": "10.1/a"}, "doi"),
         (
             {"title": "Aves", "doi": "10.1/a", "abstract": TEXT},
@@ -129,6 +130,10 @@ def test_what_is_one_work(one, other, expected):
         (
             {"title": "Editorial", "year": 2010, "authors": ["Ada Li"]},
             {"title": "Editorial", "year": 2010, "authors": ["Ada Li"]},
+        ),
+        (
+            {"title": "Aves", "year": 2010, "authors": ["Ada Li"]},
+            {"title": "Aves", "year": 2010, "authors": ["Ada Li"]},
         ),
         ({"title": f"Correction to: {LONG}", "year": 2010}, {"title": f"Correction to: {LONG}", "year": 2010}),
         (

@@ -180,6 +180,15 @@ class CorpusPlan(StagePlan):
         """The ingested papers, which say in which file the newest copy of a work is; nothing for other records."""
         return self.rows_to_merge("papers") if self.held_in["papers"] == WORKS else []
 
+    def papers_with_years(self) -> Any:
+        """The ingested papers, which say what is from after the last year of the corpus; nothing if there is none."""
+        return self.rows_to_merge("papers") if self.source.until is not None else []
+
+    @property
+    def until(self) -> list[str]:
+        """The option that names the last year of the corpus, if there is one."""
+        return [] if self.source.until is None else ["--until", str(self.source.until)]
+
     @cached_property
     def triplets(self) -> list[str] | str:
         """The files of published triplets in the folder that the configuration names; others are fetched."""
