@@ -202,6 +202,12 @@ def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says)
 def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
     write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 0))
     assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]
+    write_tables(Benchmark(judgements={"cite": {"1": {"2": 1, "3": 0}}}), tmp_path / "tables")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    run = replace(RUN, ranks_alone=True)
+    score = by_popularity(tmp_path / "tables/popularity.parquet", run)
+    write_results([TASKS["cite"]], tmp_path / "tables", run, files, score)
+    assert "No paper is cited in training" in read_table(files["failures"], "failures")["reason"][0].as_py()
 
 
 def test_citations_alone_rank_given_candidates_and_the_abstracts_of_papers(tmp_path):

@@ -66,14 +66,22 @@ def prepare(
         )
         of_bucket = {c for c in citations if c[0] % buckets == bucket}
         write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents, influential)
-    run = {name: changed.pop(name, default) for name, default in {"seed": 1, "threads": 1, "later": None}.items()}
+    run = {name: changed.pop(name, default) for name, default in RUN.items()}
     return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
 
 
-def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None):
-    ids = sorted({*held_out, *(later or ()), 0})
-    split = [(later or {}).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
-    write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
+RUN = {"seed": 1, "threads": 1, "later": None, "works": None}
+
+
+def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None, works=None):
+    """`later` has the splits of papers that are kept out by year, `works` the papers that stand for twins."""
+    others = {twin: "excluded" if work in held_out else "twin" for twin, work in (works or {}).items()}
+    ids = sorted({*held_out, *(later or ()), *others, 0})
+    split = [((later or {}) | others).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
+    columns = {"corpusid": ids, "split": split} | (
+        {"work": pa.array(map(works.get, ids), pa.int64())} if works is not None else {}
+    )
+    write_table(folder / "queries.parquet", "queries", pa.table(columns))
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
     prepare_holdout(**tables, **written, settings=settings, seed=seed, memory_mb=400, threads=threads)
@@ -90,6 +98,37 @@ def linked_by_hand(citations, query, with_text):
     together = Counter(b for a, b in citations if a in citing and b != query)
     cited = {b for a, b in citations if a == query and b != query}
     return {"cite": cited & with_text, "cocite": {paper for paper, count in together.items() if count >= 2} & with_text}
+
+
+@given(
+    citations=st.sets(st.tuples(PAPERS, PAPERS), min_size=40, max_size=150),
+    held_out=st.sets(st.integers(0, 9), min_size=1, max_size=6),
+    works=st.dictionaries(st.integers(10, 14), st.integers(0, 9), min_size=1),
+)
+def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held_out, works):
+    def of_works(pairs):
+        return {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in pairs}
+
+    strong = {ends for ends in citations if sum(ends) % 3 == 0}
+    graded = any(citing in held_out for citing, _ in of_works(strong))
+    papers = [paper for paper in range(15) if paper not in works]
+    asked = {"held_out": held_out, "search": True, "negatives": 2, "graded": graded}
+    with TemporaryDirectory() as name:
+        try:
+            united = {"papers": papers, "influential": of_works(strong)}
+            expected = prepare(Path(name, "united"), of_works(citations), **united, **asked)
+        except InputError:
+            with pytest.raises(InputError):
+                prepare(Path(name), citations, works=works, influential=strong, **asked)
+            return
+        found = prepare(Path(name), citations, works=works, influential=strong, **asked)
+        tables = {
+            table: [read_table(Path(name, folder, f"{table}.parquet"), table).to_pylist() for folder in ("", "united")]
+            for table in ("popularity", "searches")
+        }
+    assert found.judgements == expected.judgements
+    for of_records, of_united in tables.values():
+        assert of_records == of_united
 
 
 @given(

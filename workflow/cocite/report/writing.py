@@ -115,6 +115,7 @@ def tabulate(
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
         "popularity": found_by_citations(of_run.read_by_citations(results, configuration)),
+        "by_year": of_models.by_year(of_run.read_by_year(results, configuration), configuration),
         "incomplete": of_models.incomplete(scores),
         "empty_fields": of_models.empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),

@@ -4,7 +4,8 @@ Each held-out paper has some papers that it cites (task cite) or that are cited 
 random papers, or among papers that are cited as often (cite_matched, cocite_matched); or, for each aspect of
 citations, some that it is linked with by that aspect, among some that it is linked with by another one and random
 papers. Links are counted in the whole release: held-out papers are kept out of graphs, indexes and triplets, not out of
-the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads.
+the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads. Of papers
+that are one work, one stands for all, with the citations of all of them.
 
 With `search`, the table searches names all papers that a held-out paper is linked with, to be found in the whole
 corpus. With `title_search`, titles have to find abstracts.
@@ -32,7 +33,14 @@ from cocite.core.randomness import fractions, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.papers import FROM_THE_CUT_ON, HASHED_AUTHORS, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
+from cocite.core.tables.papers import (
+    FROM_THE_CUT_ON,
+    HASHED_AUTHORS,
+    HELD_OUT,
+    HELD_OUT_BY_TIME,
+    read_kept_out,
+    read_twins,
+)
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
     ROWS_AT_ONCE,
@@ -49,6 +57,21 @@ from cocite.evaluation.preparation.title_search import add_title_search
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
+OF_WORKS = """
+    CREATE TABLE touching AS
+    SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited,
+        flatten(list(intents)) AS intents, bool_or(influential) AS influential
+    FROM records
+    LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
+    LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
+    WHERE citing IN (FROM members) OR cited IN (FROM members)
+    GROUP BY ALL;
+    CREATE VIEW citations AS
+    SELECT citing, cited, intents, influential FROM records
+    WHERE citing NOT IN (FROM members) AND cited NOT IN (FROM members)
+    UNION ALL FROM touching
+"""
+"""The citations between works, each once."""
 CITED = """
     SELECT citing AS query, cited AS paper
     FROM citations
@@ -197,14 +220,22 @@ def _open(
     """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
     are papers that existed before the cut, if there is one."""
     database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
-    database.read_parquet(verified_files(citations, "citations")).create_view("citations")
+    database.read_parquet(verified_files(citations, "citations")).create_view("records")
+    twins = read_twins(queries)
+    database.register("twins", pa.table({"corpusid": twins.papers, "work": twins.works}))
+    database.execute("CREATE TABLE members AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
+    database.execute(OF_WORKS)
     kept_out = read_kept_out(queries)
     held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
     later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
     for name, table in {"kept_out": kept_out.select(["corpusid"]), "held_out": held_out, "later": later}.items():
         database.register(name, table)
     database.execute(
-        "CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+        """
+        CREATE VIEW with_text AS
+        SELECT corpusid FROM papers
+        WHERE has_text AND corpusid NOT IN (FROM later) AND corpusid NOT IN (SELECT corpusid FROM twins)
+        """
     )
     database.execute(
         "CREATE TABLE queries AS SELECT corpusid FROM papers WHERE has_text AND corpusid IN (FROM held_out)"

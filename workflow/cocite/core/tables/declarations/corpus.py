@@ -241,12 +241,13 @@ TABLES = [
     Table(
         "twins",
         "corpus/twins.parquet",
-        "Papers that are one work with others, such as a preprint and its published version; only if it is named as a "
-        "target.",
+        "Papers that are one work with others, such as a preprint and its published version.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
-            "group": corpus_id("smallest corpus id of the papers that are this work"),
+            "group": corpus_id(
+                "the paper that stands for the work: the smallest id of those with a text, or of all if none has one"
+            ),
             "reason": required(
                 TEXT, "why the paper is in the group, the strongest of its links: doi, title or abstract, in this order"
             ),
@@ -285,14 +286,21 @@ TABLES = [
     Table(
         "queries",
         "corpus/queries.parquet",
-        "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
-        "vocabulary: drawn to be held out, or excluded by the configuration.",
+        "The papers that anchor triplets, the papers that are kept out of every graph, index, triplet and vocabulary "
+        "(drawn to be held out, or excluded by the configuration), and the twins of other papers.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
             "split": required(
                 TEXT,
-                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept out",
+                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept "
+                "out; twin: none of these, and another paper stands for it",
+            ),
+            "work": extra(
+                ID,
+                "if the paper is one work with others, the one that stands for it in splits, triplets and hold-outs; "
+                "null for that one and for all other papers. The column is there only if there are twins",
+                nullable=True,
             ),
         },
     ),

@@ -255,6 +255,20 @@ TABLES = [
         },
     ),
     Table(
+        "scores_by_year",
+        "evaluation/{benchmark}/scores_by_year.parquet",
+        "Scores on a hold-out by time, by the year of its queries: the main metric of each task, as R@20 of searches "
+        "and MAP of rankings.",
+        key=("model", "seed", "benchmark", "task", "metric", "year"),
+        columns={
+            **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task", "metric")},
+            "year": required(pa.int16(), "year of the queries"),
+            "queries": required(COUNT, "queries of the year that were ranked"),
+            "value": required(pa.float64(), "mean over these queries, × 100"),
+            "error": optional(pa.float64(), "standard error of the mean over queries; null for one query"),
+        },
+    ),
+    Table(
         "failures",
         "evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
         "Tasks that a model or baseline has no score on, because the data make one impossible.",
