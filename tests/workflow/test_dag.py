@@ -192,6 +192,20 @@ def test_with_a_last_year_whatever_is_merged_reads_the_years_of_papers_and_other
     assert not [job for job in plan.jobs if "--until" in job.command]
 
 
+def test_records_are_merged_into_works_where_it_is_asked_for_and_twins_are_found_before_queries_are_chosen(run, plan):
+    corpus = SMALL["corpus"] | {"twins": "merge", "contexts": {}}
+    jobs = planned(run, SMALL | {"corpus": corpus}, "corpus", "results/corpus/contexts/0.parquet")
+    for table in ("papers", "citations", "contexts"):
+        records, merged = in_buckets(f"corpus/records/{table}"), jobs.one(f"merge_twins_of_{table}")
+        assert set(records) <= set(jobs.outputs(f"merge_{table}"))
+        assert merged.inputs == [*records, "results/corpus/twins.parquet"]
+        assert merged.outputs[:2] == in_buckets(f"corpus/{table}")
+    assert jobs.one("find_twins").inputs == in_buckets("corpus/records/papers")
+    assert plan.one("find_twins").inputs == in_buckets("corpus/papers")
+    assert "results/corpus/twins.parquet" in plan.one("select_queries").inputs
+    assert not [job for job in plan.jobs if "corpus/records" in job.command]
+
+
 def test_authors_and_fields_of_documents_are_looked_up_where_an_encoder_reads_them_and_only_then(plan, rich):
     assert plan.commands("encoder tokenise")
     assert not {"ingest_with_authors", "describe_documents"} & plan.rules()
