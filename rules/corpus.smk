@@ -154,7 +154,7 @@ rule merge_papers:
         papers=plan.corpus.rows_to_merge("papers"),
         abstracts=plan.corpus.rows_to_merge("abstracts"),
     output:
-        table="<results>/corpus/papers/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/papers/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-papers-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-papers-{bucket}.log",
@@ -170,11 +170,12 @@ rule merge_papers:
         version=5,
         table="papers",
         titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
+        until=plan.corpus.until,
         ingested=f"{plan.results}/corpus/ingested",
         buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
-        cocite corpus merge {params.table} {params.titles_alone} \
+        cocite corpus merge {params.table} {params.titles_alone} {params.until} \
             --ingested {params.ingested:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
@@ -190,8 +191,9 @@ use rule merge_papers as merge_citations with:
         accounted=ancient(plan.corpus.accounted("citations")),
         citations=plan.corpus.rows_to_merge("citations"),
         newest=plan.corpus.papers_of_works(),
+        years=plan.corpus.papers_with_years(),
     output:
-        table="<results>/corpus/citations/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/citations/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-citations-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-citations-{bucket}.log",
@@ -212,8 +214,9 @@ rule merge_contexts:
     input:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         contexts=plan.corpus.each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
+        years=plan.corpus.papers_with_years(),
     output:
-        table="<results>/corpus/contexts/{bucket}.parquet",
+        table=f"{plan.corpus.by_records}/contexts/{{bucket}}.parquet",
         omissions="<results>/corpus/omissions/merge-contexts-{bucket}.parquet",
     log:
         "<logs>/corpus/merge-contexts-{bucket}.log",
@@ -231,11 +234,14 @@ rule merge_contexts:
         version=1,
         ingested=f"{plan.results}/corpus/ingested/citations/contexts",
         settings=as_text(configuration.corpus.contexts or {}),
+        until=plan.corpus.until,
+        papers=f"{plan.results}/corpus/ingested/papers",
         buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
-        cocite corpus merge-contexts \
+        cocite corpus merge-contexts {params.until} \
             --ingested {params.ingested:q} \
+            --papers {params.papers:q} \
             --settings {params.settings:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
@@ -249,3 +255,8 @@ rule merge_contexts:
 include: "corpus/matching.smk"
 include: "corpus/queries.smk"
 include: "corpus/twins.smk"
+
+
+if configuration.corpus.twins == "merge":
+
+    include: "corpus/merging_twins.smk"

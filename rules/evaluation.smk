@@ -26,7 +26,7 @@ rule prepare_holdout:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=8,
+        version=10,
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
@@ -212,7 +212,7 @@ rule score_model:
         mem_mb=plan.evaluation.scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=plan.evaluation.scoring_minutes,
     params:
-        version=9,
+        version=10,
         tables=subpath(input.sizes, parent=True),
         tasks=plan.evaluation.tasks_of_suite,
         model="{model}",
@@ -257,7 +257,7 @@ use rule score_model as score_baseline with:
     wildcard_constraints:
         baseline=either(plan.baselines.with_vectors),
     params:
-        version=2,
+        version=3,
         model="{baseline}",
 
 
@@ -489,6 +489,40 @@ rule average_scores:
         cocite evaluation average {params.scores:q} \
             --suites {params.suites:q} \
             --metrics={params.metrics:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule score_by_year:
+    input:
+        outcomes=lambda wildcards: plan.evaluation.of_runs("outcomes", wildcards.benchmark),
+        papers=plan.corpus.papers(),
+    output:
+        "<results>/evaluation/{benchmark}/scores_by_year.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/by-year.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/by-year.jsonl"
+    wildcard_constraints:
+        benchmark=either(plan.evaluation.by_time),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # Bounded: 86 MB and 0.4 s for three baselines on 1,000 queries of hci's 27,152 papers.
+        mem_mb=megabytes(1000),
+        runtime=minutes(10, outcomes=0.1, papers=0.005),
+    params:
+        version=1,
+        outcomes=subpath(input[0], ancestor=2),
+        suites=plan.evaluation.suites_as_json,
+        papers=folders_of("papers"),
+    shell:
+        """
+        cocite evaluation by-year {params.outcomes:q} \
+            --suites {params.suites:q} \
+            --papers {params.papers:q} \
+            --memory-mb {resources.mem_mb} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

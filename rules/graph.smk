@@ -5,6 +5,7 @@ rule choose_citations:
     input:
         citations=plan.corpus.citations(),
         papers=plan.graph.papers_with_authors(),
+        contexts=plan.graph.sentences_of_bucket,
     output:
         citations=temp("<results>/graph/{graph}/citations/{bucket}.parquet"),
         omissions="<results>/graph/omissions/{graph}-citations-{bucket}.parquet",
@@ -19,17 +20,18 @@ rule choose_citations:
     threads: 2
     resources:
         # Bounded: 10 million citations and the authors of 2 million papers took 1.7 GB and 24 s of processor time,
-        # and 0.8 GB and 25 s when given 700 MB.
+        # and 0.8 GB and 25 s when given 700 MB. By 5 million sentences, they took 1.7 GB and 7 s.
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.02, citations=0.02),
     params:
         version=1,
         citations=folders_of("citations"),
         papers=option("--papers", of_folder=True),
+        contexts=option("--contexts"),
         settings=lambda wildcards: as_text(configuration.graphs[wildcards.graph].citations),
     shell:
         """
-        cocite graph choose-citations {params.citations:q} {params.papers:q} \
+        cocite graph choose-citations {params.citations:q} {params.papers:q} {params.contexts:q} \
             --settings {params.settings:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \

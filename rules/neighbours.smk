@@ -216,7 +216,7 @@ rule mine_candidates:
         mem_mb=plan.neighbours.mining_memory,
         runtime=plan.neighbours.mining_minutes,
     params:
-        version=1,
+        version=2,
         papers=folders_of("papers"),
         settings=settings("triplets", "triplets", SearchedDocuments),
         state=state("neighbours/mined_{triplets}"),

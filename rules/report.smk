@@ -200,6 +200,7 @@ rule write_page:
         failures=plan.evaluation.of_runs("failures", *configuration.benchmarks),
         reported=plan.evaluation.all_reported(),
         by_citations=plan.evaluation.by_citations(),
+        by_year=expand("<results>/evaluation/{benchmark}/scores_by_year.parquet", benchmark=plan.evaluation.by_time),
         summaries=plan.evaluation.summaries(),
         documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=configuration.benchmarks),
         fields=expand(
@@ -246,7 +247,7 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
-        version=17,
+        version=19,
         results=subpath(input.provenance, parent=True),
         logs=logs_of(workflow),
     shell:

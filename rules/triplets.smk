@@ -24,7 +24,7 @@ rule sample_triplets:
         mem_mb=megabytes(2000),
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
-        version=3,
+        version=4,
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.seed,
@@ -57,7 +57,7 @@ use rule sample_triplets as sample_examples with:
             name for name in plan.triplets.sets_in("sampled_examples") if name not in plan.triplets.bringing_texts
         ),
     params:
-        version=1,
+        version=2,
 
 
 rule fetch_pairs:
@@ -115,7 +115,7 @@ rule sample_texts:
         mem_mb=megabytes(1500, sources=0.5),
         runtime=minutes(20, sources=0.02, papers=0.002),
     params:
-        version=2,
+        version=3,
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.seed,

@@ -64,6 +64,7 @@ rule select_queries:
         citations=plan.corpus.citations(),
         asked=plan.corpus.asked_queries(),
         exclude=plan.corpus.excluded_papers(),
+        twins="<results>/corpus/twins.parquet",
     output:
         queries="<results>/corpus/queries.parquet",
         omissions="<results>/corpus/omissions/select.parquet",
@@ -78,7 +79,7 @@ rule select_queries:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=4,
+        version=5,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=plan.corpus.query_settings(),
@@ -88,6 +89,7 @@ rule select_queries:
         cocite corpus select {input.exclude:q} \
             --papers {params.papers:q} \
             --citations {params.citations:q} \
+            --twins {input.twins:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
             --memory-mb {resources.mem_mb} \
@@ -126,7 +128,7 @@ rule check_leaks:
         tables=folders_of_buckets("tables"),
         documents=lambda wildcards, input: [f"--documents={path}" for path in input.documents],
         holdout_from=[f"--holdout-from={year}" for year in [configuration.queries.holdout_from] if year is not None],
-        without_twins=["--without-twins"] if getattr(configuration.corpus, "twins", "keep") == "exclude" else [],
+        without_twins=["--without-twins"] if configuration.corpus.twins == "exclude" else [],
         oracles=plan.triplets.oracles_and_validation(),
     shell:
         """

@@ -1,6 +1,6 @@
 rule find_twins:
     input:
-        papers=plan.corpus.papers(),
+        papers=plan.buckets(f"{plan.corpus.by_records}/papers/{{bucket}}.parquet"),
     output:
         twins="<results>/corpus/twins.parquet",
         omissions="<results>/corpus/omissions/twins.parquet",
@@ -17,7 +17,7 @@ rule find_twins:
         mem_mb=megabytes(4000),
         runtime=minutes(20, papers=0.01),
     params:
-        version=1,
+        version=2,
         papers=folders_of("papers"),
     shell:
         """

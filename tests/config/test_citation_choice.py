@@ -15,6 +15,12 @@ REFUSED = """
         result
     graphs.citation.citations: {intents: [result, result]} | intents is ['result', 'result'], which has non-unique
     graphs.citation.citations: {most_references: 0} | most_references is 0; it must be at least 1
+    graphs.citation.citations: {weights: {}} | citations.weights has no effect: every citation counts 1
+    graphs.citation.citations: {weights: {influential: 0}} | weights.influential is 0; it must be more than 0
+    graphs.citation.citations: {weights: {mentions: log}} | weights.mentions: log needs the sentences that cite, which
+        are not ingested
+    graphs.cocitation: {signal: cocitation, citations: {weights: {influential: 2}}} | citations.weights: only signal:
+        citation takes weights
     graphs.citation.citations: {retracted: false} | retracted is not known
     graphs.citation.citations: {self: false} | graphs.citation.citations.self needs the names of authors, which are not
         kept; set corpus.authors: true.
@@ -37,6 +43,12 @@ def test_a_source_whose_citations_have_no_marks_is_refused(written, choice):
     written["graphs"]["citation"]["citations"] = choice
     [key] = choice
     said = f"graphs.citation.citations.{key}: citations of the source openalex have neither influence nor intents"
+    assert said in refused(written, "corpus", OPENALEX)
+
+
+def test_grades_by_influence_need_a_source_that_marks_it(written):
+    written["benchmarks"]["holdout"]["graded"] = True
+    said = "benchmarks.holdout.graded: citations of the source openalex have no influence; leave it out"
     assert said in refused(written, "corpus", OPENALEX)
 
 

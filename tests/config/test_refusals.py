@@ -3,6 +3,8 @@
 import pytest
 from tests.configurations import refusals, refused
 
+from cocite.config.configuration import resolve
+
 REFUSED = {
     "written": """
         modles: {} | key modles is not known; did you mean models?
@@ -345,3 +347,11 @@ def test_the_sentence_names_the_key(fixture, path, value, sentence, request, tmp
     assert message.startswith("Configuration key ")
     assert sentence in message
     assert "\n" not in message
+
+
+def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year_is_not(written):
+    corpus = written["corpus"] | {"until": 2019}
+    cut = written | {"corpus": corpus, "queries": {"holdout": 40, "holdout_from": 2019}}
+    assert resolve(cut)["corpus"]["until"] == 2019
+    message = refused(cut, "queries.holdout_from", 2020)
+    assert "key queries.holdout_from (2020) must not be after corpus.until (2019)" in message

@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus
+from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus, write_twins
 
 from cocite.config.queries import QuerySettings
 from cocite.config.release_folder import DATASETS
@@ -166,11 +166,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]
 def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
     """Select with changed settings; return split → ids, and the omissions."""
 
-    def choose(folder=corpus, seed=1, threads=1, exclude=(), **changed):
+    def choose(folder=corpus, seed=1, threads=1, exclude=(), works=(), **changed):
+        write_twins(tmp_path / "twins.parquet", works)
         select(
             exclude,
             papers=folder / "papers",
             citations=folder / "citations",
+            twins=tmp_path / "twins.parquet",
             settings=QuerySettings(**RULE | changed),
             seed=seed,
             output=tmp_path / "queries",

@@ -106,11 +106,12 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
         for bucket in range(source.buckets):
             omissions = folder / f"omissions/merge-{table}-{bucket}.parquet"
             written = {"output": folder / f"{table}/{bucket}.parquet", "omissions": omissions}
-            merge(table, ingested=folder / "ingested", bucket=bucket, **written, **cost)
+            merge(table, ingested=folder / "ingested", bucket=bucket, until=source.until, **written, **cost)
             if source.contexts is not None and table == "citations":
                 written = {"output": folder / f"contexts/{bucket}.parquet", "omissions": results / "omitted.parquet"}
                 ingested = folder / "ingested/citations/contexts"
-                merge_contexts(source.contexts, ingested=ingested, bucket=bucket, **written, **cost)
+                years = {"papers": folder / "ingested/papers", "until": source.until}
+                merge_contexts(source.contexts, ingested=ingested, bucket=bucket, **years, **written, **cost)
     return Made(results)
 
 
@@ -160,14 +161,14 @@ def left_out(path: Path, *, zero: bool = False) -> dict[str, int]:
     return {row["reason"]: row["count"] for row in rows if row["count"] or zero}
 
 
-def merged(folder: Path, buckets=2):
+def merged(folder: Path, buckets=2, until=None):
     """The tables papers and citations of what was ingested, and what was left out of them."""
     rows, omissions = {}, Counter()
     for table in ("papers", "citations"):
         rows[table] = []
         for bucket in range(buckets):
             output, omitted = folder / "merged" / f"{table}-{bucket}", folder / "merged" / f"left-{table}-{bucket}"
-            merge(table, ingested=folder, bucket=bucket, output=output, omissions=omitted, **LIMITS)
+            merge(table, ingested=folder, bucket=bucket, until=until, output=output, omissions=omitted, **LIMITS)
             rows[table] += read_table(output, table).to_pylist()
             omissions.update(left_out(omitted))
     return rows, omissions
@@ -220,6 +221,15 @@ def write_corpus(folder, pairs, buckets):
         )
         write_table(folder / "citations" / f"{bucket}.parquet", "citations", table)
     return folder
+
+
+def write_twins(path, works):
+    """The table twins, of works given by the ids of their records."""
+    rows = sorted((paper, min(records)) for records in works for paper in records)
+    columns = {"corpusid": [paper for paper, _ in rows], "group": [group for _, group in rows]}
+    columns |= {"reason": ["title"] * len(rows), "score": pa.nulls(len(rows), pa.float32())}
+    write_table(path, "twins", pa.table(columns))
+    return path
 
 
 def by_hand(pairs, min_citations, min_references):

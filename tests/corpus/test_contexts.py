@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.corpus.made import LIMITS, SHARD, citation, left_out
+from tests.corpus.made import LIMITS, SHARD, citation, left_out, write_rows
 from tests.corpus.made import settings as ingest_settings
 from tests.corpus.test_scanners import lines
 
 from cocite.config.source import ContextSettings
+from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
@@ -49,17 +50,24 @@ class Release:
     def ingested(self, name="contexts") -> list[tuple]:
         return [tuple(row.values()) for row in pq.read_table(self.folder / name).to_pylist()]
 
-    def merge(self, bucket=0, **bounds) -> list[dict]:
+    def merge(self, bucket=0, until=None, **bounds) -> list[dict]:
         """The sentences of a bucket."""
         merge_contexts(
             ContextSettings(**bounds),
             ingested=self.folder / "contexts",
+            papers=self.folder / "papers",
+            until=until,
             bucket=bucket,
             output=self.folder / f"merged/{bucket}.parquet",
             omissions=self.folder / "omissions.parquet",
             **LIMITS,
         )
         return read_table(self.folder / f"merged/{bucket}.parquet", "contexts").to_pylist()
+
+    def write_papers(self, **years) -> None:
+        """The ingested papers, by their ids."""
+        rows = [{"bucket": 0, "corpusid": int(paper[1:]), "fields": [], "year": year} for paper, year in years.items()]
+        write_rows(self.folder / "papers/0.parquet", "ingested_papers", rows)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -293,3 +301,15 @@ def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path,
     rows = release.merge()
     assert len(rows) > 30
     assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))
+
+
+def test_sentences_of_papers_from_after_the_last_year_of_the_corpus_are_left_out_and_counted(release):
+    citing = {1: 2018, 2: 2019, 3: 2020, 4: None}
+    texts = {paper: f"{WORDS} of {paper}" for paper in [*citing, 5]}  # paper 5 has no record
+    release.ingest([with_contexts(paper, 9, text) for paper, text in texts.items()])
+    release.write_papers(**{f"p{paper}": year for paper, year in citing.items()})
+    assert {row["citing"] for row in release.merge(until=2019)} == {1, 2, 4, 5}
+    assert release.left_out == {"copies of contexts from after corpus.until": 1}
+    assert {row["citing"] for row in release.merge()} == {1, 2, 3, 4, 5}
+    with pytest.raises(InputError, match=r"corpus\.until is 2021, and papers are from 2018 to 2020"):
+        release.merge(until=2021)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.corpus.made import LIMITS, left_out, write_rows
 
+from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge
 
@@ -16,14 +17,14 @@ from cocite.corpus.ingest.merge import merge
 def merge_parts(tmp_path):
     """Merge tables that are given as a list of parts, each a list of rows; return the rows and the omissions."""
 
-    def run(table, titles_alone=False, **parts):
+    def run(table, titles_alone=False, until=None, **parts):
         for name, given_parts in parts.items():
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             for number, rows in enumerate(given_parts):
                 rows = [{"bucket": 0} | row for row in rows]
                 write_rows(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
         written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-        merge(table, ingested=tmp_path, bucket=0, titles_alone=titles_alone, **written, **LIMITS)
+        merge(table, ingested=tmp_path, bucket=0, titles_alone=titles_alone, until=until, **written, **LIMITS)
         return read_table(tmp_path / "out", table).to_pylist(), left_out(tmp_path / "omissions", zero=True)
 
     return run
@@ -148,3 +149,65 @@ def test_authors_are_there_where_they_were_ingested_and_papers_without_any_are_c
     rows, omissions = merge_parts("papers", papers=[[paper(1)]], abstracts=[[]])
     assert "authors" not in rows[0]
     assert "papers without authors (kept)" not in omissions
+
+
+YEARS = st.tuples(st.integers(0, 9), st.none() | st.integers(2000, 2005))
+"""A copy of a paper, and its year."""
+
+
+@given(
+    copies=st.lists(YEARS, max_size=20),
+    ends=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20),
+    until=st.integers(2000, 2005),
+)
+def test_a_corpus_until_a_year_is_what_is_there_without_later_papers_and_their_citations(
+    merge_parts, copies, ends, until
+):
+    copies = [*copies, (20, 2000), (21, 2005)]
+    papers = [paper(each) | {"year": year} for each, year in copies]
+    parts = {"papers": [papers[::2], papers[1::2]]}
+    later = {each for each, year in copies if year is not None and year > until}
+    kept = [row for row in papers if row["corpusid"] not in later]
+    abstracts = [abstract(each, f"text {each}") for each in range(15)]
+    rows, omissions = merge_parts("papers", until=until, **parts, abstracts=[abstracts])
+    without = merge_parts(
+        "papers", papers=[kept], abstracts=[[row for row in abstracts if row["corpusid"] not in later]]
+    )
+    assert rows == without[0]
+    assert omissions.items() >= without[1].items()
+    assert omissions["copies of papers from after corpus.until"] == len(copies) - len(kept)
+    assert omissions["copies of abstracts from after corpus.until"] == len(later & set(range(15)))
+    undated = sum(row["year"] is None for row in rows)
+    assert omissions["papers without a year (kept, as if from before corpus.until)"] == undated
+    citations = ingested(*(citation(*pair) for pair in ends))
+    rows, omissions = merge_parts("citations", until=until, **parts, citations=[citations])
+    assert {(row["citing"], row["cited"]) for row in rows} == {pair for pair in ends if pair[0] not in later}
+    assert omissions["copies of citations from after corpus.until"] == sum(pair[0] in later for pair in ends)
+    assert "copies of papers from after corpus.until" not in omissions
+
+
+@pytest.mark.parametrize("table", ["papers", "citations"])
+@pytest.mark.parametrize(
+    ("years", "until", "says"),
+    [
+        ([[1990, None], [2003]], 1989, "papers are from 1990 to 2003"),
+        ([[1990], [2003]], 2004, "papers are from 1990 to 2003"),
+        ([[None], [None]], 2000, "no paper has a year"),
+        ([[], []], 2000, "no paper has a year"),
+    ],
+)
+def test_a_last_year_before_or_after_all_papers_is_refused_with_the_years_that_there_are(
+    merge_parts, table, years, until, says
+):
+    # Years are those of all buckets, not those of the one that is merged.
+    papers = [[paper(at) | {"year": year, "bucket": at % 2} for at, year in enumerate(part, 1)] for part in years]
+    further = {"abstracts": [[]]} if table == "papers" else {"citations": [[]]}
+    with pytest.raises(InputError, match=rf"corpus\.until is {until}, and {says}"):
+        merge_parts(table, until=until, papers=papers, **further)
+
+
+def test_the_first_and_the_last_year_can_be_the_last_of_a_corpus(merge_parts):
+    papers = [[paper(1) | {"year": 1990}, paper(2) | {"year": 2003}]]
+    for until, kept in ((1990, [1]), (2003, [1, 2])):
+        rows, _ = merge_parts("papers", until=until, papers=papers, abstracts=[[]])
+        assert [row["corpusid"] for row in rows] == kept

@@ -12,7 +12,7 @@ from tests.papers import papers_table
 
 from cocite.config.queries import QuerySettings
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.corpus.matching import find_documents
 from cocite.corpus.selection import (
@@ -308,6 +308,15 @@ def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there
         choose(holdout_from=cut, holdout=10)
 
 
+def test_a_cut_of_a_corpus_without_years_is_refused(choose, pairs, tmp_path):
+    folder = write_corpus(tmp_path / "undated", pairs, buckets=1)
+    papers = read_table(folder / "papers", "papers")
+    undated = papers.set_column(papers.schema.get_field_index("year"), "year", pa.nulls(len(papers), pa.int16()))
+    write_table(folder / "papers/0.parquet", "papers", undated)
+    with pytest.raises(InputError, match=r"queries\.holdout_from is 2005, and no paper with a text has a year"):
+        choose(folder, holdout_from=2005, holdout=10)
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [({"undated": "later"}, "has no effect"), ({"holdout_from": 2005, "holdout": 0}, "needs holdout")],
@@ -315,3 +324,37 @@ def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there
 def test_a_cut_that_has_no_effect_is_refused(changed, says):
     with pytest.raises(ValidationError, match=says):
         QuerySettings(**RULE | changed)
+
+
+@settings(max_examples=15)
+@given(
+    works=st.lists(st.sets(st.integers(0, PAPERS - 1), min_size=2, max_size=4), min_size=5, max_size=40),
+    cut=st.none() | st.just(2006),
+    policy=st.sampled_from(["keep", "exclude"]),
+)
+def test_the_records_of_a_work_count_as_one_paper_in_all_splits(choose, tmp_path, works, cut, policy):
+    works = [sorted(one - set().union(*works[:place])) for place, one in enumerate(works)]
+    works = [one for one in works if len(one) > 1]
+    (tmp_path / "ids.txt").write_text("\n".join(str(one[-1]) for one in works[:2]))
+    given = {"works": works, "twins": policy, "exclude": [tmp_path / "ids.txt"], "holdout_from": cut}
+    splits, _ = choose(**given, count=999, holdout=40, min_citations=1)
+    rows = read_table(tmp_path / "queries", "queries").to_pylist()
+    split_of = {row["corpusid"]: row["split"] for row in rows}
+    standing = {row["corpusid"]: row["work"] for row in rows if row.get("work") is not None}
+    is_later = {paper: cut is not None and (year_of(paper) or cut) >= cut for paper in range(PAPERS)}
+    chosen = splits["train"] | splits["validation"] | splits["holdout"] | splits["holdout-by-time"]
+    for number, one in enumerate(works):
+        assert len(chosen.intersection(one)) <= 1
+        earlier, later = ([p for p in one if is_later[p] == side] for side in (False, True))
+        of_work = {split_of.get(paper) for paper in earlier}
+        if number < 2 or of_work & {"holdout"}:
+            assert of_work <= {"holdout", "excluded"}
+        elif earlier:
+            of_others = {split_of.get(paper) for paper in earlier} - {"train", "validation", None}
+            assert of_others == ({"twin" if policy == "keep" else "excluded"} if len(earlier) > 1 else set())
+        assert {split_of[paper] for paper in later} <= {"later", "holdout-by-time"}
+        assert not (earlier and "holdout-by-time" in {split_of[paper] for paper in later})
+        for side in (earlier, [] if earlier else later):
+            with_text = [paper for paper in side if paper % WITHOUT_TEXT and paper != 1]
+            first = (with_text or side or [None])[0]
+            assert {p: standing.get(p) for p in side} == {p: None if p == first else first for p in side}

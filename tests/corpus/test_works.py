@@ -87,6 +87,20 @@ def test_of_a_work_in_two_files_the_later_one_counts_with_all_that_is_in_it(tmp_
     assert omissions["citations of older copies of the paper that cites"] == 2
 
 
+def test_the_newest_copy_of_a_work_has_the_year_that_counts_against_the_last_year_of_the_corpus(tmp_path, read_works):
+    earlier, later = {"updated_date": "2026-06-01"}, {"updated_date": "2026-06-02"}
+    works = [
+        *(work(1, year=2001, references=[3], **earlier), work(1, year=1999, references=[4], **later)),
+        *(work(2, year=1999, references=[3], **earlier), work(2, year=2001, references=[4], **later)),
+    ]
+    write_copy(tmp_path, "jsonl", works)
+    tables, omissions = merged(read_works(*files_of(tmp_path, "jsonl")), until=2000)
+    assert [row["corpusid"] for row in tables["papers"]] == [1]
+    assert [(row["citing"], row["cited"]) for row in tables["citations"]] == [(1, 4)]
+    assert omissions["copies of papers from after corpus.until"] == 1
+    assert omissions["copies of citations from after corpus.until"] == 1
+
+
 def test_a_work_whose_newest_copy_is_left_out_does_not_come_back_by_an_older_one(tmp_path, read_works):
     old = work(1, references=[2], abstract="text", updated_date="2026-06-01")
     write_copy(tmp_path, "jsonl", [old, work(1, is_retracted=True, updated_date="2026-06-02"), work(3)])

@@ -136,6 +136,22 @@ def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_
     assert found["recall_100"] == pytest.approx(100 * 2 / 3)
 
 
+def test_a_query_without_a_text_finds_nothing_which_counts_as_zero(tmp_path):
+    benchmark, vectors = collection(300, 20)
+    del vectors["scifact-query:q3"]
+    run = {
+        query: {name: float(cosine(vectors[query], vectors[name])) for name in vectors if name.startswith("d")}
+        for query in benchmark.judgements[TASK.name]
+        if query in vectors
+    } | {"scifact-query:q3": {}}
+    measured = pytrec_eval.RelevanceEvaluator(benchmark.judgements[TASK.name], {"ndcg_cut_10"}).evaluate(run)
+    scored = scored_by(tmp_path, vectors, TASK, benchmark)
+    assert scores_of(scored)["ndcg_cut_10"] == pytest.approx(
+        100 * np.mean([of["ndcg_cut_10"] for of in measured.values()])
+    )
+    assert {row[9:13] for row in scored.scores} == {(320, 1, 20, 0)}
+
+
 def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(own):
     corpus = [{"_id": "1", "title": "words"}, document(2)]
     own.write_dataset("own", corpus, [{"_id": "1", "text": "words"}], [(1, 2, 1)])

@@ -80,13 +80,14 @@ def embed(model, tables, tmp_path):
     return embedded(tmp_path / "documents.parquet", RUN)
 
 
-def score_in_mteb(model, documents, queries, judged, folder, pools=None):
+def score_in_mteb(model, documents, queries, judged, folder, pools=None, *, ignores_own=False):
     """What mteb measures of a model on a collection, or on pools of it; its results are kept in a folder."""
     import mteb
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from mteb.abstasks.task_metadata import TaskMetadata
 
     class Own(AbsTaskRetrieval):
+        ignore_identical_ids = ignores_own
         metadata = TaskMetadata(
             name="Own",
             description="Drawn words.",
@@ -205,6 +206,31 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     of_trec = by_trec_eval(model, documents, queries, judged, measures)
     means = {measure: 100 * np.mean([of[measure] for of in of_trec.values()]) for measure in measures}
     assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
+
+
+def test_the_shape_of_arguana_has_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
+    pytest.importorskip("mteb")
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    _, documents, _, near = collection
+    # Each query is a document and has one answer. As in ArguAna, some answers are not in the corpus; one is the query.
+    judged = {f"d{int(query[1:]) * 6}": {min(set(of) - {f"d{int(query[1:]) * 6}"}): 1} for query, of in near.items()}
+    for number, query in enumerate(list(judged)[:4]):
+        judged[query] = {f"gone-{number}" if number else query: 1}
+    queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in judged}
+    folder = Datasets(tmp_path, "beir")
+    like_scifact(folder, documents, queries, judged)
+    task = replace(declared("beir_own"), metrics=METRICS)
+    benchmark = folder.prepare()
+    score = embed(model, folder.tables, tmp_path)
+    ours = scores_of(score(task, benchmark))
+    [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache", ignores_own=True).scores["test"]
+    assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
+    others = {query: documents.keys() - {query} for query in queries}
+    of_trec = by_trec_eval(model, documents, queries, judged, set(METRICS) - {"recip_rank_10"}, others)
+    for measure in set(METRICS) - {"recip_rank_10"}:
+        assert ours[measure] == pytest.approx(100 * np.mean([of[measure] for of in of_trec.values()]), abs=0.1)
+    without = scores_of(score(task, folder.prepare(missing_documents="drop")))
+    assert without[METRICS[0]] == pytest.approx(ours[METRICS[0]] * len(judged) / (len(judged) - 3))
 
 
 def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):

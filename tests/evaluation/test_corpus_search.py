@@ -21,13 +21,19 @@ SEARCHES = ("cite_search", "cocite_search")
 WORDS = ("graph", "network", "citation", "paper", "model", "search", "vector", "index", "user", "study", "rank")
 
 
+def grade_of(paper):
+    """1, or 2 as influential citations have it."""
+    return 1 + paper % 2
+
+
 def write_benchmark(folder, relevant, citations, selection=()):
     """`relevant` has the papers of each query by task; `citations` those of each paper that is searched."""
     rows = sorted((task, q, p) for task, of in relevant.items() for q, papers in of.items() for p in papers)
     task, query, paper = (list(column) for column in zip(*rows, strict=True))
     split = ["selection" if each in selection else "test" for each in query]
     searches = {"task": task, "query": pa.array(query, pa.int64()), "paper": pa.array(paper, pa.int64())}
-    write_table(folder / "tables/searches.parquet", "searches", pa.table(searches | {"split": split}))
+    searches |= {"relevance": list(map(grade_of, paper)), "split": split}
+    write_table(folder / "tables/searches.parquet", "searches", pa.table(searches))
     popularity = {"corpusid": sorted(citations), "citations": [citations[each] for each in sorted(citations)]}
     write_table(folder / "tables/popularity.parquet", "popularity", pa.table(popularity))
 
@@ -63,7 +69,7 @@ def expected_values(similarity, relevant):
     run = {str(q): {str(p): float(s) for p, s in of.items() if p != q} for q, of in similarity.items()}
     found = {}
     for task, of_task in relevant.items():
-        judged = {str(q): {str(p): 1 for p in papers} for q, papers in of_task.items()}
+        judged = {str(q): {str(p): grade_of(p) for p in papers} for q, papers in of_task.items()}
         measured = pytrec_eval.RelevanceEvaluator(judged, {"map", "ndcg_cut.10", "recip_rank"}).evaluate(run)
         for metric in ("map", "ndcg_cut_10", "recip_rank"):
             found[task, metric] = 100 * np.mean([measured.get(q, {}).get(metric, 0.0) for q in judged])
@@ -196,6 +202,12 @@ def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says)
 def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
     write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 0))
     assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]
+    write_tables(Benchmark(judgements={"cite": {"1": {"2": 1, "3": 0}}}), tmp_path / "tables")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    run = replace(RUN, ranks_alone=True)
+    score = by_popularity(tmp_path / "tables/popularity.parquet", run)
+    write_results([TASKS["cite"]], tmp_path / "tables", run, files, score)
+    assert "No paper is cited in training" in read_table(files["failures"], "failures")["reason"][0].as_py()
 
 
 def test_citations_alone_rank_given_candidates_and_the_abstracts_of_papers(tmp_path):

@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
+import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import omitted_in, read_benchmark
+from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scores_of
 from tests.papers import papers_table
 
 from cocite.config.aspects import INTENTS
@@ -24,38 +25,63 @@ SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
 PAPERS = st.integers(0, 14)
 
 
-def write_papers(path, ids, without_text):
+def write_papers(path, ids, without_text, authors=None):
     texts = {paper: [f"title {paper}", f"abstract {paper}"] for paper in ids}
     for paper in without_text:
         if paper in texts:
             texts[paper][paper % 2 == 0] = None
-    write_table(path, "papers", papers_table(texts, fields=[["Physics", "Art"] if p % 3 else [] for p in sorted(ids)]))
+    columns = {"fields": [["Physics", "Art"] if p % 3 else [] for p in sorted(ids)]}
+    columns |= {} if authors is None else {"authors": [authors.get(p, []) for p in sorted(ids)]}
+    write_table(path, "papers", papers_table(texts, **columns))
 
 
-def write_citations(path, pairs, intents=None):
+def write_citations(path, pairs, intents=None, influential=()):
     citing, cited = ([pair[end] for pair in sorted(pairs)] for end in (0, 1))
     of_each = [sorted((intents or {}).get(pair, ())) for pair in sorted(pairs)]
     rows = {"citing": pa.array(citing, pa.int64()), "cited": pa.array(cited, pa.int64())}
-    rows |= {"influential": [False] * len(pairs), "intents": pa.array(of_each, pa.list_(pa.string()))}
+    rows |= {
+        "influential": [pair in influential for pair in sorted(pairs)],
+        "intents": pa.array(of_each, pa.list_(pa.string())),
+    }
     write_table(path, "citations", pa.table(rows))
 
 
 def prepare(
-    folder, citations, held_out, without_text=(), papers=range(15), buckets=1, asked=SETTINGS, intents=None, **changed
+    folder,
+    citations,
+    held_out,
+    without_text=(),
+    papers=range(15),
+    buckets=1,
+    asked=SETTINGS,
+    intents=None,
+    influential=(),
+    authors=None,
+    **changed,
 ):
     """Write a corpus and prepare the benchmark; `changed` are a seed, threads, or settings other than those asked."""
     for bucket in range(buckets):
-        write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
+        write_papers(
+            folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text, authors
+        )
         of_bucket = {c for c in citations if c[0] % buckets == bucket}
-        write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents)
-    run = {name: changed.pop(name, default) for name, default in {"seed": 1, "threads": 1, "later": None}.items()}
+        write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents, influential)
+    run = {name: changed.pop(name, default) for name, default in RUN.items()}
     return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
 
 
-def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None):
-    ids = sorted({*held_out, *(later or ()), 0})
-    split = [(later or {}).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
-    write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
+RUN = {"seed": 1, "threads": 1, "later": None, "works": None}
+
+
+def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None, works=None):
+    """`later` has the splits of papers that are kept out by year, `works` the papers that stand for twins."""
+    others = {twin: "excluded" if work in held_out else "twin" for twin, work in (works or {}).items()}
+    ids = sorted({*held_out, *(later or ()), *others, 0})
+    split = [((later or {}) | others).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
+    columns = {"corpusid": ids, "split": split} | (
+        {"work": pa.array(map(works.get, ids), pa.int64())} if works is not None else {}
+    )
+    write_table(folder / "queries.parquet", "queries", pa.table(columns))
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
     prepare_holdout(**tables, **written, settings=settings, seed=seed, memory_mb=400, threads=threads)
@@ -72,6 +98,37 @@ def linked_by_hand(citations, query, with_text):
     together = Counter(b for a, b in citations if a in citing and b != query)
     cited = {b for a, b in citations if a == query and b != query}
     return {"cite": cited & with_text, "cocite": {paper for paper, count in together.items() if count >= 2} & with_text}
+
+
+@given(
+    citations=st.sets(st.tuples(PAPERS, PAPERS), min_size=40, max_size=150),
+    held_out=st.sets(st.integers(0, 9), min_size=1, max_size=6),
+    works=st.dictionaries(st.integers(10, 14), st.integers(0, 9), min_size=1),
+)
+def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held_out, works):
+    def of_works(pairs):
+        return {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in pairs}
+
+    strong = {ends for ends in citations if sum(ends) % 3 == 0}
+    graded = any(citing in held_out for citing, _ in of_works(strong))
+    papers = [paper for paper in range(15) if paper not in works]
+    asked = {"held_out": held_out, "search": True, "negatives": 2, "graded": graded}
+    with TemporaryDirectory() as name:
+        try:
+            united = {"papers": papers, "influential": of_works(strong)}
+            expected = prepare(Path(name, "united"), of_works(citations), **united, **asked)
+        except InputError:
+            with pytest.raises(InputError):
+                prepare(Path(name), citations, works=works, influential=strong, **asked)
+            return
+        found = prepare(Path(name), citations, works=works, influential=strong, **asked)
+        tables = {
+            table: [read_table(Path(name, folder, f"{table}.parquet"), table).to_pylist() for folder in ("", "united")]
+            for table in ("popularity", "searches")
+        }
+    assert found.judgements == expected.judgements
+    for of_records, of_united in tables.values():
+        assert of_records == of_united
 
 
 @given(
@@ -184,6 +241,74 @@ def test_a_document_brings_its_text_and_first_field(tmp_path):
     text = {"title": "title 1", "abstract": "abstract 1", "more": []}
     assert rows["1"] == {"document": "1", **text, "field": "Physics"}
     assert all(row["field"] is None for document, row in rows.items() if int(document) % 3 == 0)
+
+
+def drawn_citations(papers=60):
+    """Citations of which each paper makes and gets several."""
+    random = np.random.default_rng(5)
+    return {(a, int(b)) for a in range(papers) for b in random.choice(papers, 10, replace=False) if a != b}
+
+
+def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tmp_path):
+    links = drawn_citations()
+    strong = {(a, b) for a, b in links if (a + b) % 3 == 0}
+    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "influential": strong, "choosing": 0.4}
+    plain, graded = (
+        prepare(tmp_path / name, links, set(range(20)), buckets=2, graded=name == "graded", **corpus)
+        for name in ("plain", "graded")
+    )
+
+    def grade(task, query, paper):
+        return 2 if task.startswith("cite") and (int(query), int(paper)) in strong else 1
+
+    assert set(graded.judgements) == {"cite", "cite_matched", "cocite", "cocite_matched"}
+    assert graded.judgements == {
+        task: {q: {p: relevant and grade(task, q, p) for p, relevant in of.items()} for q, of in queries.items()}
+        for task, queries in plain.judgements.items()
+    }
+    random = np.random.default_rng(7)
+    vectors = {str(paper): random.normal(size=4).astype(np.float32) for paper in range(60)}
+    for task in graded.judgements:
+        run = {
+            query: {p: -float(np.linalg.norm(vectors[p] - vectors[query])) for p in of}
+            for query, of in graded.judgements[task].items()
+        }
+        measured = pytrec_eval.RelevanceEvaluator(graded.judgements[task], {"map", "ndcg"}).evaluate(run)
+        means = {metric: 100 * np.mean([of[metric] for of in measured.values()]) for metric in ("map", "ndcg")}
+        assert scores_of(scored_by(tmp_path / task, vectors, task, graded)) == pytest.approx(means)
+    selected = judged(tmp_path / "graded/selection.parquet", "selection")
+    assert {grade for _, _, _, grade in selected} == {0, 1, 2}
+    for name, of in (("plain", lambda *_: 1), ("graded", grade)):
+        rows = read_table(tmp_path / name / "searches.parquet", "searches").to_pylist()
+        assert all(row["relevance"] == of(row["task"], row["query"], row["paper"]) for row in rows)
+        assert {row["task"] for row in rows} == {"cite_search", "cocite_search"}
+
+
+def test_grades_without_an_influential_citation_by_a_held_out_paper_are_refused(tmp_path):
+    with pytest.raises(InputError, match="no citation by a held-out paper is influential"):
+        prepare(tmp_path, STAR, {1}, influential={(2, 3)}, graded=True)
+
+
+def test_relevant_papers_by_an_author_of_the_query_are_counted(tmp_path):
+    links = drawn_citations()
+    names = ["Ann Lee", "ann  LEE", "Å. Bø", "A Bø", "José Díaz", "Eve"]
+    authors = {paper: [names[paper % 6], names[paper % 5]] for paper in range(60) if paper % 4}
+    same = {"Ann Lee": 1, "ann  LEE": 1, "Å. Bø": 2, "A Bø": 2, "José Díaz": 3, "Eve": 4}
+    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "buckets": 2}
+    benchmark = prepare(tmp_path / "with", links, set(range(20)), authors=authors, **corpus)
+    searches = read_table(tmp_path / "with/searches.parquet", "searches").to_pylist()
+    pairs = [(row["task"], row["query"], row["paper"]) for row in searches]
+    pairs += [(t, int(q), int(p)) for t, of in benchmark.judgements.items() for q, c in of.items() for p in c if c[p]]
+    expected = Counter()
+    for task, *ends in pairs:
+        one, other = ({same[name] for name in authors.get(paper, [])} for paper in ends)
+        expected[f"task {task}: relevant papers whose authors are known, and the query's (kept)"] += bool(one and other)
+        expected[f"task {task}: relevant papers by an author of the query (kept)"] += bool(one & other)
+    counted = {reason: count for reason, count in counts_in(tmp_path / "with").items() if "author" in reason}
+    assert counted == expected
+    assert len(counted) == 12
+    prepare(tmp_path / "without", links, set(range(20)), **corpus)
+    assert not [reason for reason in counts_in(tmp_path / "without") if "author" in reason]
 
 
 def test_too_few_negatives_are_counted(tmp_path):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,9 @@ from cocite.config.citation_choice import CitationChoice
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.graph.choosing import choose_citations, choose_sentences
+from cocite.graph.edges import edges_of_citations
 
-from .conftest import count_all, left_out, pair_counting, write_queries
+from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_queries
 from .test_sentences import SENTENCES, write_contexts
 
 COST = {"memory_mb": 300, "threads": 1}
@@ -56,7 +58,7 @@ def write_corpus(folder, citations, authors, buckets):
         write_table(folder / f"papers/{bucket}.parquet", "papers", table)
 
 
-def choose(folder, buckets, *, with_papers=True, **choice):
+def choose(folder, buckets, *, with_papers=True, contexts=None, **choice):
     """The citations that are chosen, and what is left out."""
     for bucket in range(buckets):
         choose_citations(
@@ -64,6 +66,7 @@ def choose(folder, buckets, *, with_papers=True, **choice):
             CitationChoice.model_validate(choice),
             bucket=bucket,
             papers=folder / "papers" if with_papers else None,
+            contexts=contexts and contexts / f"{bucket}.parquet",
             **COST,
             output=folder / f"citations/{bucket}.parquet",
             omissions=folder / f"omissions/{bucket}.parquet",
@@ -147,10 +150,45 @@ def test_pairs_are_counted_over_the_chosen_citations_alone(tmp_path, signal, pai
     assert {(row["paper"], row["other"]): row["count"] for row in rows} == pairs
 
 
+@settings(max_examples=12)
+@given(CITATIONS, st.data(), st.sampled_from(["count", "log", None]), st.sampled_from([1.0, 2.5]), st.booleans())
+def test_a_citation_counts_for_more_if_it_is_influential_or_made_in_several_sentences(
+    tmp_path_factory, citations, data, mentions, factor, directed
+):
+    citations = {ends: marks for ends, marks in citations.items() if ends[0] != ends[1]} | {(9, 10): (True, [])}
+    sentences = data.draw(
+        st.lists(st.tuples(st.sampled_from(sorted(citations)), st.sets(PAPERS, max_size=2)), min_size=1, max_size=15)
+    )
+    if mentions is None and factor == 1:
+        factor = 0.5
+    folder = tmp_path_factory.mktemp("graph")
+    write_corpus(folder, citations, {}, 2)
+    write_contexts(folder, [(citing, {cited} | others) for (citing, cited), others in sentences], 2)
+    write_queries(folder / "queries.parquet", {})
+    weights = {"influential": factor, "mentions": mentions}
+    choose(folder, 2, with_papers=False, contexts=folder / "contexts", weights=weights)
+    shard_by_cited(folder, 2)
+    for bucket in range(2):
+        name = f"{bucket}.parquet"
+        both = [folder / "citations" / name, None if directed else folder / "citations_by_cited" / name]
+        where = {"queries": folder / "queries.parquet", "bucket": bucket, "buckets": 2, **COST}
+        edges_of_citations(*both, **where, output=folder / "edges" / name)
+    found = {(row["source"], row["target"]): row["weight"] for row in read_table(folder / "edges", "edges").to_pylist()}
+    expected = {}
+    for (citing, cited), (influential, _) in citations.items():
+        times = max(1, sum(of == citing and cited in {to} | others for (of, to), others in sentences))
+        by_mentions = {None: 1, "count": times, "log": 1 + np.log(times)}[mentions]
+        ends = (citing, cited) if directed else (min(citing, cited), max(citing, cited))
+        expected[ends] = max(expected.get(ends, 0), by_mentions * (factor if influential else 1))
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_corpus_without_the_marks_is_refused(tmp_path):
     write_corpus(tmp_path, {(1, 2): (False, ["result"]), (1, 3): (False, [])}, {1: [], 2: []}, 2)
     with pytest.raises(InputError, match=r"citations: holds only citations that are not influential, so nothing is le"):
         choose(tmp_path, 2, influential=True)
+    with pytest.raises(InputError, match=r"so nothing is left for the graph, or heavier"):
+        choose(tmp_path, 2, weights={"influential": 2.0})
     with pytest.raises(InputError, match=r"holds only citations with none of citations\.intents, so"):
         choose(tmp_path, 2, intents=["background", "methodology"])
     with pytest.raises(

@@ -4,7 +4,7 @@ import polars as pl
 from tests.workflow.conftest import SMALL
 
 from cocite.config.configuration import configure
-from cocite.report.popularity import found_by_citations, popularity_in_words
+from cocite.report.popularity import found_by_citations, popularity_in_words, same_authors_in_words
 from cocite.report.results import empty_frame
 
 
@@ -40,6 +40,20 @@ def test_a_sentence_says_what_citations_alone_score_on_each_hold_out():
         "often, 24.9 (cite_matched)."
     ]
     assert popularity_in_words(scores.clear(), configuration) == []
+
+
+def test_a_sentence_says_how_many_relevant_papers_share_an_author_with_their_query():
+    counts = {
+        "task cite: relevant papers whose authors are known, and the query's (kept)": 200,
+        "task cite: relevant papers by an author of the query (kept)": 23,
+        "task cocite: relevant papers whose authors are known, and the query's (kept)": 100,
+        "held-out paper without text": 4,
+    }
+    rows = [{"stage": "evaluation", "step": "holdout", "reason": of, "count": count} for of, count in counts.items()]
+    assert same_authors_in_words(pl.DataFrame(rows), configure(SMALL)) == [
+        "On holdout, an author of the query wrote 11.5% (cite) and 0.0% (cocite) of the relevant papers."
+    ]
+    assert same_authors_in_words(pl.DataFrame(rows[3:]), configure(SMALL)) == []
 
 
 def test_nothing_is_said_of_a_run_without_hold_outs():

@@ -10,8 +10,18 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 from cocite.evaluation.benchmark import write_rows
 from cocite.report.inputs import graph_embeddings
-from cocite.report.results import read_scored
-from cocite.report.scores import difficulties, empty_fields, failures, incomplete, losses, models_by_format, tasks
+from cocite.report.page_tables import ranking_of, shown
+from cocite.report.results import empty_frame, read_scored
+from cocite.report.scores import (
+    by_year,
+    difficulties,
+    empty_fields,
+    failures,
+    incomplete,
+    losses,
+    models_by_format,
+    tasks,
+)
 
 MODEL = {"triplets": "near", "encoder": "e", "lr": 0.1}
 BAND = {"sampler": "neighbours", "embedding": "g", "per_query": 7, "k_positive": 25}
@@ -283,3 +293,37 @@ def test_without_an_encoder_that_reads_more_no_further_field_is_looked_at(tmp_pa
     plain = {"encoders": {"plain": {}}, "models": {}, "benchmarks": {"b": {"kind": "beir"}}}
     assert empty_fields(tmp_path, recorded(plain)).rows() == [("b", "abstract", 1, ALL)]
     assert empty_fields(tmp_path, recorded(plain | {"benchmarks": {}})).is_empty()
+
+
+def of_year(model, seed, year, value, queries, task="cite", metric="map"):
+    keys = {"model": model, "seed": seed, "benchmark": "later", "task": task, "metric": metric, "year": year}
+    return {**keys, "queries": queries, "value": value, "error": 1.0}
+
+
+def test_scores_by_year_have_a_column_for_each_year_and_say_how_many_queries_it_has():
+    found = pl.DataFrame(
+        [
+            of_year("bm25", 0, 2021, 99.0, 2),
+            of_year("bm25", 0, 2020, 30.0, 9),
+            of_year("infonce", 1, 2020, 40.0, 9),
+            of_year("infonce", 2, 2020, 50.0, 8),  # a query of it has no vector
+            of_year("infonce", 1, 2021, 60.0, 2),
+            of_year("infonce", 1, 2022, 20.0, 1, "cite_search", "recall_cap_20"),
+        ]
+    )
+    configuration = recorded({**CONFIGURATION, "baselines": {"bm25": {"kind": "bm25"}}})
+    table = by_year(found, configuration)
+    assert table.rows() == [
+        ("later", "cite MAP", "number of queries", "9", "2", "–"),
+        ("later", "cite MAP", "infonce", "45.0 ± 7.1", "60.0", "–"),
+        ("later", "cite MAP", "bm25", "30.0", "99.0", "–"),
+        ("later", "cite_search R@20", "number of queries", "–", "–", "1"),
+        ("later", "cite_search R@20", "infonce", "–", "–", "20.0"),
+    ]
+    assert table.columns == ["benchmark", "task", "model", "2020", "2021", "2022"]
+    best = [[cell.text for cell in row if cell.is_best] for row in shown(table, ranking_of("by_year")).rows]
+    assert best == [[], ["45.0 ± 7.1"], ["99.0"], [], []]
+
+
+def test_a_run_without_a_hold_out_by_time_has_no_scores_by_year():
+    assert by_year(empty_frame("scores_by_year"), recorded(CONFIGURATION)).is_empty()

@@ -1,9 +1,11 @@
 """The command: every sampler writes the same table, whatever the blocks of queries, and says what it left out."""
 
 import json
+from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.papers import papers_table
 
@@ -12,7 +14,7 @@ from cocite.config.plugins import plugins
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
 from cocite.core.tables.files import write_table
-from cocite.triplets.sampled import read_papers
+from cocite.triplets.sampled import ROLES, read_papers
 
 from .blocks import (
     sampler,
@@ -28,6 +30,8 @@ from .blocks import (
 
 PAPERS = range(1, 301)
 ASPECTS = list(enumerate(("background", "methodology", "result")))
+QUERIES = ("corpusid", "split", "work")
+ENDS = ("paper", "other")
 SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validation", 299: "holdout", 300: "excluded"}
 
 
@@ -165,3 +169,39 @@ def test_every_sampler_of_papers_is_tested():
     # both have tests of their own.
     of_papers = {name for name, kind in plugins(SAMPLERS, "sampler").items() if not kind.brings_texts}
     assert of_papers == {name.split()[0] for name in EACH} | {"mined"}
+
+
+@pytest.mark.parametrize(
+    "name", ["citations", "cocited", "linked", "linked by edges", "undirected", "aspects", "file", "random"]
+)
+def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name, tmp_path):
+    works = {30: 1, 31: 2, 32: 33, 60: 61, 100: 61, 21: 3, 22: 40, 45: 44, 150: 70}
+    united = tmp_path / "united"
+    write_queries(united, SPLITS)
+    listed = {paper: ("title", "abstract") for paper in PAPERS if not 200 <= paper <= 210 and paper not in works}
+    write_table(united / "papers/0.parquet", "papers", papers_table(listed))
+    tables = {table: pq.read_table(folder / table).to_pylist() for table in ("edges", "cocitations", "before")}
+    for rows in tables.values():
+        for row in rows:
+            row |= {key: works.get(row[key], row[key]) for key in row.keys() & {"source", "target", *ENDS, *ROLES}}
+    counts, intents = Counter(), defaultdict(set)
+    for row in tables["cocitations"]:
+        counts[tuple(sorted((row["paper"], row["other"])))] += row["count"]
+    for row in tables["edges"]:
+        intents[row["source"], row["target"]].update(row["intents"])
+    write_cocitations(united / "cocitations", {ends: count for ends, count in counts.items() if ends[0] != ends[1]})
+    edges = {ends: found for ends, found in intents.items() if ends[0] != ends[1]}
+    write_edges(united / "edges", edges, edges)
+    triplets = {tuple(row[role] for role in ROLES): row["split"] for row in tables["before"]}
+    write_triplets(united / "before", [(*ids, split) for ids, split in triplets.items()])
+    asked = {"pick": "evenly"} if name == "linked by edges" else {}  # here all edges have the weight 1
+    expected, _ = run(united, name, **asked)
+    rows = [(paper, split, None) for paper, split in SPLITS.items()] + [(p, "twin", work) for p, work in works.items()]
+    write_table(
+        folder / "queries.parquet",
+        "queries",
+        pa.table(dict(zip(QUERIES, zip(*sorted(rows), strict=True), strict=True))),
+    )
+    found, _ = run(folder, name, **asked)
+    assert found.equals(expected)
+    assert len(found) >= 20

@@ -23,6 +23,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     run = Run(folder=tmp_path_factory.mktemp("chosen"))
     run.configure(SMALL)
     graphs = {f"{name}-some": {**entry, "citations": CHOICE} for name, entry in SIGNALS.items()}
+    graphs["weighed"] = {"signal": "citation", "citations": {"weights": {"mentions": "log"}}}
     config = edited(corpus__authors=True, corpus__contexts={}, graphs=SMALL["graphs"] | SIGNALS | graphs)
     return planned(run, config, "graph")
 
@@ -48,8 +49,14 @@ def test_every_signal_reads_the_chosen_citations(plan, graph):
 
 def test_a_choice_is_made_once_per_graph_and_bucket(plan):
     jobs = plan.of("choose_citations")
-    assert len(jobs) == 2 * len(SIGNALS)
-    for job in jobs:
+    assert len(jobs) == 2 * len(SIGNALS) + 2
+    weighed = [job for job in jobs if job.wildcards["graph"] == "weighed"]
+    assert len(weighed) == 2
+    assert all(
+        f"--contexts results/corpus/contexts/{job.wildcards['bucket']}.parquet" in job.command for job in weighed
+    )
+    for job in (job for job in jobs if job not in weighed):
+        assert "--contexts" not in job.command
         assert "--papers results/corpus/papers" in job.command
         assert json.dumps(CHOICE | {"intents": []}, sort_keys=True) in job.command
     assert {job.wildcards["graph"] for job in plan.of("choose_sentences")} == {"said-some"}

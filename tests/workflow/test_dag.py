@@ -180,6 +180,32 @@ def test_contexts_are_ingested_where_they_are_asked_for_and_only_then(plan, rich
     assert sampled.inputs[:2] == in_buckets("corpus/contexts")
 
 
+def test_with_a_last_year_whatever_is_merged_reads_the_years_of_papers_and_otherwise_nothing_more(run, plan):
+    corpus = SMALL["corpus"] | {"until": 2012, "contexts": {}}
+    jobs = planned(run, SMALL | {"corpus": corpus}, "corpus", "results/corpus/contexts/0.parquet")
+    papers = {f"results/corpus/ingested/papers/{part}.parquet" for part in range(2)}
+    for rule in ("merge_papers", "merge_citations", "merge_contexts"):
+        merged = jobs.of(rule)
+        assert merged
+        assert all(papers <= set(job.inputs) and " --until 2012 " in job.command for job in merged)
+    assert not papers & {path for job in plan.of("merge_citations") for path in job.inputs}
+    assert not [job for job in plan.jobs if "--until" in job.command]
+
+
+def test_records_are_merged_into_works_where_it_is_asked_for_and_twins_are_found_before_queries_are_chosen(run, plan):
+    corpus = SMALL["corpus"] | {"twins": "merge", "contexts": {}}
+    jobs = planned(run, SMALL | {"corpus": corpus}, "corpus", "results/corpus/contexts/0.parquet")
+    for table in ("papers", "citations", "contexts"):
+        records, merged = in_buckets(f"corpus/records/{table}"), jobs.one(f"merge_twins_of_{table}")
+        assert set(records) <= set(jobs.outputs(f"merge_{table}"))
+        assert merged.inputs == [*records, "results/corpus/twins.parquet"]
+        assert merged.outputs[:2] == in_buckets(f"corpus/{table}")
+    assert jobs.one("find_twins").inputs == in_buckets("corpus/records/papers")
+    assert plan.one("find_twins").inputs == in_buckets("corpus/papers")
+    assert "results/corpus/twins.parquet" in plan.one("select_queries").inputs
+    assert not [job for job in plan.jobs if "corpus/records" in job.command]
+
+
 def test_authors_and_fields_of_documents_are_looked_up_where_an_encoder_reads_them_and_only_then(plan, rich):
     assert plan.commands("encoder tokenise")
     assert not {"ingest_with_authors", "describe_documents"} & plan.rules()

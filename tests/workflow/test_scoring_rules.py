@@ -140,5 +140,10 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
     assert "--vectors results/encoder/cocite/seed-1/papers" in by_model.command
     assert {job.command.partition("--evaluation-seed ")[2][0] for job in searched["search_corpus"]} == {"7", "1"}
     assert all("--papers results/corpus/papers" in job.command for job in searched["search_corpus_by_words"])
+    by_year = plan.one("score_by_year")  # of the hold-out by time alone
+    assert by_year.outputs == ["results/evaluation/later/scores_by_year.parquet"]
+    assert by_year.outputs[0] in plan.one("write_page").inputs
+    assert "by-year results/evaluation/later/outcomes --suites" in by_year.command
+    assert "results/evaluation/later/outcomes/search/bm25-0.parquet" in by_year.inputs
     assert len(plan.commands("evaluation prepare-holdout")) == 2
     assert sum('"by_time": true' in command for command in plan.commands("evaluation prepare-holdout")) == 1

@@ -1,12 +1,29 @@
-"""Which citations of the corpus a graph is built from."""
+"""Which citations of the corpus a graph is built from, and what each counts for."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.aspects import Intent
-from cocite.config.entries import Count, Entry, Whole, distinct, inconsistent
+from cocite.config.entries import Count, Entry, Positive, Whole, distinct, inconsistent
+from cocite.config.source import lack_of_contexts
+
+
+class CitationWeights(Entry):
+    """What a citation counts for: the product of these factors."""
+
+    influential: Positive = 1.0
+    """Factor of citations that Semantic Scholar marks as influential."""
+    mentions: Literal["count", "log"] | None = None
+    """Factor by the number n of contexts of the citing paper that cite the other: count is n, log is 1 + ln n. It is 1
+    for citations without a context. Needs corpus.contexts."""
+
+    @model_validator(mode="after")
+    def _weigh_something(self) -> "CitationWeights":
+        if self.influential == 1 and self.mentions is None:
+            raise inconsistent(" has no effect: every citation counts 1. Set one of its keys, or leave it out.")
+        return self
 
 
 class CitationChoice(Entry):
@@ -21,10 +38,12 @@ class CitationChoice(Entry):
     most_references: Count | None = None
     """Leave out the citations of papers with more references than this, such as bibliographies. All references of the
     corpus count, also those that another key leaves out. Left out, there is no limit."""
+    weights: CitationWeights | None = None
+    """What citations count for in graphs with signal: citation. Left out, each counts 1."""
 
     @model_validator(mode="after")
-    def _leaves_something_out(self) -> "CitationChoice":
-        if not (self.influential or self.intents or self.most_references) and self.self_:
+    def _has_an_effect(self) -> "CitationChoice":
+        if not (self.influential or self.intents or self.most_references or self.weights) and self.self_:
             raise inconsistent(" has no effect: it takes all citations. Set one of its keys, or leave it out.")
         return self
 
@@ -40,8 +59,14 @@ class BuiltOnCitations(Entry):
         chosen = self.citations
         if chosen is None:
             return
-        for name in ("influential", "intents"):
-            if getattr(chosen, name) and not config.corpus.marks_citations:
+        if weights := chosen.weights:
+            if getattr(self, "signal", None) != "citation":
+                yield f"{key}.citations.weights: only signal: citation takes weights; pairs are counted."
+            if weights.mentions:
+                yield from lack_of_contexts(f"{key}.citations.weights.mentions", weights.mentions, config)
+        by_influence = chosen.influential or (weights is not None and weights.influential != 1)
+        for name, is_asked in {"influential": by_influence, "intents": chosen.intents}.items():
+            if is_asked and not config.corpus.marks_citations:
                 has_none = f"citations of the source {config.corpus.source} have neither influence nor intents"
                 yield f"{key}.citations.{name}: {has_none}; leave it out."
         if not (chosen.self_ or config.corpus.authors):

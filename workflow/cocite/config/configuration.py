@@ -138,6 +138,9 @@ class Configuration(Entry):
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """Files and folders that cannot be what they are named for."""
         yield from self.corpus.faults_of_paper_ids("corpus.paper_ids")
+        cut, until = self.queries.holdout_from, self.corpus.until
+        if cut is not None and until is not None and cut > until:
+            yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the last year of the corpus."
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
         for name, path in self.folders.items():

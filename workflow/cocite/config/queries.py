@@ -18,7 +18,7 @@ from cocite.config.entries import (
     inconsistent,
     unpinned,
 )
-from cocite.config.source import OWNERS, Year
+from cocite.config.source import OWNERS, Twins, Year
 
 
 class QueryRule(Entry):
@@ -122,6 +122,8 @@ class QuerySettings(QueryRule):
     """Queries to draw, for training and validation together; all of a file."""
     holdout_references: Natural = 5
     """Papers with text that a held-out paper must cite: as many as a hold-out benchmark ranks."""
+    twins: Twins = "keep"
+    """What becomes of the papers that are one work."""
 
 
 Queries = Annotated[

@@ -98,6 +98,9 @@ NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 UNNAMED = f"release is {LATEST}, which only the sources s2 and openalex can tell; name the release."
 
 
+Twins = Literal["keep", "exclude", "merge"]
+
+
 class Source(Entry):
     """Where a release comes from, and how it is cut for work.
 
@@ -127,6 +130,15 @@ class Source(Entry):
     titles_alone: bool = False
     """Take papers with a title and no abstract as queries, candidates and parts of triplets too, as SciAspect's data
     do, where a quarter of the queries have none. Otherwise a paper needs both."""
+    twins: Twins = "keep"
+    """What becomes of papers that are one work, as a preprint and its published version (table twins). keep: all stay
+    in the corpus, and count as one in splits, triplets and hold-outs. exclude: all but one are excluded. merge: one
+    stays in the corpus, with the citations of all."""
+    until: Year | None = None
+    """Last year of the corpus, which is then as if it had been read at the end of that year: papers of later years, the
+    citations by them and their contexts are left out and counted. A paper whose copies differ has the latest of their
+    years. Papers without a year are kept and counted. Citing ids without a record are kept, and so are citations of
+    later papers by earlier ones. If it is edited, the shards are ingested again, unless keep_ingested is set."""
     paper_ids: GivenPath | None = None
     """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
     of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
@@ -134,7 +146,7 @@ class Source(Entry):
 
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
-        *("id_space", "match", "paper_ids", "titles_alone"),
+        *("id_space", "match", "paper_ids", "titles_alone", "twins", "until"),
     )
     """Keys that say how the release is worked on; the others say which shards there are."""
     fetches: ClassVar[bool] = True

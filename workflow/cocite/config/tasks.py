@@ -193,10 +193,11 @@ def name_in_mteb(metric: str) -> str:
 def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -> bool:
     """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes. A
     sample of the queries or of the documents is another test. So is another split, one without the judgements of
-    documents that are missing, and one where other queries find the document with their own id. `entry` holds the
-    settings of the benchmark. `searched` is None where it is not known."""
+    documents that are missing, one where other queries find the document with their own id, and one that embeds queries
+    as documents. `entry` holds the settings of the benchmark. `searched` is None where it is not known."""
     return (
         getattr(entry, "split", SPLIT) == SPLIT
+        and getattr(entry, "queries", "auto") != "documents"
         and getattr(entry, "missing_documents", "keep") == "keep"
         and getattr(entry, "ignore_identical_ids", "auto") in ("auto", task.ignores_identical_ids)
         and queries == task.queries

@@ -60,7 +60,7 @@ def look_up(rising: NDArray[Any], asked: NDArray[Any]) -> tuple[Places, NDArray[
     It does where a set of ids (`core.id_sets`) would be too much, or numbers are no ids.
     """
     if len(rising) == 0:
-        return np.zeros(len(asked), dtype=np.intp), np.zeros(len(asked), dtype=np.bool_)
+        return np.zeros(asked.shape, dtype=np.intp), np.zeros(asked.shape, dtype=np.bool_)
     places = np.minimum(np.searchsorted(rising, asked), len(rising) - 1)
     return places, rising[places] == asked
 

@@ -4,6 +4,9 @@ A candidate has a text, a year and a field as asked for, is cited often enough, 
 Excluded papers are kept out whether the release has them or not. Held-out papers are drawn among the candidates, then
 queries among the rest of them, or of published queries; the ids of a file are all queries. Each draw takes the smallest
 priorities (a seeded hash of the id), so the choice depends on the papers alone, not on buckets, threads or row order.
+
+One paper stands for all records of a work (the table `twins`): the first with a text, from before the cut if there is
+one. Only it is drawn, citations of the others count for it, and what keeps one of them out keeps all of them out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +15,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
@@ -24,7 +28,7 @@ from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import smallest
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, corpus_ids_of, with_papers
+from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, TWIN, corpus_ids_of, with_papers
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
 from cocite.corpus.ingest.accounting import quoted
 
@@ -44,12 +48,34 @@ SHORT_OF_QUERIES = "queries asked for beyond the papers that fit"
 SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rule"
 SHORT_OF_LATER = "papers asked for to be held out by time beyond those that fit"
 UNDATED = "papers without a year, of which `queries.undated` says on which side of the cut they are"
+WITH_TWINS = "twins that are kept out, with their papers or by corpus.twins"
 
 
-def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts`, `later` and `candidates`. Raises `InputError` for a field that no paper has, or a year
-    that has all papers on one side."""
-    _check_fields(connection, settings.fields)
+_WORKS = """
+    CREATE TABLE works AS
+    SELECT corpusid, "group", first(corpusid) OVER (
+        PARTITION BY "group" ORDER BY corpusid IN (FROM later), NOT coalesce(has_text, false), corpusid
+    ) AS work
+    FROM twins LEFT JOIN papers USING (corpusid)
+"""
+_OTHERS = "SELECT corpusid FROM works WHERE corpusid <> work"
+_STANDING = """
+    SELECT corpusid, work FROM works
+    WHERE corpusid <> work AND (work IN (FROM later) OR corpusid NOT IN (FROM later)) ORDER BY corpusid
+"""
+"""The others, and what stands for each. A later record of an earlier work is kept out by its year, and adds nothing."""
+_UNITED = """
+    CREATE VIEW united AS
+    SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited
+    FROM citations
+    LEFT JOIN works AS of_citing ON citing = of_citing.corpusid
+    LEFT JOIN works AS of_cited ON cited = of_cited.corpusid
+    WHERE citing NOT IN (FROM later)
+"""
+
+
+def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
+    """Make the tables `later` and `works`. Raises `InputError` for a year that has all papers on one side."""
     connection.execute(
         """
         CREATE TABLE later AS
@@ -60,17 +86,23 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         {"year": settings.holdout_from, "undated": settings.holdout_from is not None and settings.undated != "earlier"},
     )
     _check_cut(connection, settings.holdout_from)
+    connection.execute(_WORKS)
+
+
+def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
+    """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
+    _check_fields(connection, settings.fields)
+    connection.execute(_UNITED)
     connection.execute(
         "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
     )
     connection.execute(
-        """
+        f"""
         CREATE TABLE candidates AS
         WITH cited AS (
-            SELECT cited AS corpusid, count(*) AS citations FROM citations
-            WHERE citing NOT IN (FROM later) GROUP BY cited
+            SELECT cited AS corpusid, count(*) AS citations FROM united GROUP BY cited
         ), citing AS (
-            SELECT citing AS corpusid, count(*) AS "references" FROM citations
+            SELECT citing AS corpusid, count(*) AS "references" FROM united
             WHERE cited IN (FROM texts) GROUP BY citing
         ), described AS (
             SELECT corpusid FROM papers
@@ -81,7 +113,7 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         FROM texts SEMI JOIN described USING (corpusid)
         LEFT JOIN cited USING (corpusid) LEFT JOIN citing USING (corpusid)
         WHERE coalesce(citations, 0) >= $min_citations AND coalesce("references", 0) >= $min_references
-        AND corpusid NOT IN (FROM excluded)
+        AND corpusid NOT IN (FROM excluded) AND corpusid NOT IN ({_OTHERS})
         """,
         settings.model_dump(include={"min_citations", "min_references", "min_year", "max_year", "fields"}),
     )
@@ -100,11 +132,12 @@ def _check_cut(connection: DuckDBPyConnection, cut: int | None) -> None:
 
 def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> Iterator[Ids]:
     """Ids of the papers from the cut on that can be held out, in batches: those with a text and a field as asked for,
-    and with enough references from before the cut. New papers are hardly cited, so citations do not matter."""
-    query = """
+    with enough references from before the cut, and without an earlier record of the same work. New papers are hardly
+    cited, so citations do not matter."""
+    query = f"""
         SELECT corpusid FROM papers SEMI JOIN later USING (corpusid)
         WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
-        AND corpusid NOT IN (FROM excluded)
+        AND corpusid NOT IN (FROM excluded) AND corpusid NOT IN ({_OTHERS})
         AND corpusid IN (
             SELECT citing FROM citations WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
         )
@@ -177,6 +210,7 @@ def select(
     *,
     papers: Papers,
     citations: Citations,
+    twins: Annotated[Path, typer.Option(help="Table twins.")],
     settings: GivenAsJson[QuerySettings],
     seed: Seed,
     memory_mb: MemoryMb,
@@ -189,19 +223,24 @@ def select(
     Raises `InputError` if not one query is found, if a benchmark has no paper of the corpus, and for a file of ids that
     cannot be read.
     """
-    counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT), 0)
+    counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
     of_lists, of_benchmarks = read_excluded(exclude)
-    excluded = np.unique(np.concatenate([of_lists, *(ids for ids, _ in of_benchmarks.values())]))
+    listed = np.unique(np.concatenate([of_lists, *(ids for ids, _ in of_benchmarks.values())]))
     counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
             connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
+        connection.register("twins", read_table(twins, "twins", ["corpusid", "group"]))
         for documents, found in with_papers([path for path in exclude if path.suffix == ".parquet"]):
             if found is None:
                 _check_matched(connection, documents, *of_benchmarks[documents])
+        find_works(connection, settings)
+        excluded = _with_twins(connection, listed)
+        if settings.twins == "exclude":
+            excluded = np.union1d(excluded, connection.sql(_OTHERS).fetchnumpy()["corpusid"])
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
-        named = _asked_for(settings)
+        named = _works_of(connection, _asked_for(settings))
         asked = _usable(connection, named, excluded, counts)
         given = asked if settings.from_ == "file" else asked[:0]
         usable = _without(candidates(connection, settings.holdout_references), given)
@@ -219,13 +258,21 @@ def select(
             counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
+        kept_out = np.union1d(excluded, _with_twins(connection, holdout))
+        works = connection.sql(_STANDING).to_arrow_table()
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
     validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
-    splits |= {HELD_OUT: holdout, EXCLUDED: np.setdiff1d(excluded, later), HELD_OUT_BY_TIME: by_time}
-    splits[LATER] = np.setdiff1d(later, by_time)
+    splits |= {HELD_OUT: holdout, EXCLUDED: np.setdiff1d(kept_out, np.union1d(holdout, later))}
+    splits |= {HELD_OUT_BY_TIME: by_time, LATER: np.setdiff1d(later, by_time)}
+    counts[WITH_TWINS] = len(kept_out) - len(np.union1d(listed, holdout))
+    splits[TWIN] = np.setdiff1d(works["corpusid"].to_numpy(), np.union1d(kept_out, later))
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
-    write_table(output, "queries", pa.concat_tables(tables).sort_by("corpusid"))
+    rows = pa.concat_tables(tables).sort_by("corpusid")
+    if len(works):
+        places = pc.index_in(rows["corpusid"], works["corpusid"].combine_chunks())
+        rows = rows.append_column("work", works["work"].take(places))
+    write_table(output, "queries", rows)
     write_omissions(omissions, counts)
 
 
@@ -276,6 +323,23 @@ def _asked_for(settings: QuerySettings) -> Ids:
     if settings.from_ == "triplets":
         return read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
     return np.empty(0, dtype=np.int64)
+
+
+def _with_twins(connection: DuckDBPyConnection, papers: Ids) -> Ids:
+    """Some papers and all other records of the same works, rising."""
+    connection.register("these", pa.table({"corpusid": papers}))
+    of_works = 'SELECT "group" FROM works SEMI JOIN these USING (corpusid)'
+    query = f'FROM these UNION SELECT corpusid FROM works WHERE "group" IN ({of_works}) ORDER BY corpusid'
+    found: Ids = connection.sql(query).fetchnumpy()["corpusid"]
+    return found
+
+
+def _works_of(connection: DuckDBPyConnection, papers: Ids) -> Ids:
+    """The papers that stand for the works of some papers, rising."""
+    connection.register("these", pa.table({"corpusid": papers}))
+    query = "SELECT DISTINCT coalesce(work, corpusid) AS work FROM these LEFT JOIN works USING (corpusid) ORDER BY work"
+    found: Ids = connection.sql(query).fetchnumpy()["work"]
+    return found
 
 
 def _usable(connection: DuckDBPyConnection, asked: Ids, excluded: Ids, counts: dict[str, int]) -> Ids:

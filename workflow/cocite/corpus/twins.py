@@ -63,8 +63,9 @@ _CHAINS = f"""
     SELECT corpusid FROM members SEMI JOIN chains USING ("group")
 """
 _TWINS = """
-    SELECT corpusid, "group", reason::VARCHAR AS reason, score
-    FROM members JOIN edges USING (corpusid) WHERE corpusid NOT IN (FROM chained)
+    SELECT corpusid, coalesce(min(corpusid) FILTER (has_text) OVER (PARTITION BY "group"), "group") AS "group",
+        reason::VARCHAR AS reason, score
+    FROM members JOIN edges USING (corpusid) JOIN texts USING (corpusid) WHERE corpusid NOT IN (FROM chained)
     QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY edges.reason, score DESC NULLS LAST, other) = 1
     ORDER BY corpusid
 """
@@ -167,12 +168,12 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     db.execute(
         f"""
         CREATE TABLE texts AS
-        SELECT corpusid, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
+        SELECT corpusid, has_text, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
             SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
         )
         WHERE corpusid IN (FROM paired)
         """,
-        {"files": verified_files(papers, "papers", ["corpusid", "abstract", *columns])},
+        {"files": verified_files(papers, "papers", ["corpusid", "has_text", "abstract", *columns])},
     )
     db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
     total = number(db, "SELECT count(*) FROM pairs")

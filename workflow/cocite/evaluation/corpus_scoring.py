@@ -2,12 +2,12 @@
 
 Recall at k is the share of the relevant papers among the first k answers, of at most k (BEIR's capped recall). The
 table scores_by_citations divides it by how often the relevant papers are cited in training: a method can gain on
-well-known papers and lose on new ones.
+well-known papers and lose on new ones. nDCG gains the grade of an answer; other metrics take all relevant papers alike.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ from cocite.config.tasks import BOTH, Task
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.progress import report
 from cocite.core.tables.files import read_table
+from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import ScoredTasks, Tables, write_rows
 from cocite.evaluation.bm25 import Formula
 from cocite.evaluation.corpus_search import Popularity, Search, SearchResult, by_citations_alone, by_vectors
@@ -28,6 +29,13 @@ from cocite.evaluation.scored import Item, Row, Run, Scored, UnscorableError
 
 FIRST = 20
 """Answers that are counted by their citations."""
+
+
+class Relevant(NamedTuple):
+    """The papers that a query has to find, ascending, and their grades, which are above 0."""
+
+    papers: Ids
+    grades: Ids
 
 
 def search_corpus(
@@ -89,16 +97,19 @@ def search_corpus(
         write_rows(files[table], table, of_table)
 
 
-def _relevant(searches: Path, task: str) -> dict[int, Ids]:
-    """The papers that each test query of a task has to find, ascending."""
+def _relevant(searches: Path, task: str) -> dict[int, Relevant]:
+    """The papers that each test query of a task has to find."""
     rows = read_table(searches, "searches")
     mine = rows.filter((pc.field("task") == task) & (pc.field("split") == "test"))
-    queries, papers = (mine[name].to_numpy() for name in ("query", "paper"))
+    queries, papers, grades = (mine[name].to_numpy() for name in ("query", "paper", "relevance"))
     distinct, starts = np.unique(queries, return_index=True)
-    return dict(zip(distinct.tolist(), np.split(papers, starts[1:]), strict=True)) if len(distinct) else {}
+    spans = map(slice, starts, [*starts[1:], len(queries)])
+    return {query: Relevant(papers[of], grades[of]) for query, of in zip(distinct.tolist(), spans, strict=True)}
 
 
-def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], result: SearchResult, popularity: Popularity) -> Scored:
+def _scored(
+    run: Run, task: Task, relevant: Mapping[int, Relevant], result: SearchResult, popularity: Popularity
+) -> Scored:
     """Score the answers of one task; a query without answers counts as zero. Raises `UnscorableError` if too many
     papers could not be compared."""
     if result.missing > result.documents * run.largest_missing:
@@ -106,40 +117,41 @@ def _scored(run: Run, task: Task, relevant: Mapping[int, Ids], result: SearchRes
             f"{result.missing:,} of {result.documents:,} papers have no vector of {run.model}; embed the corpus again, "
             "or allow more in `largest_missing` of the benchmark."
         )
-    unfindable = sum(np.count_nonzero(popularity.citations_of(papers) < 0) for papers in relevant.values())
+    unfindable = sum(np.count_nonzero(popularity.citations_of(of.papers) < 0) for of in relevant.values())
     search = len(popularity.papers), 0, int(unfindable)
     scored = Scored(run=run, task=task, documents=result.documents, missing=result.missing, search=search)
-    measures = {query: _measures(result.answers.get(query, NO_IDS), papers) for query, papers in relevant.items()}
+    measures = {query: _measures(result.answers.get(query, NO_IDS), *of) for query, of in relevant.items()}
     for metric in task.metrics:
         items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
         scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(relevant))
     return scored
 
 
-def _measures(answers: Ids, relevant: Ids) -> dict[str, float]:
-    """The metrics of one ranking, between 0 and 1."""
-    hits = np.isin(answers, relevant)
+def _measures(answers: Ids, relevant: Ids, grades: Ids) -> dict[str, float]:
+    """The metrics of one ranking, between 0 and 1; relevant papers are given ascending."""
+    places, hits = look_up(relevant, answers)
     ranks = np.flatnonzero(hits) + 1
-    gains = 1 / np.log2(np.arange(2, 12))
+    gains = np.where(hits, grades[places], 0)[:10]
+    ideal, discounts = -np.sort(-grades)[:10], np.log2(np.arange(2, 12))
     capped = {f"recall_cap_{k}": hits[:k].sum() / min(k, len(relevant)) for k in (20, 50, 100)}
     return capped | {
-        "ndcg_cut_10": (gains[: len(hits)] * hits[:10]).sum() / gains[: len(relevant)].sum(),
+        "ndcg_cut_10": (gains / discounts[: len(gains)]).sum() / (ideal / discounts[: len(ideal)]).sum(),
         "map": (np.arange(1, len(ranks) + 1) / ranks).sum() / len(relevant),
         "recip_rank": 1 / ranks[0] if len(ranks) else 0.0,
     }
 
 
 def _by_class(
-    scored: Scored, relevant: Mapping[int, Ids], answers: Mapping[int, Ids], popularity: Popularity
+    scored: Scored, relevant: Mapping[int, Relevant], answers: Mapping[int, Ids], popularity: Popularity
 ) -> Iterator[Row]:
     """For each class of citations: the recall of relevant papers in it, with its standard error over the queries that
     have one, and the share of the first answers that are in it."""
     first = {query: answers.get(query, NO_IDS)[:FIRST] for query in relevant}
-    cited = {query: popularity.citations_of(papers) for query, papers in relevant.items()}
+    cited = {query: popularity.citations_of(of.papers) for query, of in relevant.items()}
     of_answers = popularity.citations_of(np.concatenate([*first.values()]))
     of_task = (scored.run.model, scored.run.training_seed, scored.run.benchmark, scored.task.name)
     for name, (least, most) in popularity.ranges().items():
-        in_class = {query: relevant[query][(least <= of) & (of <= most)] for query, of in cited.items()}
+        in_class = {query: relevant[query].papers[(least <= of) & (of <= most)] for query, of in cited.items()}
         recalls = [
             100 * np.isin(first[query], papers).sum() / min(FIRST, len(papers))
             for query, papers in in_class.items()

@@ -151,7 +151,7 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
         nearness = _nearness_in_blocks(task, queries.of(asked), blocks, seen)
         found = best_hits(asked, nearness, benchmark.own.get(task.name, {}), depth_of(task))
     scored = count_missing(task, benchmark, seen, run)
-    score_ranked(scored, benchmark, found)
+    score_found(scored, benchmark, found)
     return scored
 
 
@@ -161,7 +161,13 @@ def score_collection(
     """Score the search of a collection by the similarities of all its documents to each query, in their order."""
     task = scored.task
     queries, own = list(benchmark.judgements[task.name]), benchmark.own.get(task.name, {})
-    score_ranked(scored, benchmark, best_hits(queries, [(collection, similarities)], own, depth_of(task)))
+    score_found(scored, benchmark, best_hits(queries, [(collection, similarities)], own, depth_of(task)))
+
+
+def score_found(scored: Scored, benchmark: Benchmark, found: Ranked) -> None:
+    """Score what each query found in a collection. If any found something, those that found nothing score 0."""
+    queries = benchmark.judgements[scored.task.name] if found else {}
+    score_ranked(scored, benchmark, {query: found.get(query, {}) for query in queries})
 
 
 def _nearness_in_blocks(

@@ -1,9 +1,9 @@
-"""The citations that a graph is built from, if its entry chooses among those of the corpus (`graphs.<name>.citations`).
+"""The citations that a graph is built from, if its entry chooses or weighs those of the corpus.
 
 One bucket of citations goes in, and what is left of it comes out in the same shape and order. So all that follows reads
 the chosen citations as it reads those of the corpus, whatever the signal. Each citation that is left out is counted for
 the first reason that holds; self-citations come last, so that their share is that among the citations that the other
-keys leave. Sentences that cite keep the chosen citations only.
+keys leave. Sentences that cite keep the chosen citations only. With weights, a citation has a column that edges take.
 
 A job needs the authors of the papers of its bucket, and those cited may be in any bucket of papers: it reads the names
 of all papers, and joins them within a memory limit.
@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 import typer
 from duckdb import DuckDBPyConnection
 
-from cocite.config.citation_choice import CitationChoice
+from cocite.config.citation_choice import CitationChoice, CitationWeights
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import checked_files, open_table, scan_table, verified_files, write_omissions, write_table
+from cocite.core.tables.papers import HASHED_AUTHORS
 
 BATCH_ROWS = 100_000
 SENTENCES_READ = 20_000
@@ -47,6 +48,9 @@ def choose_citations(
     *,
     bucket: Bucket,
     papers: Annotated[Path | None, typer.Option(help="Folder of the table papers, if it has names of authors.")] = None,
+    contexts: Annotated[
+        Path | None, typer.Option(help="The bucket of the table contexts, for weights by mentions.")
+    ] = None,
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
@@ -59,9 +63,12 @@ def choose_citations(
     """
     if papers is None and not settings.self_:
         raise InputError("--papers is missing, and self-citations are known by the authors of papers.")
-    conditions = _conditions(settings)
+    conditions, weight = _conditions(settings), _weight(settings.weights)
+    marks = {key: wanted for key, wanted in conditions.items() if key != "most_references"}
+    if settings.weights and settings.weights.influential != 1:
+        marks["influential"] = "influential"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        _check_marks(db, citations, {key: wanted for key, wanted in conditions.items() if key != "most_references"})
+        _check_marks(db, citations, marks)
         db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
         cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
         reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
@@ -69,9 +76,18 @@ def choose_citations(
         db.execute("CREATE TEMP TABLE selves (citing BIGINT, cited BIGINT)")
         if papers is not None:
             _find_self_citations(db, papers, are_needed=not settings.self_)
+        db.execute("CREATE TEMP TABLE mentioned (citing BIGINT, cited BIGINT, mentions BIGINT)")
+        if contexts is not None:
+            db.read_parquet(verified_files(contexts, "contexts", ["citing", "cited"])).create_view("contexts")
+            db.execute("""
+                INSERT INTO mentioned SELECT citing, mentioned, count(*)
+                FROM (SELECT citing, unnest(cited) AS mentioned FROM contexts) GROUP BY ALL
+            """)
         without_selves = "" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"
         kept = db.sql(f"""
-            SELECT * EXCLUDE reason FROM judged {without_selves} WHERE reason IS NULL ORDER BY citing, cited
+            SELECT * EXCLUDE (reason, mentions){weight}
+            FROM judged LEFT JOIN mentioned USING (citing, cited) {without_selves}
+            WHERE reason IS NULL ORDER BY citing, cited
         """)
         rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
         counted = dict(db.sql("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall())
@@ -96,13 +112,22 @@ def _conditions(settings: CitationChoice) -> dict[str, str]:
     return conditions
 
 
+def _weight(weights: CitationWeights | None) -> str:
+    """The column of weights, in SQL, if there are any."""
+    if weights is None:
+        return ""
+    by_mentions = {None: "1", "count": "coalesce(mentions, 1)", "log": "1 + ln(coalesce(mentions, 1))"}
+    by_influence = f"CASE WHEN influential THEN {weights.influential} ELSE 1 END"
+    return f", ({by_influence} * ({by_mentions[weights.mentions]}))::FLOAT AS weight"
+
+
 def _check_marks(db: DuckDBPyConnection, citations: Path, wanted: Mapping[str, str]) -> None:
     """Raise `InputError` if no citation of the corpus has the marks that are wanted. It reads on to the first one."""
     db.register("all_citations", scan_table(citations, "citations"))
     having = " AND ".join(wanted.values())
     if wanted and not db.sql(f"SELECT 1 FROM all_citations WHERE {having} LIMIT 1").fetchall():
         said = " or ".join(REASONS[key] for key in wanted)
-        raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph.")
+        raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph, or heavier.")
 
 
 def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:
@@ -114,13 +139,10 @@ def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bo
         db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
     if not has_names or (are_needed and not db.sql(named).fetchall()):
         raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
-    # Hashes are of one size, whatever the names, so that joining them takes less memory.
-    db.execute(r"""
+    db.execute(f"""
         CREATE TEMP TABLE named AS
         WITH asked AS (SELECT citing, cited FROM judged WHERE reason IS NULL)
-        SELECT corpusid, list_transform(list_filter(list_transform(authors, lambda author:
-            trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
-        ), lambda name: name <> ''), lambda name: hash(name)) AS names
+        SELECT corpusid, {HASHED_AUTHORS} AS names
         FROM papers WHERE corpusid IN (SELECT citing FROM asked UNION SELECT cited FROM asked)
     """)
     db.execute("""

@@ -99,13 +99,13 @@ def split_citations(
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
         db.execute(f"""
             CREATE TEMP TABLE kept AS
-            SELECT cited % {buckets} AS bucket, citing, cited FROM citations
+            SELECT cited % {buckets} AS bucket, * EXCLUDE (influential, intents) FROM citations
             WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
             ORDER BY bucket, cited, citing
         """)
         folder.mkdir()
         for bucket in range(buckets):
-            rows = db.sql(f"SELECT citing, cited FROM kept WHERE bucket = {bucket} ORDER BY cited, citing")
+            rows = db.sql(f"SELECT * EXCLUDE bucket FROM kept WHERE bucket = {bucket} ORDER BY cited, citing")
             write_table(folder / f"{bucket}.parquet", "split_citations", rows.to_arrow_reader(BATCH_ROWS))
 
 

@@ -75,24 +75,26 @@ def edges_of_citations(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Turn citations into the edges of one bucket of sources, each of weight 1.
+    """Turn citations into the edges of one bucket of sources, each of weight 1 unless citations have weights.
 
     Directed edges lead from the citing to the cited paper, are those of the bucket `citations`, and have its intents.
     With the bucket `by_cited` of `citations_by_cited` as well they are undirected: two papers that cite each other have
-    one edge.
+    one edge, with the larger weight of the two.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("citations", scan_table(citations, "citations"))
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        ends = "SELECT citing AS source, cited AS target, intents FROM citations"
+        weight = "weight" if "weight" in db.table("citations").columns else "1::FLOAT"
+        ends = f"SELECT citing AS source, cited AS target, intents, {weight} AS weight FROM citations"
         if by_cited:
             db.register("by_cited", scan_table(by_cited, "citations_by_cited"))
-            ends = """
-                SELECT DISTINCT least(citing, cited) AS source, greatest(citing, cited) AS target
-                FROM (SELECT citing, cited FROM citations UNION ALL SELECT citing, cited FROM by_cited)
+            both = f"SELECT citing, cited, {weight} AS weight FROM"
+            ends = f"""
+                SELECT least(citing, cited) AS source, greatest(citing, cited) AS target, max(weight) AS weight
+                FROM ({both} citations UNION ALL {both} by_cited) GROUP BY ALL
             """
         edges = db.sql(f"""
-            SELECT *, 1::FLOAT AS weight FROM ({ends})
+            SELECT * FROM ({ends})
             WHERE source % {buckets} = {bucket} AND source NOT IN (FROM kept_out) AND target NOT IN (FROM kept_out)
             ORDER BY source, target
         """)

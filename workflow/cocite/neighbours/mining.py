@@ -29,7 +29,7 @@ from cocite.core.id_sets import NO_IDS, Ids, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
-from cocite.core.tables.papers import read_kept_out
+from cocite.core.tables.papers import read_kept_out, read_twins
 from cocite.core.written_ids import look_up
 from cocite.neighbours.nearest import (
     FARTHEST,
@@ -233,14 +233,16 @@ def mine(
 
 
 def read_documents(collection: Collection, papers: Path, queries: Path, texts: Sequence[Path]) -> Documents:
-    """The documents of a collection: papers with text that are not kept out, texts that are no queries, or both.
+    """The documents of a collection: papers with text that are not kept out, one of each work, texts that are no
+    queries, or both.
 
     `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises `InputError` where there are
     no documents.
     """
     listed, brought = id_set(()), NO_IDS
     if collection != "texts":
-        listed = id_set(papers_with_text(papers), without=read_kept_out(queries)["corpusid"].to_numpy())
+        kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+        listed = id_set(papers_with_text(papers), without=np.union1d(kept_out, read_twins(queries).papers))
     if collection != "papers":
         tables = [read_table(path, "sampled_texts", ["text", "is_query"]) for path in texts]
         each = [table["text"].filter(pc.invert(table["is_query"])).to_numpy() for table in tables]

@@ -108,6 +108,11 @@ class CorpusPlan(StagePlan):
         lists = enumerate(self.config.exclude)
         return {**queries, **{f"exclude-{n}": path for n, path in lists if path not in self.config.benchmarks}}
 
+    @property
+    def by_records(self) -> str:
+        """The folder of papers, citations and sentences by records, which may be more than works."""
+        return "<results>/corpus/records" if self.source.twins == "merge" else "<results>/corpus"
+
     def papers(self) -> list[str]:
         """The papers of the corpus."""
         return self.buckets("<results>/corpus/papers/{bucket}.parquet")
@@ -175,6 +180,15 @@ class CorpusPlan(StagePlan):
         """The ingested papers, which say in which file the newest copy of a work is; nothing for other records."""
         return self.rows_to_merge("papers") if self.held_in["papers"] == WORKS else []
 
+    def papers_with_years(self) -> Any:
+        """The ingested papers, which say what is from after the last year of the corpus; nothing if there is none."""
+        return self.rows_to_merge("papers") if self.source.until is not None else []
+
+    @property
+    def until(self) -> list[str]:
+        """The option that names the last year of the corpus, if there is one."""
+        return [] if self.source.until is None else ["--until", str(self.source.until)]
+
     @cached_property
     def triplets(self) -> list[str] | str:
         """The files of published triplets in the folder that the configuration names; others are fetched."""
@@ -199,11 +213,11 @@ class CorpusPlan(StagePlan):
         """How queries are chosen, as JSON, with the path of the file that names them but not its origin."""
         # Not a function of the input: Snakemake does not notice a change in a parameter that is one.
         asked, entries = self.asked_queries(), self.config.benchmarks.values()
-        further = {"path": asked.replace("<results>", self.plan.results)} if asked else {}
+        further: dict[str, Any] = {"path": asked.replace("<results>", self.plan.results)} if asked else {}
         references = [getattr(each, "positives", 0) for each in entries if each.made_by is HoldoutSettings]
         if references:
             further["holdout_references"] = max(references)
-        return as_text(self.config.queries, "dataset", "revision", "path", **further)
+        return as_text(self.config.queries, "dataset", "revision", "path", twins=self.source.twins, **further)
 
     def excluded_papers(self) -> list[str]:
         """The files that name the papers to exclude: lists of ids, and documents of benchmarks with their papers."""

@@ -31,6 +31,11 @@ class EvaluationPlan(StagePlan):
         return [name for name, entry in self.config.benchmarks.items() if entry.made_by is not None]
 
     @cached_property
+    def by_time(self) -> list[str]:
+        """Those whose queries are from a year on."""
+        return [name for name, entry in self.config.benchmarks.items() if getattr(entry, "by_time", False)]
+
+    @cached_property
     def collections(self) -> list[str]:
         """The benchmarks in BEIR's layout."""
         return [name for name, entry in self.config.benchmarks.items() if isinstance(entry, Beir)]

@@ -43,6 +43,12 @@ class GraphPlan(StagePlan):
         """The papers if they have the names of their authors; else nothing."""
         return self.plan.corpus.papers() if self.config.corpus.authors else []
 
+    def sentences_of_bucket(self, wildcards: Any) -> list[str]:
+        """The sentences of a bucket if citations are weighed by them; else nothing."""
+        entry: Any = self.config.graphs[wildcards.graph]
+        weights = entry.citations.weights
+        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if weights and weights.mentions else []
+
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
         table = {

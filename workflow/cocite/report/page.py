@@ -45,6 +45,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),
     "popularity": ("How much of it is popularity?", "popularity"),
+    "years": ("How good are they on later years?", "by_year"),
     "trade": ("Short queries or documents?", "trade"),
     "spaces": ("Which space finds which aspect?", "spaces"),
     "differences": ("Which models differ?", "differences"),

@@ -17,6 +17,7 @@ from cocite.report.labels import GRAPH_METRICS, PUBLISHED
 from cocite.report.map_page import AGREEMENT
 from cocite.report.popularity import recall_of
 from cocite.report.published import REPORTED
+from cocite.report.scores import QUERIES
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 EMPTY = ("–", "", None)
@@ -136,6 +137,11 @@ RANKINGS: Mapping[str, Ranking] = {
     ),
     "popularity": Ranking(
         lambda column: column in map(recall_of, CITATION_CLASSES),
+        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
+    ),
+    "by_year": Ranking(
+        str.isdecimal,
+        competes=lambda row: row["model"] != QUERIES,
         rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
     ),
     "reported": Ranking(

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS
 from cocite.config.configuration import Configuration
 from cocite.config.tasks import Task
-from cocite.report.labels import metric_in_words, over_seeds
+from cocite.report.labels import metric_in_words, over_seeds, percent
 
 FAMOUS = "answers of the 1% most cited"
 
@@ -56,11 +56,33 @@ def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> l
     return sentences
 
 
+def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration) -> list[str]:
+    """A sentence for each hold-out of papers whose authors are known: how many relevant papers share one with their
+    query. `omissions` is the table of all that steps left out or counted."""
+    counts = {(step, reason): count for step, reason, count in omissions.select("step", "reason", "count").iter_rows()}
+    sentences = []
+    for benchmark, entry in configuration.benchmarks.items():
+        known = {task.name: counts.get((benchmark, OF_KNOWN_AUTHORS.format(task.name)), 0) for task in entry.declared}
+        shares = [
+            f"{percent(counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task)} ({task})"
+            for task, of_task in known.items()
+            if of_task
+        ]
+        if shares:
+            sentences.append(f"On {benchmark}, an author of the query wrote {_listed(shares)} of the relevant papers.")
+    return sentences
+
+
 def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Task]) -> str:
     """The main metric of some tasks, as text."""
     values = {
         task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
         for task in tasks
     }
-    *first, last = [f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value)] or [""]
+    return _listed([f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value)])
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence, with commas and an and."""
+    *first, last = parts or [""]
     return f"{', '.join(first)} and {last}" if first else last

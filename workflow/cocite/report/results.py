@@ -60,6 +60,13 @@ def read_by_citations(results: Path, configuration: Configuration) -> pl.DataFra
     return pl.concat([empty_frame(table), *found])
 
 
+def read_by_year(results: Path, configuration: Configuration) -> pl.DataFrame:
+    """The scores by year on all hold-outs by time."""
+    names = [name for name, entry in configuration.benchmarks.items() if getattr(entry, "by_time", False)]
+    found = read_each(results, "scores_by_year", "benchmark", names)
+    return pl.concat([empty_frame("scores_by_year"), *found.values()])
+
+
 def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
     found = read_each(results, table, "benchmark", configuration.benchmarks)

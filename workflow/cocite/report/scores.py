@@ -34,6 +34,8 @@ OF_SEARCHES = {
 }
 """The columns of the table scores that count what no model can find or tell apart, and their names."""
 
+QUERIES = "number of queries"
+
 
 def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """One row per model or baseline, one column per benchmark and format (or task of the hold-out).
@@ -76,6 +78,18 @@ def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.Da
             wide = named.pivot("measure", index="model", values="cell", maintain_order=True).fill_null("–")
             tables[benchmark] = _in_order(wide, configuration)
     return tables
+
+
+def by_year(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
+    """For each hold-out by time and task, how many queries each year has, and the score of each model on them."""
+    metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
+    named = found.with_columns(pl.format("{} {}", "task", metric).alias("task"), pl.col("year").cast(pl.String))
+    keys = ["benchmark", "task", "model", "year"]
+    counts = named.with_columns(model=pl.lit(QUERIES)).group_by(keys).agg(cell=pl.col("queries").max().cast(pl.String))
+    cells = pl.concat([counts, over_seeds(named, keys)]).sort("year")
+    names = [QUERIES, *names_in_order(configuration)]
+    rank = pl.col("model").replace_strict(names, range(len(names)))
+    return cells.pivot("year", index=keys[:-1], values="cell").fill_null("–").sort("benchmark", "task", rank)
 
 
 def incomplete(scores: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The scores of a run as the library mteb writes its results, so that its tools read them.
 
-A folder `results/<owner>__<model>/seed-<seed>/` has a file of JSON for each task, and `model_meta.json`. A task of mteb
-has its name; any other is called `CoCite-<benchmark>-<task>`, like none of mteb's.
+A folder `results/<owner>__<model>/seed-<seed>/` has a file of JSON for each task, and `model_meta.json`. Only tasks of
+mteb are written, and only if mteb would score the same queries, documents and judgements.
 """
 
 import re
@@ -18,7 +18,7 @@ from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import UNTRAINED, model_of, untrained
 from cocite.config.sampler import oracle_models
-from cocite.config.tasks import BOTH, META, SPLIT, SUBSET, is_same_test, name_in_mteb
+from cocite.config.tasks import META, SPLIT, SUBSET, is_same_test, name_in_mteb
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
@@ -26,8 +26,7 @@ from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 from cocite.plan.recorded import PROVENANCE, configured_in
 
-OWN = "CoCite"
-"""The beginning of the names of tasks that are not mteb's."""
+OTHER_TESTS = "on tasks that mteb does not have, or not with these queries, documents and judgements"
 OWNERS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OWNER = "cocite"
 """The usual owner of the models, which stands before a slash in mteb's names."""
@@ -103,19 +102,23 @@ def export_results(results: Path, output: Path, owner: str) -> tuple[int, dict[s
         raise InputError(f"--owner is {owner!r}; it must be of letters, digits, dots, hyphens and underscores.")
     provenance = provenance_for(results, output)
     scores, omitted = scores_of(results, provenance)
-    if scores.is_empty():
-        without = "; ".join(f"those {reason} are not written" for reason in omitted)
-        raise InputError(f"{results} has no scores that can be written{f' ({without})' if without else ''}.")
     with atomic_path(output) as folder:
-        return write_mteb(scores, provenance, folder, owner=owner), omitted
+        folder.mkdir()
+        written, others = write_mteb(scores, provenance, folder, owner=owner)
+        omitted |= {OTHER_TESTS: others} if others else {}
+        if not written:
+            without = "; ".join(f"those {reason} are not written" for reason in omitted)
+            raise InputError(f"{results} has no scores that can be written{f' ({without})' if without else ''}.")
+    return written, omitted
 
 
 def write_mteb(
     scores: pl.DataFrame, provenance: Provenance, folder: Path, *, owner: str = OWNER, licence: str | None = None
-) -> int:
-    """Write the results of each run in these scores below a folder; return the number of tasks, over all runs."""
+) -> tuple[int, list[str]]:
+    """Write the results of each run in these scores on the tasks of mteb below a folder; return their number, over all
+    runs, and the tasks that mteb does not have, or not as they were scored."""
     configuration = recorded_configuration(provenance["configuration"])
-    written = 0
+    written, others = 0, set[str]()
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
         name = str(model)
@@ -129,36 +132,43 @@ def write_mteb(
             "languages": LANGUAGES,
             **dict.fromkeys(NOT_SAID),
         }
-        write_json(of_model / META, meta)
-        for result in _results(of_run, configuration.benchmarks):
+        results = dict(_results(of_run, configuration.benchmarks))
+        found = [result for result in results.values() if result]
+        others |= {task for task, result in results.items() if not result}
+        for result in found:
+            write_json(of_model / META, meta)
             write_json(of_model / f"{result['task_name']}.json", result)
-            written += 1
-    return written
+        written += len(found)
+    return written, sorted(others)
 
 
-def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The results of a run in mteb's layout, with values from 0 to 1, in the order of the configured benchmarks.
+def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """The tasks of a run, in the order of the configured benchmarks, with the results in mteb's layout, values from 0
+    to 1; None where mteb does not have the task, or scores it on something else.
 
-    Of two benchmarks with a task of mteb, the first has its name. A sample of a collection, another split, or a
-    benchmark that leaves out judgements is not mteb's task. `mteb_version` is null, since mteb did not measure it.
+    Of two benchmarks with a task of mteb, the first counts. `mteb_version` is null, since mteb did not measure it.
     """
-    parts, taken = scores.partition_by("benchmark", "task", "mode", as_dict=True), set[str]()
-    for benchmark, task, mode in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
-        rows, entry, known = parts[benchmark, task, mode], benchmarks[benchmark], declared(task)
-        is_same = known.mteb and is_same_test(known.mteb, entry, rows["queries"][0], rows["searched"][0])
-        name = f"{OWN}-{benchmark}-{task}{'' if mode == BOTH else f'-{mode}'}"
-        if known.mteb and is_same and known.mteb.name not in taken:
-            name = known.mteb.name
-            taken.add(name)
+    parts, taken = scores.partition_by("benchmark", "task", as_dict=True), set[str]()
+    for benchmark, task in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
+        rows, entry, known = parts[benchmark, task], benchmarks[benchmark], declared(task)
+        name, in_mteb = f"{benchmark}/{task}", known.mteb
+        is_same = in_mteb and is_same_test(in_mteb, entry, rows["queries"][0], rows["searched"][0])
+        if in_mteb is None or not is_same or in_mteb.name in taken:
+            yield name, None
+            continue
+        taken.add(in_mteb.name)
         values = {metric: round(value / 100, 6) for metric, value in rows.select("metric", "value").iter_rows()}
         [leading] = filter(known.is_main, values)
         scored = {name_in_mteb(metric): value for metric, value in values.items()} | {"main_score": values[leading]}
-        yield {
-            "dataset_revision": UNKNOWN_REVISION,
-            "task_name": name,
-            "mteb_version": None,
-            "scores": {getattr(entry, "split", SPLIT): [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
-            "evaluation_time": None,
-            "kg_co2_emissions": None,
-            "measured_by": f"CoCite {__version__}",
-        }
+        yield (
+            name,
+            {
+                "dataset_revision": UNKNOWN_REVISION,
+                "task_name": in_mteb.name,
+                "mteb_version": None,
+                "scores": {SPLIT: [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+                "evaluation_time": None,
+                "kg_co2_emissions": None,
+                "measured_by": f"CoCite {__version__}",
+            },
+        )

@@ -25,7 +25,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, IdSet, check_ids, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
-from cocite.core.tables.papers import QUERIES, read_kept_out
+from cocite.core.tables.papers import NO_TWINS, QUERIES, Twins, read_kept_out, read_twins
 from cocite.core.text_ids import normalised
 from cocite.core.written_ids import look_up
 
@@ -34,6 +34,7 @@ ROLES = ("query", "positive", "negative")
 LISTS = ("positives", "negatives")
 ENDS = {"edges": ("source", "target"), "cocitations": ("paper", "other"), "couplings": ("paper", "other")}
 """The tables of graphs, and the columns of the papers that they link."""
+WEIGHTS = ("count", "strength", "weight")
 TRAINING, VALIDATION = QUERIES
 WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
 """What the rows of each table that a sampler gives are called, all of them and one."""
@@ -78,6 +79,8 @@ class Block:
     """The run's seed."""
     kept_out: Ids = field(default_factory=lambda: NO_IDS)
     """The papers that are held out or excluded."""
+    twins: Twins = NO_TWINS
+    """The papers for which another record of the same work stands, which has their links."""
     threads: int = 1
     """Threads that may read the sources."""
     is_first: bool = True
@@ -96,12 +99,24 @@ class Block:
         return found
 
     def read(self, table: str, columns: Sequence[str], *, rows: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a table, some at a time. No batch is empty or holds rows of two files."""
+        """The rows of a table, some at a time; links are those of works. No batch is empty or holds rows of two files,
+        but for links of twins.
+        """
+        weights = [name for name in columns if name in WEIGHTS]
+        ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
+        held = []
         for path in self.files(table):
             batches = open_table(path, table).iter_batches(
                 rows or ROWS_AT_ONCE, columns=list(columns), use_threads=self.threads > 1
             )
-            yield from filter(len, batches)
+            for batch in filter(len, batches):
+                links, of_twins = _of_works(batch, self.twins, ends) if ends else (batch, batch[:0])
+                if len(links):
+                    yield links
+                if len(of_twins):
+                    held.append(of_twins)
+        if held:
+            yield from _added_up(pa.Table.from_batches(held), ends, weights, list(columns))
 
     def map_row_groups(
         self, table: str, columns: Sequence[str], work: Callable[[Iterator[pa.RecordBatch]], Result], *, query: str
@@ -266,11 +281,11 @@ def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:
-    """The papers that triplets may hold, from the folder of the table papers and the table `queries`.
+    """The papers that triplets may hold, one of each work, from the folder of the table papers and the table `queries`.
 
     Raises `InputError` where there is none, or an id is negative.
     """
-    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    kept_out = np.union1d(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
     check_ids(kept_out, queries)
     listed = GrowingIdSet()
     for path in checked_files(papers, "papers"):
@@ -296,6 +311,31 @@ def kept_out_titles(papers: Path, queries: Path) -> Titles:
                 hashes.append(_hash(text))
                 longest = max(longest, len(text))
     return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
+
+
+def _of_works(batch: pa.RecordBatch, twins: Twins, ends: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The links that no twin has, and the others as links of works. Those within a work are dropped."""
+    of_works = np.unique(twins.works)
+    papers = [batch[name].to_numpy() for name in ends]
+    touches = np.logical_or.reduce([look_up(each, some)[1] for each in (twins.papers, of_works) for some in papers])
+    one, other = (twins.works_of(some) for some in papers)
+    for name, works in zip(ends, (one, other), strict=True):
+        batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), pa.array(works))
+    return batch.filter(pa.array(~touches)), batch.filter(pa.array(touches & (one != other)))
+
+
+def _added_up(
+    links: pa.Table, ends: Sequence[str], weights: Sequence[str], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The links of works, whose weights are the sums over their records; without weights, as they are."""
+    if weights:
+        one, other = (links[name] for name in ends)
+        swapped = pc.greater(one, other)
+        links = links.set_column(links.column_names.index(ends[0]), ends[0], pc.if_else(swapped, other, one))
+        links = links.set_column(links.column_names.index(ends[1]), ends[1], pc.if_else(swapped, one, other))
+        summed = links.group_by(list(ends)).aggregate([(name, "sum") for name in weights])
+        links = summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names]).select(columns)
+    yield from links.to_batches()
 
 
 def _hash(text: str) -> int:

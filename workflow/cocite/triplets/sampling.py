@@ -27,7 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
 from cocite.core.progress import report
 from cocite.core.tables.files import table_in, write_omissions, write_table
-from cocite.core.tables.papers import read_kept_out, read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
 from cocite.triplets.sampled import WORDS, Block, kept_out_titles, read_papers, table_made_of
 from cocite.triplets.texts import USER_SUPPLIED_QUERIES, user_supplied_queries, write_texts
 
@@ -84,6 +84,7 @@ def _blocks(
         splits=asked["split"],
         papers=read_papers(papers, queries),
         kept_out=np.unique(read_kept_out(queries)["corpusid"].to_numpy()),
+        twins=read_twins(queries),
         sources=sources,
         seed=seed,
         threads=threads,

@@ -25,6 +25,9 @@ CITATION_CLASSES = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11,
 """Classes of papers by how often training sees them cited: from and to."""
 MOST_CITED = "top 1%"
 """The class of the most cited papers, at most 1% of those that are searched."""
+OF_KNOWN_AUTHORS = "task {}: relevant papers whose authors are known, and the query's (kept)"
+OF_AN_AUTHOR = "task {}: relevant papers by an author of the query (kept)"
+"""What is counted of a task if the papers have the names of their authors."""
 SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_10", "map", "recip_rank")
 
 
@@ -44,10 +47,12 @@ class Holdout(Benchmark, HoldoutSettings):
     )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A hold-out by time of a run that has no cut."""
+        """A hold-out by time of a run that has no cut, and grades by influence that the citations do not have."""
         yield from super().check_environment(key, config)
         if self.by_time and config.queries.holdout_from is None:
             yield f"{key}.by_time needs the first year that is held out; set queries.holdout_from."
+        if self.graded and not config.corpus.marks_citations:
+            yield f"{key}.graded: citations of the source {config.corpus.source} have no influence; leave it out."
 
     @property
     def scored_tasks(self) -> Sequence[Task]:

@@ -2,13 +2,13 @@
 
 The table queries names the queries and the papers that are kept out: those held out for our own benchmarks, those that
 the configuration excludes, and all papers from the year `queries.holdout_from` on. No graph, index, triplet or
-vocabulary may hold them. The table documents of a benchmark names its documents, some of which are papers of the
-corpus.
+vocabulary may hold them. Of papers that are one work, one stands for the others, its twins. The table documents of a
+benchmark names its documents, some of which are papers of the corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
 from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import ids_in
+from cocite.core.written_ids import ids_in, look_up
 
 VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)
@@ -27,6 +27,7 @@ HELD_OUT_BY_TIME = "holdout-by-time"
 LATER = "later"
 FROM_THE_CUT_ON = (HELD_OUT_BY_TIME, LATER)
 KEPT_OUT = (HELD_OUT, EXCLUDED, *FROM_THE_CUT_ON)
+TWIN = "twin"
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
 NO_PAPER = -1
@@ -34,6 +35,13 @@ NO_PAPER = -1
 ROWS_AT_ONCE = 4096
 HASH = "^[0-9a-fA-F]{40}$"
 """Semantic Scholar's hash of a paper; a paper may have several."""
+HASHED_AUTHORS = r"""
+    list_transform(list_filter(list_transform(authors, lambda author:
+        trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
+    ), lambda name: name <> ''), lambda name: hash(name))
+"""
+"""The names of the authors of a paper, without case, accents and punctuation, in SQL. Hashes are of one size, whatever
+the names, so that joining them takes less memory."""
 
 Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
 
@@ -52,6 +60,34 @@ def read_validation_queries(path: Path) -> NDArray[np.int64]:
 def read_kept_out(path: Path) -> pa.Table:
     """The papers that are kept out: corpusid, split (one of `KEPT_OUT`)."""
     return _of_splits(path, KEPT_OUT)
+
+
+class Twins(NamedTuple):
+    """The papers for which another one stands, a record of the same work."""
+
+    papers: NDArray[np.int64]
+    """Rising."""
+    works: NDArray[np.int64]
+    """The papers that stand for them."""
+
+    def works_of(self, papers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The papers that stand for some papers: most of them themselves."""
+        places, is_twin = look_up(self.papers, papers)
+        works = papers.copy()
+        works[is_twin] = self.works[places[is_twin]]
+        return works
+
+
+NO_TWINS = Twins(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def read_twins(path: Path) -> Twins:
+    """The papers of the table queries for which another one stands."""
+    table = open_table(path, "queries").read()
+    if "work" not in table.column_names:
+        return NO_TWINS
+    rows = table.filter(table["work"].is_valid())
+    return Twins(rows["corpusid"].to_numpy(), rows["work"].to_numpy())
 
 
 def _of_splits(path: Path, splits: tuple[str, ...]) -> pa.Table:

@@ -6,6 +6,7 @@ of a citation the union of the intents, and it is influential if any copy says s
 the one in the last file by name, and so by day, counts with all that is in it; nothing of an earlier copy stays.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,9 +15,10 @@ import typer
 
 from cocite.config.aspects import INTENTS
 from cocite.core.database import connect, number
-from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
+from cocite.core.errors import InputError
+from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
-from cocite.core.tables.files import scan_table, verified_files, write_omissions, write_table
+from cocite.core.tables.files import checked_files, scan_table, verified_files, write_omissions, write_table
 from cocite.corpus.ingest.records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
@@ -77,28 +79,32 @@ def merge(
     output: Output,
     omissions: Omissions,
     titles_alone: Annotated[bool, typer.Option(help="A paper without an abstract has a text too.")] = False,
+    until: Until = None,
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once.
 
-    Of works, the ingested papers say which copy of one is the newest, for citations as well.
+    Citations need the ingested papers as well if these are works, whose newest copy counts, or to know whose year is
+    after `until`. Raises `InputError` if no paper has a year, or `until` is before or after all years.
     """
-    datasets = ["papers", "abstracts"] if table == "papers" else ["citations"]
-    if table == "citations" and SHARD in scan_table(ingested / "citations", "ingested_citations").schema.names:
-        datasets.append("papers")
-    sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
+    datasets = further = ["papers", "abstracts"] if table == "papers" else ["citations"]
+    if table == "citations":
+        are_works = SHARD in scan_table(ingested / "citations", "ingested_citations").schema.names
+        further = ["citations", "papers"] if are_works or until is not None else datasets
+    sources = {f"ingested_{dataset}": ingested / dataset for dataset in further}
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         tables = {
             name: connection.read_parquet(verified_files(folder, name, bucket=bucket)).filter(f"bucket = {bucket}")
             for name, folder in sources.items()
         }
         of_older_copies = keep_newest(connection, tables)
+        of_later = {} if until is None else leave_out_later(connection, datasets, ingested / "papers", until)
         columns = connection.view("ingested_papers").columns if table == "papers" else []
         further = [name for name in (AUTHORS, MAG) if name in columns]
         query = _QUERIES[table].replace("{further}", "".join(f", {name}" for name in further))
         query = query.replace("{titles_alone}", str(titles_alone))
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
-        queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if AUTHORS in further else {})
+        queries = _OMISSIONS[table] | of_older_copies | of_later | (WITHOUT_AUTHORS if AUTHORS in further else {})
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
 
 
@@ -133,4 +139,35 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
         )
         if name != "ingested_papers" or "ingested_abstracts" in tables:  # beside citations, papers only say what counts
             reasons[_OLDER[name]] = f"SELECT count(*) {joined} WHERE {taken} AND {older}"
+    return reasons
+
+
+def leave_out_later(
+    connection: duckdb.DuckDBPyConnection, datasets: Iterable[str], papers: Path, until: int
+) -> dict[str, str]:
+    """Take the rows of papers from after a year out of the views of a bucket; return reason → query for how many.
+
+    The view `ingested_papers` has the papers of the bucket, the folder `papers` those of all. Raises `InputError` if no
+    paper has a year, or all years are on one side.
+    """
+    files = list(map(str, checked_files(papers, "ingested_papers")))
+    years = "min(stats_min_value::SMALLINT), max(stats_max_value::SMALLINT)"
+    query = f"SELECT {years} FROM parquet_metadata($files) WHERE path_in_schema = 'year'"
+    ((first, last),) = connection.execute(query, {"files": files}).fetchall()
+    if first is None or not first <= until <= last:
+        known = "no paper has a year" if first is None else f"papers are from {first} to {last}"
+        raise InputError(f"Configuration key corpus.until is {until}, and {known}; set one of these years or none.")
+    connection.execute(f"CREATE TEMP TABLE later AS SELECT DISTINCT corpusid FROM ingested_papers WHERE year > {until}")
+    reasons = {}
+    for dataset in datasets:
+        key = BUCKET_KEYS.get(dataset, "citing")
+        connection.execute(f"ALTER VIEW ingested_{dataset} RENAME TO dated_{dataset}")
+        connection.execute(f"CREATE VIEW ingested_{dataset} AS FROM dated_{dataset} WHERE {key} NOT IN (FROM later)")
+        reasons[f"copies of {dataset} from after corpus.until"] = (
+            f"SELECT count(*) FROM dated_{dataset} WHERE {key} IN (FROM later)"
+        )
+    if "papers" in datasets:
+        reasons["papers without a year (kept, as if from before corpus.until)"] = (
+            "SELECT count(*) FROM written WHERE year IS NULL"
+        )
     return reasons

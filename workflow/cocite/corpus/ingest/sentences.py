@@ -24,9 +24,10 @@ import typer
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import ContextSettings
 from cocite.core.database import connect, number
-from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads
+from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
 from cocite.core.tables.files import verified_files, write_omissions, write_table
 from cocite.core.text_ids import sql_of_text_id
+from cocite.corpus.ingest.merge import leave_out_later
 
 _UNSEEN = r"\v\x00-\x1f\x7f\x85"
 _OTHER_BLANKS = r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
@@ -92,7 +93,7 @@ ROWS_AT_ONCE = 20_000
 _SENTENCES = f"""
     CREATE TEMP TABLE sentences AS
     WITH lists AS (
-        SELECT citing, cited, TRY(from_json(decode(contexts), '["VARCHAR"]')) AS texts FROM ingested
+        SELECT citing, cited, TRY(from_json(decode(contexts), '["VARCHAR"]')) AS texts FROM ingested_contexts
     ), spaced AS (
         SELECT citing, cited, texts IS NULL AS is_unreadable,
             {with_single_blanks("unnest(coalesce(texts, [NULL]))")} AS text
@@ -122,23 +123,32 @@ def merge_contexts(
     settings: GivenAsJson[ContextSettings],
     *,
     ingested: Annotated[Path, typer.Option(help="Folder of the table ingested_contexts.")],
+    papers: Annotated[Path, typer.Option(help="Folder of the table ingested_papers, read if there is a last year.")],
     bucket: Bucket,
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
     omissions: Omissions,
+    until: Until = None,
 ) -> None:
-    """Write a bucket of contexts: the sentences of each citing paper, cleaned, each once, with what they cite."""
+    """Write a bucket of contexts: the sentences of each citing paper, cleaned, each once, with what they cite.
+
+    Raises `InputError` if no paper has a year, or `until` is before or after all years.
+    """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        files = verified_files(ingested, "ingested_contexts", bucket=bucket)
-        connection.read_parquet(files).filter(f"bucket = {bucket}").create_view("ingested")
+        folders = {"ingested_contexts": ingested} | ({} if until is None else {"ingested_papers": papers})
+        for name, folder in folders.items():
+            files = verified_files(folder, name, bucket=bucket)
+            connection.read_parquet(files).filter(f"bucket = {bucket}").create_view(name)
+        later = {} if until is None else leave_out_later(connection, ["contexts"], papers, until)
+        from_later = {reason: number(connection, query) for reason, query in later.items()}
         connection.execute(_SENTENCES, {"min_words": settings.min_words, "max_words": settings.max_words})
         written = write_table(output, "contexts", _united(connection.sql(_KEPT).to_arrow_reader(ROWS_AT_ONCE)))
         counts = dict(connection.execute("SELECT outcome, count(*) FROM sentences GROUP BY outcome").fetchall())
         connection.read_parquet(str(output)).create_view("written")
         united = number(connection, "SELECT coalesce(sum(len(cited)), 0)::BIGINT FROM written") if written else 0
     left_out = {reason: counts.get(outcome, 0) for outcome, reason in REASONS.items()}
-    write_omissions(omissions, {**left_out, COPIES: counts.get(KEPT, 0) - united})
+    write_omissions(omissions, {**left_out, **from_later, COPIES: counts.get(KEPT, 0) - united})
 
 
 def _united(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

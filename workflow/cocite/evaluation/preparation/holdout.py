@@ -4,7 +4,8 @@ Each held-out paper has some papers that it cites (task cite) or that are cited 
 random papers, or among papers that are cited as often (cite_matched, cocite_matched); or, for each aspect of
 citations, some that it is linked with by that aspect, among some that it is linked with by another one and random
 papers. Links are counted in the whole release: held-out papers are kept out of graphs, indexes and triplets, not out of
-the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads.
+the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads. Of papers
+that are one work, one stands for all, with the citations of all of them.
 
 With `search`, the table searches names all papers that a held-out paper is linked with, to be found in the whole
 corpus. With `title_search`, titles have to find abstracts.
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
-from cocite.config.benchmarks.holdout import MATCHED, SEARCHED
+from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS, SEARCHED
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError
@@ -30,9 +31,17 @@ from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, priorities
 from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.papers import FROM_THE_CUT_ON, HELD_OUT, HELD_OUT_BY_TIME, read_kept_out
-from cocite.evaluation.benchmark import Benchmark, Document, Tables, write_benchmark, write_selection
+from cocite.core.tables.papers import (
+    FROM_THE_CUT_ON,
+    HASHED_AUTHORS,
+    HELD_OUT,
+    HELD_OUT_BY_TIME,
+    read_kept_out,
+    read_twins,
+)
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
     ROWS_AT_ONCE,
     Choice,
@@ -48,6 +57,21 @@ from cocite.evaluation.preparation.title_search import add_title_search
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
+OF_WORKS = """
+    CREATE TABLE touching AS
+    SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited,
+        flatten(list(intents)) AS intents, bool_or(influential) AS influential
+    FROM records
+    LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
+    LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
+    WHERE citing IN (FROM members) OR cited IN (FROM members)
+    GROUP BY ALL;
+    CREATE VIEW citations AS
+    SELECT citing, cited, intents, influential FROM records
+    WHERE citing NOT IN (FROM members) AND cited NOT IN (FROM members)
+    UNION ALL FROM touching
+"""
+"""The citations between works, each once."""
 CITED = """
     SELECT citing AS query, cited AS paper
     FROM citations
@@ -82,6 +106,13 @@ COCITED = """
     WHERE citing >= $least
     ORDER BY query, paper
 """
+INFLUENTIAL = """
+    SELECT citing AS query, cited AS paper
+    FROM citations
+    JOIN queries ON citing = queries.corpusid
+    WHERE influential
+    ORDER BY query, paper
+"""
 POPULARITY = """
     SELECT corpusid, coalesce(citations, 0) AS citations
     FROM with_text LEFT JOIN (
@@ -92,6 +123,16 @@ POPULARITY = """
     ) USING (corpusid)
 """
 """How often each candidate is cited by papers that training reads; papers that are kept out are cited by none."""
+SAME_AUTHORS = f"""
+    WITH named AS (
+        SELECT corpusid, {HASHED_AUTHORS} AS names
+        FROM papers
+        WHERE len(authors) > 0 AND corpusid IN (SELECT query FROM pairs UNION ALL SELECT paper FROM pairs)
+    )
+    SELECT task, count(*), count(*) FILTER (list_has_any(one.names, other.names))
+    FROM pairs JOIN named AS one ON one.corpusid = query JOIN named AS other ON other.corpusid = paper
+    GROUP BY task
+"""
 
 
 def prepare_holdout(
@@ -122,8 +163,13 @@ def prepare_holdout(
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
         database.execute(f"CREATE TABLE popularity AS {POPULARITY}")
         pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
+        influential = _links(database.sql(INFLUENTIAL)) if of_holdout and of_holdout.graded else {}
+        if of_holdout and of_holdout.graded and not influential:
+            none = "no citation by a held-out paper is influential, so all grades would be 1"
+            raise InputError(f"{citations}: {none}; leave out `graded` of the benchmark.")
         searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
+            strong = influential if task == "cite" else {}
             choices: list[Choice] = [RandomChoice(name=task, settings=settings, seed=seed, pool=pool)]
             if of_holdout:
                 name, (linked, classes) = f"{task}{MATCHED}", classes_of(database, links.relevant)
@@ -132,11 +178,13 @@ def prepare_holdout(
                         name=name, settings=of_holdout, seed=seed, papers=linked, classes=classes, pools=pools
                     )
                 )
-                searches += [_searches(f"{task}{SEARCHED}", links.relevant, set_apart)] * of_holdout.search
+                name = f"{task}{SEARCHED}"
+                searches += [_searches(name, links.relevant, strong, set_apart)] * of_holdout.search
             for choice in choices:
-                benchmark.judgements[choice.name] = choice.judge(tested, links, omitted)
-                selection.judgements[choice.name] = choice.judge(set_apart, links, {})
+                benchmark.judgements[choice.name] = _graded(choice.judge(tested, links, omitted), strong)
+                selection.judgements[choice.name] = _graded(choice.judge(set_apart, links, {}), strong)
         _check_judged(benchmark, held_out, settings, queries)
+        omitted |= _same_authors(database, benchmark, pa.concat_tables(searches))
         popularity = database.sql("FROM popularity ORDER BY corpusid").to_arrow_reader(ROWS_AT_ONCE)
         write_table(tables / "popularity.parquet", "popularity", popularity)
         judged = [candidates for of_task in benchmark.judgements.values() for candidates in of_task.items()]
@@ -172,14 +220,22 @@ def _open(
     """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
     are papers that existed before the cut, if there is one."""
     database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
-    database.read_parquet(verified_files(citations, "citations")).create_view("citations")
+    database.read_parquet(verified_files(citations, "citations")).create_view("records")
+    twins = read_twins(queries)
+    database.register("twins", pa.table({"corpusid": twins.papers, "work": twins.works}))
+    database.execute("CREATE TABLE members AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
+    database.execute(OF_WORKS)
     kept_out = read_kept_out(queries)
     held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
     later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
     for name, table in {"kept_out": kept_out.select(["corpusid"]), "held_out": held_out, "later": later}.items():
         database.register(name, table)
     database.execute(
-        "CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+        """
+        CREATE VIEW with_text AS
+        SELECT corpusid FROM papers
+        WHERE has_text AND corpusid NOT IN (FROM later) AND corpusid NOT IN (SELECT corpusid FROM twins)
+        """
     )
     database.execute(
         "CREATE TABLE queries AS SELECT corpusid FROM papers WHERE has_text AND corpusid IN (FROM held_out)"
@@ -209,13 +265,41 @@ def _links(pairs: duckdb.DuckDBPyRelation) -> LinkedBy:
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
-def _searches(task: str, linked: LinkedBy, set_apart: Ids) -> pa.Table:
-    """The papers that each query has to find."""
+def _graded(judgements: Judgements, strong: LinkedBy) -> Judgements:
+    """The judgements, with grade 2 for the candidates that are strongly linked."""
+    for query, candidates in judgements.items():
+        candidates |= {str(paper): 2 for paper in strong.get(int(query), NO_IDS).tolist() if str(paper) in candidates}
+    return judgements
+
+
+def _searches(task: str, linked: LinkedBy, strong: LinkedBy, set_apart: Ids) -> pa.Table:
+    """The papers that each query has to find, with grade 2 for those that are strongly linked."""
     queries = np.repeat(np.array([*linked], np.int64), [len(papers) for papers in linked.values()])
     split = np.where(np.isin(queries, set_apart), "selection", "test")
     papers = np.concatenate([NO_IDS, *linked.values()])
-    columns = {"task": [task] * len(papers), "query": queries, "paper": papers, "split": split}
+    grades = np.concatenate([NO_IDS, *(1 + np.isin(of, strong.get(query, NO_IDS)) for query, of in linked.items())])
+    columns = {"task": [task] * len(papers), "query": queries, "paper": papers, "relevance": grades, "split": split}
     return pa.table(columns, schema=NO_SEARCHES.schema)
+
+
+def _same_authors(database: duckdb.DuckDBPyConnection, judged: Benchmark, searches: pa.Table) -> dict[str, int]:
+    """How many relevant papers of each task have an author of the query; nothing if papers have no authors."""
+    if AUTHORS not in database.table("papers").columns:
+        return {}
+    ranked = [
+        {"task": task, "query": int(query), "paper": int(paper)}
+        for task, of_task in judged.judgements.items()
+        for query, candidates in of_task.items()
+        for paper, grade in candidates.items()
+        if grade
+    ]
+    pairs = searches.select(["task", "query", "paper"])
+    database.register("pairs", pa.concat_tables([pairs, pa.Table.from_pylist(ranked, pairs.schema)]))
+    return {
+        reason.format(task): count
+        for task, *counts in database.sql(SAME_AUTHORS).fetchall()
+        for reason, count in zip((OF_KNOWN_AUTHORS, OF_AN_AUTHOR), counts, strict=True)
+    }
 
 
 def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:

@@ -137,8 +137,10 @@ class CitingSentences(Sampler):
 
         citing, context = (sentences[name].to_numpy() for name in ("citing", "context"))
         lists = sentences["cited"].combine_chunks()
-        cited, sizes = lists.flatten().to_numpy(), lists.value_lengths().to_numpy()
-        with_text = pc.list_parent_indices(lists).to_numpy()[are_in(block.papers, cited)]
+        cited, sizes = block.twins.works_of(lists.flatten().to_numpy()), lists.value_lengths().to_numpy()
+        of_sentence = pc.list_parent_indices(lists).to_numpy()
+        cited = cited[np.lexsort((cited, of_sentence))]
+        with_text = of_sentence[are_in(block.papers, cited)]
         usable_cited = np.bincount(with_text, minlength=len(citing))
         is_out = look_up(forbidden, context)[1]
         usable = np.flatnonzero(~is_out & (usable_cited >= self.min_cited))

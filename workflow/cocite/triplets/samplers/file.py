@@ -107,6 +107,7 @@ def _of_queries(block: "Block", path: Path, counts: Counter[str]) -> Iterator["I
     for ids in read_ids(path):
         is_whole = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in ids])
         rows = np.stack([column.filter(pa.array(is_whole)).to_numpy() for column in ids], axis=1)
+        rows = block.twins.works_of(rows)
         is_ours = np.isin(rows[:, 0], block.queries)
         # Blocks read the same files: what is in none of them is the first block's rows less all that are some block's.
         counts[NO_NUMBER] += (len(is_whole) - len(rows)) * block.is_first

@@ -63,6 +63,9 @@ CITATION_ENDS = {
     "citing": corpus_id("corpus id of the paper that cites"),
     "cited": corpus_id("corpus id of the paper that is cited"),
 }
+WEIGHT = {
+    "weight": extra(pa.float32(), "what the citation counts for, only in a graph with `citations.weights`"),
+}
 
 TABLES = [
     Table(
@@ -207,6 +210,7 @@ TABLES = [
             **CITATION_ENDS,
             "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
             "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
+            **WEIGHT,
         },
     ),
     Table(
@@ -241,7 +245,9 @@ TABLES = [
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
-            "group": corpus_id("smallest corpus id of the papers that are this work"),
+            "group": corpus_id(
+                "the paper that stands for the work: the smallest id of those with a text, or of all if none has one"
+            ),
             "reason": required(
                 TEXT, "why the paper is in the group, the strongest of its links: doi, title or abstract, in this order"
             ),
@@ -281,14 +287,21 @@ TABLES = [
     Table(
         "queries",
         "corpus/queries.parquet",
-        "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
-        "vocabulary: drawn to be held out, or excluded by the configuration.",
+        "The papers that anchor triplets, the papers that are kept out of every graph, index, triplet and vocabulary "
+        "(drawn to be held out, or excluded by the configuration), and the twins of other papers.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
             "split": required(
                 TEXT,
-                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept out",
+                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept "
+                "out; twin: none of these, and another paper stands for it",
+            ),
+            "work": extra(
+                ID,
+                "if the paper is one work with others, the one that stands for it in splits, triplets and hold-outs; "
+                "null for that one and for all other papers. The column is there only if there are twins",
+                nullable=True,
             ),
         },
     ),

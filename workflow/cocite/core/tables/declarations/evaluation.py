@@ -110,6 +110,7 @@ TABLES = [
             "task": required(TEXT, "name of the task"),
             "query": corpus_id("corpus id of the held-out paper"),
             "paper": corpus_id("corpus id of the relevant paper"),
+            "relevance": required(pa.int32(), "1, or 2 for an influential citation with `graded`"),
             "split": required(TEXT, "test, or selection for papers that choose between settings"),
         },
     ),
@@ -209,8 +210,8 @@ TABLES = [
             ),
             "unscored": required(
                 COUNT,
-                "queries left out because they, or all their candidates, have no vector; test documents, or signatures,"
-                " without one",
+                "queries left out because they, or all their candidates, have no vector (in a search they count as 0); "
+                "test documents, or signatures, without one",
             ),
             "searched": _of_searches("documents of the collection that is searched"),
             "copies": _of_searches(
@@ -251,6 +252,20 @@ TABLES = [
             "error": optional(pa.float64(), "standard error of the recall over queries"),
             "queries": required(COUNT, "queries with a relevant paper of the class"),
             "share": optional(pa.float64(), "share (%) of the first 20 answers that are of the class"),
+        },
+    ),
+    Table(
+        "scores_by_year",
+        "evaluation/{benchmark}/scores_by_year.parquet",
+        "Scores on a hold-out by time, by the year of its queries: the main metric of each task, as R@20 of searches "
+        "and MAP of rankings.",
+        key=("model", "seed", "benchmark", "task", "metric", "year"),
+        columns={
+            **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task", "metric")},
+            "year": required(pa.int16(), "year of the queries"),
+            "queries": required(COUNT, "queries of the year that were ranked"),
+            "value": required(pa.float64(), "mean over these queries, × 100"),
+            "error": optional(pa.float64(), "standard error of the mean over queries; null for one query"),
         },
     ),
     Table(

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from cocite.core.tables.declarations.columns import COUNT, TEXT, VECTOR, Column, Table, corpus_id, extra, required
-from cocite.core.tables.declarations.corpus import CITATION_ENDS
+from cocite.core.tables.declarations.corpus import CITATION_ENDS, WEIGHT
 
 
 def _pair_columns(count: str) -> dict[str, Column]:
@@ -22,7 +22,7 @@ TABLES = [
         "graph/split_citations/{part}/{bucket}.parquet",
         "Temporary: the citations of one bucket of citing papers, by bucket of the cited paper.",
         key=("cited", "citing"),
-        columns=CITATION_ENDS,
+        columns=CITATION_ENDS | WEIGHT,
     ),
     Table(
         "citations_by_cited",
@@ -30,7 +30,7 @@ TABLES = [
         "Temporary: the citations that are not by or of papers that are kept out, sharded by cited modulo the "
         "number of buckets.",
         key=("cited", "citing"),
-        columns=CITATION_ENDS,
+        columns=CITATION_ENDS | WEIGHT,
     ),
     Table(
         "cocitations",
@@ -57,8 +57,8 @@ TABLES = [
             "target": corpus_id("corpus id; the cited paper in a directed citation graph"),
             "weight": required(
                 pa.float32(),
-                "the strength of a pair, its count unless another measure is asked for; 1 for a citation; in a "
-                "combination, the weighted sum",
+                "the strength of a pair, its count unless another measure is asked for; 1 for a citation without "
+                "`citations.weights`; in a combination, the weighted sum",
             ),
             "intents": extra(
                 pa.list_(TEXT), "intents of the citation, in a directed citation graph; not there in others"
