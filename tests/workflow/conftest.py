@@ -28,13 +28,19 @@ SMALL = {
     "graphs": {"cocitation": {"signal": "cocitation"}, "citation": {"signal": "citation"}},
     "embeddings": {"cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
     "triplets": {
-        "cocite": {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 80},
+        "cocite": {
+            "sampler": "neighbours",
+            "embedding": "cocitation-dot",
+            "k_positive": 10,
+            "k_negative": 80,
+            "easy": 2,
+        },
         "specter": {"sampler": "citations", "graph": "citation"},
     },
     "encoders": {"small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
     "models": {
         "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 3.0e-3, "epochs": 4},
-        "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 3.0e-3},
+        "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 3.0e-3, "epochs": 2},
     },
     "benchmarks": {
         "holdout": {"kind": "holdout"},
