@@ -14,7 +14,7 @@ rule find_twins:
     resources:
         # Bounded, but for a bucket of papers that is mapped while its checksums are read: given 2 GB, 1 million papers
         # (0.4 GB) took 1.0 GB and 22 s of processor time, 10 million (4.2 GB) 2.2 GB and 196 s.
-        mem_mb=megabytes(4000),
+        mem_mb=megabytes(1900, papers=0.1),
         runtime=minutes(20, papers=0.01),
     params:
         version=2,

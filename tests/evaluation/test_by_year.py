@@ -9,7 +9,7 @@ from tests.papers import papers_table
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.benchmark import ScoredSuite
-from cocite.evaluation.by_year import score_by_year
+from cocite.evaluation.over_tasks import score_by_year
 
 SUITES = {
     "small": ScoredSuite(tasks=("cite", "title_search"), runs=("bm25-0", "m-1", "m-2")),

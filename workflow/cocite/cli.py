@@ -106,7 +106,7 @@ STEPS: dict[str, dict[str, str]] = {
         "search": "corpus_scoring:search_corpus",
         "read-reported": "reported:write_reported",
         "average": "over_tasks:write_averages",
-        "by-year": "by_year:score_by_year",
+        "by-year": "over_tasks:score_by_year",
         "compare": "comparisons:compare_models",
         "compare-over-tasks": "over_tasks:compare_over_tasks",
         "score-maps": "probes:score_maps",

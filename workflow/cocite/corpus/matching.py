@@ -13,7 +13,7 @@ others.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -34,8 +34,7 @@ from cocite.core.tables.files import verified_files, write_omissions, write_tabl
 from cocite.core.tables.papers import numbers_of
 from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.records import sql_of_id
-from cocite.corpus.same_work import SHARED_BY, reason_of, record
-from cocite.corpus.titles import add_titles
+from cocite.corpus.same_work import SHARED_BY, reason_of, record, title_words
 from cocite.corpus.word_runs import shared_by
 
 BY = {"mag": "MAG id", "doi": "DOI"}
@@ -52,7 +51,7 @@ _DIFFERENT = """
     FROM matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid
     WHERE matched_by = 'mag' AND ours.doi <> theirs.doi
 """
-PAIRS_AT_ONCE = 2_048
+PAIRS_AT_ONCE, TITLES_AT_ONCE = 2_048, 8_192
 UNKNOWN = "documents that no paper is, by id, hash, DOI or title"
 COMMON_TITLE = f"documents whose title more than {SHARED_BY} papers have"
 OTHER_TEXT = "documents whose title a paper has that cannot be said to be the same"
@@ -335,3 +334,20 @@ def _same_works(pairs: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     for pair, shared in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), abstracts, strict=True):
         if reason_of(record(pair["title"]), record(pair["other_title"]), shared, pair["with_title"]):
             yield {name: pair[name] for name in ("document", "corpusid")}
+
+
+def add_titles(db: DuckDBPyConnection, table: str, rows: str, given: Mapping[str, Any]) -> None:
+    """Add the rows of a query to a table, which is made if there is none, by the words of their titles.
+
+    The column `title` becomes `words`, their number, and `key`, their hash, which is null if there are none.
+    """
+    empty = f"SELECT * EXCLUDE title, 0::INTEGER AS words, NULL::UBIGINT AS key FROM ({rows}) LIMIT 0"
+    db.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {empty}", given)
+    with db.cursor() as reading:
+        for batch in reading.sql(rows, params=given).to_arrow_reader(TITLES_AT_ONCE):
+            words = [title_words(title) for title in batch["title"].to_pylist()]
+            counts, joined = pa.array(map(len, words), pa.int32()), pa.array(map("".join, words), pa.string())
+            columns = {name: batch[name] for name in batch.schema.names if name != "title"}
+            db.register("batch", pa.table(columns | {"words": counts, "joined": joined}))
+            db.execute(f"INSERT INTO {table} SELECT * EXCLUDE joined, if(words > 0, hash(joined), NULL) FROM batch")
+            db.unregister("batch")

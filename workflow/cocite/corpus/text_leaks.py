@@ -21,8 +21,8 @@ from cocite.core.progress import report
 from cocite.core.tables.files import read_table, verified_files, write_table
 from cocite.core.tables.papers import KEPT_OUT, VALIDATION, numbers_of, with_papers
 from cocite.core.text_ids import sql_of_text_id
+from cocite.corpus.matching import add_titles
 from cocite.corpus.same_work import SHARED_BY
-from cocite.corpus.titles import add_titles
 
 TOO_SHORT = 2
 """Words of the longest title that says nothing."""

@@ -8,6 +8,9 @@ Two models are compared by their differences on the first metric of each task, o
 by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data
 Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over tasks. A task that
 repeats the queries of others counts in neither.
+
+On a hold-out by time, the main metric of each task is averaged over the queries of each year too: does a model hold as
+time passes?
 """
 
 from collections import Counter
@@ -17,13 +20,15 @@ from statistics import fmean, stdev
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import typer
 from scipy.stats import rankdata
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
-from cocite.core.options import Output
-from cocite.core.tables.files import read_table
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Papers
+from cocite.core.tables.files import read_table, verified_files, write_table
 from cocite.evaluation.benchmark import Metrics, Suites, files_of_runs, with_metrics, write_rows
 from cocite.evaluation.comparisons import error_of, holm, interval_of, variance_of_mean
 from cocite.evaluation.metrics import Values
@@ -43,6 +48,15 @@ Found = tuple[float, float | None, int, int]
 Value = tuple[str, str]
 """A task and a metric of it."""
 Pair = tuple[str, str]
+
+# The text of a held-out paper has a name of its own before the id of the paper: title:7.
+BY_YEAR = """
+    SELECT model, seed, benchmark, task, metric, year, count(*) AS queries, avg(value) AS value,
+        stddev_samp(value) / sqrt(count(*)) AS error
+    FROM outcomes SEMI JOIN main USING (task, metric)
+    JOIN papers ON corpusid = split_part(item, ':', -1)::BIGINT
+    GROUP BY ALL ORDER BY ALL
+"""
 
 
 class TaskDifference(NamedTuple):
@@ -208,3 +222,24 @@ def signed_rank_p_value(differences: Values) -> float:
     found = int(doubled[nonzero > 0].sum())
     smaller = min(found, len(probability) - 1 - found)
     return min(1.0, float(2 * probability[: smaller + 1].sum()))
+
+
+def score_by_year(
+    outcomes: Annotated[Path, typer.Argument(help="Folder of the outcomes of one benchmark: <suite>/<run>.parquet.")],
+    *,
+    suites: Suites,
+    papers: Papers,
+    memory_mb: MemoryMb,
+    output: Output,
+) -> None:
+    """Average the main metric of each task over the queries of each year, as R@20 of searches and MAP of rankings."""
+    tasks = [declared(name) for suite in suites.values() for name in suite.tasks]
+    # One thread, since the order of additions moves the last bits of a mean.
+    with connect(memory_mb=memory_mb, threads=1, spill_to=output.parent) as connection:
+        of_runs = connection.read_parquet(verified_files(files_of_runs(outcomes, suites), "outcomes"))
+        of_runs.create_view("outcomes")
+        connection.read_parquet(verified_files(papers, "papers", ["corpusid", "year"])).create_view("papers")
+        connection.register(
+            "main", pa.table({"task": [t.name for t in tasks], "metric": [t.main_metric for t in tasks]})
+        )
+        write_table(output, "scores_by_year", connection.sql(BY_YEAR).to_arrow_table())

@@ -102,7 +102,6 @@ class Block:
         """The rows of a table, some at a time; links are those of works. No batch is empty or holds rows of two files,
         but for links of twins.
         """
-        weights = [name for name in columns if name in WEIGHTS]
         ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
         held = []
         for path in self.files(table):
@@ -116,7 +115,7 @@ class Block:
                 if len(of_twins):
                     held.append(of_twins)
         if held:
-            yield from _added_up(pa.Table.from_batches(held), ends, weights, list(columns))
+            yield from _united(pa.Table.from_batches(held), ends).to_batches()
 
     def map_row_groups(
         self, table: str, columns: Sequence[str], work: Callable[[Iterator[pa.RecordBatch]], Result], *, query: str
@@ -324,18 +323,22 @@ def _of_works(batch: pa.RecordBatch, twins: Twins, ends: Sequence[str]) -> tuple
     return batch.filter(pa.array(~touches)), batch.filter(pa.array(touches & (one != other)))
 
 
-def _added_up(
-    links: pa.Table, ends: Sequence[str], weights: Sequence[str], columns: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """The links of works, whose weights are the sums over their records; without weights, as they are."""
-    if weights:
-        one, other = (links[name] for name in ends)
-        swapped = pc.greater(one, other)
-        links = links.set_column(links.column_names.index(ends[0]), ends[0], pc.if_else(swapped, other, one))
-        links = links.set_column(links.column_names.index(ends[1]), ends[1], pc.if_else(swapped, one, other))
-        summed = links.group_by(list(ends)).aggregate([(name, "sum") for name in weights])
-        links = summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names]).select(columns)
-    yield from links.to_batches()
+def _united(links: pa.Table, ends: Sequence[str]) -> pa.Table:
+    """The links of works, each once, with the sums of the weights of its records, or with all their intents."""
+    one, other = (links[name].to_numpy() for name in ends)
+    if set(WEIGHTS).intersection(links.column_names):  # links with a weight have no direction
+        one, other = np.minimum(one, other), np.maximum(one, other)
+    pairs, places = np.unique(np.stack([one, other], axis=1), axis=0, return_inverse=True)
+    united = dict(zip(ends, pairs.T, strict=True))
+    for name in [name for name in links.column_names if name not in ends]:
+        if name in WEIGHTS:
+            weights = links[name].to_numpy()
+            united[name] = np.bincount(places.reshape(-1), weights).astype(weights.dtype)
+        else:
+            lists = links[name].combine_chunks().take(pa.array(np.argsort(places.reshape(-1), kind="stable")))
+            sizes = np.bincount(places.reshape(-1), links[name].combine_chunks().value_lengths()).astype(np.int64)
+            united[name] = as_lists(lists.flatten(), sizes)
+    return pa.table(united).select(links.column_names)
 
 
 def _hash(text: str) -> int:
