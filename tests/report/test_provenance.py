@@ -99,8 +99,8 @@ def test_papers_texts_citations_queries_and_pairs_are_counted(corpus):
         ("papers", "3"),
         ("papers with text", "2"),
         ("citations", "3"),
-        ("query papers: heldout", "1"),
-        ("query papers: train", "1"),
+        ("papers: heldout", "1"),
+        ("papers: train", "1"),
     ]
     assert counts.select("graph", "count", "pairs").rows() == [("g", 1, 2), ("g", 3, 1)]
 

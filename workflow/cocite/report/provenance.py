@@ -102,7 +102,7 @@ def write_corpus_statistics(
             "papers": count_rows(path_of(results, "papers")),
             "papers with text": dict(values_of("papers", "has_text").fetchall()).get(True, 0),
             "citations": count_rows(path_of(results, "citations")),
-            **{f"query papers: {split}": number for split, number in values_of("queries", "split").fetchall()},
+            **{f"papers: {split}": number for split, number in values_of("queries", "split").fetchall()},
         }
         sizes = pa.table({"measure": list(measured), "value": list(measured.values())})
         write_table(statistics, "corpus_statistics", sizes)
