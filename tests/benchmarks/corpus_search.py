@@ -45,8 +45,8 @@ def write_tables(folder: Path, papers: int) -> None:
     )
     queries = np.sort(draw.choice(papers, QUERIES, replace=False))
     relevant = np.concatenate([np.sort(draw.choice(papers, RELEVANT, replace=False)) for _ in queries])
-    columns = {"query": np.repeat(queries, RELEVANT), "paper": relevant, "split": ["test"] * len(relevant)}
-    searches = pa.table({"task": ["cite_search"] * len(relevant), **columns})
+    columns = {"query": np.repeat(queries, RELEVANT), "paper": relevant, "relevance": np.ones(len(relevant), np.int32)}
+    searches = pa.table({"task": ["cite_search"] * len(relevant), **columns, "split": ["test"] * len(relevant)})
     write_table(folder / "tables/searches.parquet", "searches", searches)
 
 
