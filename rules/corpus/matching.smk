@@ -1,7 +1,7 @@
 rule match:
     input:
         theirs=plan.corpus.shards_in(configuration.corpus.matched_with),
-        papers=plan.corpus.papers(),
+        papers=plan.corpus.papers_by_record(),
     output:
         matches="<results>/corpus/matches.parquet",
         omissions="<results>/corpus/omissions/match.parquet",
@@ -36,7 +36,7 @@ rule match:
 rule find_documents:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        papers=plan.corpus.papers(),
+        papers=plan.corpus.papers_by_record(),
         matches=plan.corpus.matches_for_documents,
         paper_ids=plan.corpus.shards_in(configuration.corpus.paper_ids),
     output:

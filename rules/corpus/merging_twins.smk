@@ -1,6 +1,6 @@
 rule merge_twins_of_papers:
     input:
-        records=buckets(f"{plan.corpus.by_records}/papers/{{bucket}}.parquet"),
+        records=plan.corpus.papers_by_record(),
         twins="<results>/corpus/twins.parquet",
     output:
         tables=buckets("<results>/corpus/papers/{bucket}.parquet"),

@@ -1,6 +1,6 @@
 rule find_twins:
     input:
-        papers=plan.buckets(f"{plan.corpus.by_records}/papers/{{bucket}}.parquet"),
+        papers=plan.corpus.papers_by_record(),
     output:
         twins="<results>/corpus/twins.parquet",
         omissions="<results>/corpus/omissions/twins.parquet",

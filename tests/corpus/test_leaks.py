@@ -381,6 +381,35 @@ def test_published_triplets_and_other_texts_are_compared_with_benchmarks(tmp_pat
     assert [*row.values()] == ["benchmark", "beir", 4, 0, 0, 1, 1, [f"a: {MAPS.upper()}"]]
 
 
+def test_objects_in_lists_are_compared_as_well(tmp_path):
+    row = {"query": {"title": "A query of today"}, "pos": [{"title": "B"}, {"title": MAPS}], "neg": [{"title": DEEP}]}
+    (tmp_path / "train.jsonl").write_text(json.dumps(row))
+    titles = {"a": MAPS, "b": DEEP, "c": "A query of today", "d": "Of something else"}
+    documents = write_documents(tmp_path / "evaluation/beir/documents.parquet", titles)
+    output = tmp_path / "found.parquet"
+    compare_texts([tmp_path / "train.jsonl"], documents=[documents], output=output, memory_mb=400, threads=1)
+    [row] = read_table(output, "leaks_by_text").to_pylist()
+    assert row["examples"] == [f"a: {MAPS}", "c: A query of today"]
+    assert (row["texts"], row["by_title"], row["common_title"]) == (4, 2, 1)
+
+
+def test_a_passage_without_a_title_is_found_by_its_text(results):
+    documents = results / "evaluation/beir/documents.parquet"
+    write_documents(documents, {"MED-1": None, "MED-2": None, "MED-3": None})
+    abstracts = pa.array(["a passage of some words", "another one", None], pa.string())
+    rows = read_table(documents, "documents")
+    write_table(documents, "documents", rows.set_column(rows.column_names.index("abstract"), "abstract", abstracts))
+    write_read(results, {text_id(None, "a passage of some words", is_query=False): "", 1: "A"})
+    assert read_in_training(results, [documents])["benchmark", "beir"] == (3, 1, 0, 0, 0, ["MED-1"])
+
+
+def test_a_spoilt_page_of_titles_that_training_reads_is_named(results):
+    write_read(results, {1: "A"})
+    spoil_page(results / FILES["training_documents"], list(TABLES["training_documents"].columns).index("title"))
+    with pytest.raises(InputError, match=r"0\.parquet: bytes .* do not match their checksum"):
+        check(results)
+
+
 def test_a_file_without_titles_is_refused(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"text": "a"}')
     with pytest.raises(InputError, match=r"rows\.jsonl: no column is a title or an object with one"):

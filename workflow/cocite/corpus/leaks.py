@@ -92,7 +92,9 @@ def check_leaks(
         if leaks:
             raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
         compared = {one.path: one for one, row in searched if row[ANSWERS] is None}.values()
-        read, asked = ([file for one in compared if one.table.name in of for file in one.files] for of in (READ, ASKED))
+        texts = [one for one in compared if one.table.name in READ]
+        read = [file for one in texts for file in verified_files([*map(Path, one.files)], one.table.name, ["title"])]
+        asked = [file for one in compared if one.table.name in ASKED for file in one.files]
         read_by_text = read_in_training(db, results, queries, read=read, asked=asked, documents=documents)
     rows = sorted((row for _, row in searched), key=lambda row: (row["path"], row["column_name"]))
     schema = empty_schema(TABLES["leaks"])

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = {"papers": 20_000, "citations": 100_000, "contexts": 20_000}
 LEFT_OUT = {
     "papers": "papers of which another record of the same work is kept",
     "citations": "citations between records of one work, or of several records of a work",
-    "contexts": "sentences that several records of a work have",
+    "contexts": "sentences that several records of a work have, or that cite their own work alone",
 }
 _OTHERS = 'SELECT corpusid, "group" AS work FROM twins WHERE corpusid <> "group"'
 _NOT_MOVED = "WHERE citing NOT IN (SELECT corpusid FROM others)"

@@ -9,7 +9,7 @@ One paper stands for all records of a work (the table `twins`): the first with a
 one. Only it is drawn, citations of the others count for it, and what keeps one of them out keeps all of them out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -220,8 +220,8 @@ def select(
 ) -> None:
     """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from.
 
-    Raises `InputError` if not one query is found, if a benchmark has no paper of the corpus, and for a file of ids that
-    cannot be read.
+    Raises `InputError` if not one query is found, if a benchmark that is known by its ids alone has no paper of the
+    corpus, and for a file of ids that cannot be read.
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
     of_lists, of_benchmarks = read_excluded(exclude)
@@ -265,15 +265,20 @@ def select(
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
     splits |= {HELD_OUT: holdout, EXCLUDED: np.setdiff1d(kept_out, np.union1d(holdout, later))}
     splits |= {HELD_OUT_BY_TIME: by_time, LATER: np.setdiff1d(later, by_time)}
-    counts[WITH_TWINS] = len(kept_out) - len(np.union1d(listed, holdout))
     splits[TWIN] = np.setdiff1d(works["corpusid"].to_numpy(), np.union1d(kept_out, later))
+    counts[WITH_TWINS] = len(kept_out) - len(np.union1d(listed, holdout))
+    write_table(output, "queries", _as_table(splits, works))
+    write_omissions(omissions, counts)
+
+
+def _as_table(splits: Mapping[str, Ids], works: pa.Table) -> pa.Table:
+    """The table of the papers of all splits, and which papers stand for some of them, if there are any."""
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
     rows = pa.concat_tables(tables).sort_by("corpusid")
-    if len(works):
-        places = pc.index_in(rows["corpusid"], works["corpusid"].combine_chunks())
-        rows = rows.append_column("work", works["work"].take(places))
-    write_table(output, "queries", rows)
-    write_omissions(omissions, counts)
+    if len(works) == 0:
+        return rows
+    places = pc.index_in(rows["corpusid"], works["corpusid"].combine_chunks())
+    return rows.append_column("work", works["work"].take(places))
 
 
 def read_ids(path: Path) -> Ids:
@@ -302,9 +307,10 @@ def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int
 
 
 def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, without: int) -> None:
-    """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus or an end of a citation."""
+    """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus, a record of a work with
+    others, or an end of a citation."""
     connection.register("of_benchmark", pa.table({"corpusid": ids}))
-    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"))
+    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"), ("twins", "corpusid"))
     if not any(
         connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
         for table, end in ends

@@ -8,7 +8,7 @@ five papers, is too common to say. Validation queries are looked for among the q
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -94,7 +94,8 @@ def compare_texts(
     texts: Annotated[
         Sequence[Path],
         typer.Argument(
-            help="Parquet or JSON Lines whose rows have a title, or objects with one, such as query, pos and neg."
+            help="Parquet or JSON Lines whose rows have a title, or objects or lists of objects with one, such as "
+            "query, pos and neg."
         ),
     ],
     *,
@@ -131,22 +132,29 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
     """Add the titles in the rows of a file, or in the objects in them, to `reads`."""
     rows, file = f"{'read_parquet' if path.suffix == '.parquet' else 'read_json'}($file)", {"file": escape(str(path))}
     read = db.sql(f"FROM {rows}", params=file)
-    inner = {
-        f'"{name}".': dict(of.children) for name, of in zip(read.columns, read.types, strict=True) if of.id == "struct"
-    }
-    titled = {at: keys for at, keys in {"": read.columns, **inner}.items() if "title" in keys}
+    titled = [("", read.columns, rows)] if "title" in read.columns else []
+    for name, of in zip(read.columns, read.types, strict=True):
+        is_list = of.id == "list"
+        objects: Any = dict(of.children)["child"] if is_list else of
+        if objects.id == "struct" and "title" in dict(objects.children):
+            each = f'(SELECT unnest("{name}") AS "{name}" FROM {rows})' if is_list else rows
+            titled.append((f'"{name}".', [*dict(objects.children)], each))
     if not titled:
         raise InputError(f"{path}: no column is a title or an object with one, as query, pos and neg of triplets are.")
     texts = " UNION ALL ".join(
-        f"SELECT {at}title AS title, {f'{at}abstract' if 'abstract' in keys else 'NULL'} AS abstract FROM {rows}"
-        for at, keys in titled.items()
+        f"SELECT {at}title::VARCHAR AS title, {f'{at}abstract::VARCHAR' if 'abstract' in keys else 'NULL'} AS abstract "
+        f"FROM {of_rows}"
+        for at, keys, of_rows in titled
     )
     text_id = sql_of_text_id("title", "abstract", is_query=False)
     add_titles(db, "reads", f"SELECT {text_id} AS id, any_value(title) AS title FROM ({texts}) GROUP BY id", file)
 
 
 def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
-    """Add the documents of benchmarks to `sought`, with the papers that they are known to be."""
+    """Add the documents of benchmarks to `sought`, with the papers that they are known to be.
+
+    A document without a title that is no paper has the id of its text.
+    """
     for path, found in with_papers(documents):
         db.register("numbers", numbers_of(path))
         known = "SELECT document, number AS id FROM numbers"
@@ -154,11 +162,13 @@ def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
             db.register("papers_of", read_table(found, "document_papers", ["document", "corpusid"]))
             known = "SELECT document, corpusid AS id FROM numbers LEFT JOIN papers_of USING (document)"
         db.execute(f"CREATE OR REPLACE TABLE known AS {known}")
-        rows = """
-            SELECT 'benchmark' AS kind, $name AS name, document AS text, id, title AS example, title
+        of_text = sql_of_text_id("title", "abstract", is_query=False)
+        rows = f"""
+            SELECT 'benchmark' AS kind, $name AS name, document AS text,
+                if(id IS NULL AND title IS NULL AND abstract IS NOT NULL, {of_text}, id) AS id, title AS example, title
             FROM known JOIN read_parquet($files) USING (document)
         """
-        files = verified_files(path, "documents", ["document", "title"])
+        files = verified_files(path, "documents", ["document", "title", "abstract"])
         add_titles(db, "sought", rows, {"name": path.parent.name, "files": files})
 
 

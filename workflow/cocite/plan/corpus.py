@@ -113,6 +113,10 @@ class CorpusPlan(StagePlan):
         """The folder of papers, citations and sentences by records, which may be more than works."""
         return "<results>/corpus/records" if self.source.twins == "merge" else "<results>/corpus"
 
+    def papers_by_record(self) -> list[str]:
+        """All records of papers, by whose ids, DOIs and texts documents of others are known."""
+        return self.buckets(f"{self.by_records}/papers/{{bucket}}.parquet")
+
     def papers(self) -> list[str]:
         """The papers of the corpus."""
         return self.buckets("<results>/corpus/papers/{bucket}.parquet")

@@ -100,22 +100,23 @@ class Block:
 
     def read(self, table: str, columns: Sequence[str], *, rows: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a table, some at a time; links are those of works. No batch is empty or holds rows of two files,
-        but for links of twins.
+        but for links of works that queries have: they come last, each once, and are held until then.
         """
         ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
-        held = []
+        of_works, held = np.unique(self.twins.works), []
         for path in self.files(table):
             batches = open_table(path, table).iter_batches(
                 rows or ROWS_AT_ONCE, columns=list(columns), use_threads=self.threads > 1
             )
             for batch in filter(len, batches):
-                links, of_twins = _of_works(batch, self.twins, ends) if ends else (batch, batch[:0])
-                if len(links):
-                    yield links
-                if len(of_twins):
-                    held.append(of_twins)
-        if held:
-            yield from _united(pa.Table.from_batches(held), ends).to_batches()
+                if not ends:
+                    yield batch
+                    continue
+                links, of_twins = _of_works(batch, self.twins, of_works, ends)
+                is_held = np.logical_or(*(look_up(self.queries, of_twins[name].to_numpy())[1] for name in ends))
+                held.append(of_twins.filter(pa.array(is_held)))
+                yield from filter(len, (links, _united(of_twins.filter(pa.array(~is_held)), ends)))
+        yield from filter(len, [_united(pa.concat_batches(held), ends)] if held else [])
 
     def map_row_groups(
         self, table: str, columns: Sequence[str], work: Callable[[Iterator[pa.RecordBatch]], Result], *, query: str
@@ -312,9 +313,13 @@ def kept_out_titles(papers: Path, queries: Path) -> Titles:
     return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
 
 
-def _of_works(batch: pa.RecordBatch, twins: Twins, ends: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The links that no twin has, and the others as links of works. Those within a work are dropped."""
-    of_works = np.unique(twins.works)
+def _of_works(
+    batch: pa.RecordBatch, twins: Twins, of_works: Ids, ends: Sequence[str]
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The links of papers without twins, and the others as links of works. Those within a work are dropped.
+
+    `of_works` are the papers that stand for works, rising.
+    """
     papers = [batch[name].to_numpy() for name in ends]
     touches = np.logical_or.reduce([look_up(each, some)[1] for each in (twins.papers, of_works) for some in papers])
     one, other = (twins.works_of(some) for some in papers)
@@ -323,22 +328,22 @@ def _of_works(batch: pa.RecordBatch, twins: Twins, ends: Sequence[str]) -> tuple
     return batch.filter(pa.array(~touches)), batch.filter(pa.array(touches & (one != other)))
 
 
-def _united(links: pa.Table, ends: Sequence[str]) -> pa.Table:
+def _united(links: pa.RecordBatch, ends: Sequence[str]) -> pa.RecordBatch:
     """The links of works, each once, with the sums of the weights of its records, or with all their intents."""
     one, other = (links[name].to_numpy() for name in ends)
-    if set(WEIGHTS).intersection(links.column_names):  # links with a weight have no direction
+    if set(WEIGHTS).intersection(links.schema.names):  # links with a weight have no direction
         one, other = np.minimum(one, other), np.maximum(one, other)
     pairs, places = np.unique(np.stack([one, other], axis=1), axis=0, return_inverse=True)
     united = dict(zip(ends, pairs.T, strict=True))
-    for name in [name for name in links.column_names if name not in ends]:
+    for name in [name for name in links.schema.names if name not in ends]:
         if name in WEIGHTS:
             weights = links[name].to_numpy()
             united[name] = np.bincount(places.reshape(-1), weights).astype(weights.dtype)
         else:
-            lists = links[name].combine_chunks().take(pa.array(np.argsort(places.reshape(-1), kind="stable")))
-            sizes = np.bincount(places.reshape(-1), links[name].combine_chunks().value_lengths()).astype(np.int64)
+            lists = links[name].take(pa.array(np.argsort(places.reshape(-1), kind="stable")))
+            sizes = np.bincount(places.reshape(-1), links[name].value_lengths()).astype(np.int64)
             united[name] = as_lists(lists.flatten(), sizes)
-    return pa.table(united).select(links.column_names)
+    return pa.record_batch(united).select(links.schema.names)
 
 
 def _hash(text: str) -> int:

@@ -83,10 +83,11 @@ NO_TWINS = Twins(np.empty(0, np.int64), np.empty(0, np.int64))
 
 def read_twins(path: Path) -> Twins:
     """The papers of the table queries for which another one stands."""
-    table = open_table(path, "queries").read()
-    if "work" not in table.column_names:
-        return NO_TWINS
-    rows = table.filter(table["work"].is_valid())
+    with open_table(path, "queries") as file:
+        if "work" not in file.schema_arrow.names:
+            return NO_TWINS
+        rows = file.read(["corpusid", "work"])
+    rows = rows.filter(rows["work"].is_valid())
     return Twins(rows["corpusid"].to_numpy(), rows["work"].to_numpy())
 
 
