@@ -184,7 +184,7 @@ rule count_pairs:
         mem_mb=megabytes(2000),
         runtime=minutes(20, citations=0.05),
     params:
-        version=3,
+        version=4,
         settings=settings("graphs", "graph", Counting),
         buckets=configuration.corpus.buckets,
     shell:

@@ -209,7 +209,7 @@ rule relate_sample:
         mem_mb=megabytes(2000),
         runtime=minutes(20, citations=0.01),
     params:
-        version=1,
+        version=2,
         seed=configuration.seed,
     shell:
         """
@@ -243,7 +243,7 @@ rule measure_bands:
         mem_mb=megabytes(1000),
         runtime=minutes(10, neighbours=0.005),
     params:
-        version=1,
+        version=2,
         settings=plan.triplets.ranks_in_use,
         seed=configuration.seed,
     shell:

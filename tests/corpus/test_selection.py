@@ -358,3 +358,55 @@ def test_the_records_of_a_work_count_as_one_paper_in_all_splits(choose, tmp_path
             with_text = [paper for paper in side if paper % WITHOUT_TEXT and paper != 1]
             first = (with_text or side or [None])[0]
             assert {p: standing.get(p) for p in side} == {p: None if p == first else first for p in side}
+
+
+def small_corpus(folder, years, citations):
+    """Papers with texts, by year, and citations."""
+    texts = dict.fromkeys(years, ("a title", "an abstract"))
+    write_table(
+        folder / "papers/0.parquet", "papers", papers_table(texts, year=[years[paper] for paper in sorted(years)])
+    )
+    columns = {"citing": [one for one, _ in citations], "cited": [other for _, other in citations]}
+    columns |= {
+        "influential": [False] * len(citations),
+        "intents": pa.array([[]] * len(citations), pa.list_(pa.string())),
+    }
+    write_table(folder / "citations/0.parquet", "citations", pa.table(columns))
+    return folder
+
+
+def test_links_of_works_count_once_and_links_within_a_work_do_not(choose, tmp_path):
+    citations = [(1, 4), (1, 5), (2, 3), (2, 4), (5, 4), (6, 1), (6, 2)]
+    folder = small_corpus(tmp_path / "small", dict.fromkeys(range(1, 7), 2000), citations)
+    rule = {
+        "min_citations": 1,
+        "min_references": 1,
+        "count": 9,
+        "validation": 0.1,
+        "holdout_references": 2,
+        "works": [[4, 5]],
+    }
+    splits, _ = choose(folder, **rule, holdout=9)
+    assert splits["holdout"] == {2}  # 1 cites one work
+    assert splits["train"] | splits["validation"] == {1}  # 4 is cited, and cites itself alone
+
+
+@pytest.mark.parametrize("policy", ["keep", "merge"])
+def test_a_work_from_after_the_cut_is_held_out_by_time_with_the_references_of_all_its_records(choose, tmp_path, policy):
+    years = {1: 2010, 2: 2011, 3: 2000, 4: 2000, 5: 2000, 6: 2000}
+    citations = [(1, 3), (2, 4), (5, 3), (6, 5)]
+    if policy == "merge":
+        del years[2]
+        citations[1] = (1, 4)
+    folder = small_corpus(tmp_path / "small", years, sorted(citations))
+    rule = {"min_citations": 1, "min_references": 1, "count": 9, "holdout": 5, "holdout_references": 2}
+    splits, _ = choose(folder, **rule, holdout_from=2005, twins=policy, works=[[1, 2]])
+    assert splits["holdout-by-time"] == {1}
+
+
+def test_an_excluded_benchmark_of_records_that_were_merged_excludes_their_works(choose, tmp_path):
+    folder = small_corpus(tmp_path / "small", dict.fromkeys((1, 3, 4, 5), 2000), [(3, 1), (4, 3), (4, 5), (5, 4)])
+    documents = write_documents(tmp_path / "evaluation/b/documents.parquet", {"2": "a title"})
+    rule = {"min_citations": 1, "min_references": 0, "count": 9, "holdout": 0}
+    splits, _ = choose(folder, exclude=[documents], works=[[1, 2]], twins="merge", **rule)
+    assert splits["excluded"] == {1, 2}

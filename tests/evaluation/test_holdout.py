@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scores_of
 from tests.papers import papers_table
+from tests.spoiling import spoil_page
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
@@ -77,7 +78,7 @@ def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None, wo
     """`later` has the splits of papers that are kept out by year, `works` the papers that stand for twins."""
     others = {twin: "excluded" if work in held_out else "twin" for twin, work in (works or {}).items()}
     ids = sorted({*held_out, *(later or ()), *others, 0})
-    split = [((later or {}) | others).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
+    split = [(others | (later or {})).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
     columns = {"corpusid": ids, "split": split} | (
         {"work": pa.array(map(works.get, ids), pa.int64())} if works is not None else {}
     )
@@ -107,7 +108,8 @@ def linked_by_hand(citations, query, with_text):
 )
 def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held_out, works):
     def of_works(pairs):
-        return {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in pairs}
+        united = {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in pairs}
+        return {(citing, cited) for citing, cited in united if citing != cited or citing not in works.values()}
 
     strong = {ends for ends in citations if sum(ends) % 3 == 0}
     graded = any(citing in held_out for citing, _ in of_works(strong))
@@ -294,10 +296,11 @@ def test_relevant_papers_by_an_author_of_the_query_are_counted(tmp_path):
     names = ["Ann Lee", "ann  LEE", "Å. Bø", "A Bø", "José Díaz", "Eve"]
     authors = {paper: [names[paper % 6], names[paper % 5]] for paper in range(60) if paper % 4}
     same = {"Ann Lee": 1, "ann  LEE": 1, "Å. Bø": 2, "A Bø": 2, "José Díaz": 3, "Eve": 4}
-    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "buckets": 2}
+    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "buckets": 2, "choosing": 0.4}
     benchmark = prepare(tmp_path / "with", links, set(range(20)), authors=authors, **corpus)
     searches = read_table(tmp_path / "with/searches.parquet", "searches").to_pylist()
-    pairs = [(row["task"], row["query"], row["paper"]) for row in searches]
+    assert {row["split"] for row in searches} == {"test", "selection"}
+    pairs = [(row["task"], row["query"], row["paper"]) for row in searches if row["split"] == "test"]
     pairs += [(t, int(q), int(p)) for t, of in benchmark.judgements.items() for q, c in of.items() for p in c if c[p]]
     expected = Counter()
     for task, *ends in pairs:
@@ -417,3 +420,27 @@ def test_papers_held_out_by_time_are_ranked_among_papers_from_before_the_cut(tmp
     popularity = read_table(tmp_path / "popularity.parquet", "popularity").to_pydict()
     assert popularity["corpusid"] == list(range(15))
     assert popularity["citations"][3] == 2  # by 9 and 10; what later papers cite is not known yet
+
+
+@pytest.mark.parametrize("split", ["twin", "excluded"])
+def test_popularity_counts_what_training_reads_of_the_records_of_a_work(tmp_path, split):
+    citations = STAR | {(11, 6), (12, 5), (12, 6), (13, 5)}
+    prepare(tmp_path, citations, {1}, works={12: 11}, papers=range(14), later={12: split})
+    rows = read_table(tmp_path / "popularity.parquet", "popularity").to_pylist()
+    cited = {row["corpusid"]: row["citations"] for row in rows}
+    assert (cited[5], cited[6]) == ((3, 2) if split == "twin" else (2, 2))
+
+
+def test_spoilt_names_of_authors_are_refused(tmp_path):
+    authors = {paper: ["Ann Lee"] for paper in range(15)}
+    prepare(tmp_path, STAR, {1}, authors=authors)
+    papers = tmp_path / "papers/0.parquet"
+    spoil_page(papers, read_table(papers, "papers").column_names.index("authors"))
+    with pytest.raises(InputError, match="do not match their checksum"):
+        prepare_folder(tmp_path, {1}, SETTINGS)
+
+
+def test_grades_that_no_candidate_can_have_are_refused(tmp_path):
+    for number, (useless, without_text) in enumerate((((1, 7), [7]), ((1, 1), ()))):
+        with pytest.raises(InputError, match="all grades would be 1"):
+            prepare(tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=True)

@@ -25,9 +25,12 @@ def write_citations(
     write_table(path, "citations", pa.Table.from_pylist(rows, schema=pa.schema(names)))
 
 
-def write_queries(path: Path, splits: dict[int, str]) -> None:
+def write_queries(path: Path, splits: dict[int, str], works: Mapping[int, int] = MappingProxyType({})) -> None:
+    """`works` are the papers that stand for twins."""
     ids = sorted(splits)
     columns = {"corpusid": pa.array(ids, pa.int64()), "split": pa.array([splits[paper] for paper in ids], pa.string())}
+    if works:
+        columns["work"] = pa.array([works.get(paper) for paper in ids], pa.int64())
     write_table(path, "queries", pa.table(columns))
 
 

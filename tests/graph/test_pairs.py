@@ -111,6 +111,14 @@ def test_a_paper_that_is_kept_out_neither_joins_nor_makes_a_pair(tmp_path, split
     assert left_out(tmp_path)["citations by or of papers that are kept out"] == 3
 
 
+@pytest.mark.parametrize(("pairs", "further"), [("query", {}), ("all", {(7, 8): (1, 1)})])
+def test_the_twins_of_a_query_are_paired_as_it_is(tmp_path, pairs, further):
+    shard(tmp_path, {(20, 2), (20, 7), (20, 8), (21, 2), (21, 7), (22, 1), (22, 8), (23, 3), (23, 9)}, {1: "train"}, 2)
+    write_queries(tmp_path / "queries.parquet", {1: "train", 2: "twin", 3: "twin"}, {2: 1, 3: 5})
+    found = count(tmp_path, pair_counting(signal="cocitation", pairs=pairs), 2)
+    assert found == {(1, 8): (1, 1), (2, 7): (2, 2), (2, 8): (1, 1)} | further
+
+
 def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(tmp_path):
     shard(tmp_path, {(9, 1), (9, 2)}, {1: "train", 2**63 - 1: "excluded"}, 1)
     assert count(tmp_path, pair_counting(signal="cocitation"), 1) == {(1, 2): (1, 1)}

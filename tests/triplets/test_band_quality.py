@@ -24,10 +24,14 @@ def write_citations(folder, citations, buckets=2):
     return [folder / f"citations/{bucket}.parquet" for bucket in range(buckets)]
 
 
-def related(folder, citations):
+def related(folder, citations, works=None):
+    queries = write_queries(folder, QUERIES)
+    if works:
+        rows = [(paper, split, None) for paper, split in QUERIES.items()] + [(p, "twin", w) for p, w in works.items()]
+        write_rows(queries, "queries", "corpusid split work", sorted(rows))
     relate_sample(
         write_citations(folder, citations),
-        write_queries(folder, QUERIES),
+        queries,
         seed=1,
         output=folder / "relations.parquet",
         **LIMITS,
@@ -48,6 +52,23 @@ def test_a_query_is_related_to_what_is_cited_with_it_what_it_cites_and_what_cite
             if together or directly:
                 expected[query, paper] = (together, directly)
     assert related(tmp_path_factory.mktemp("relations"), citations) == expected
+
+
+@given(st.sets(st.tuples(st.sampled_from(PAPERS), st.sampled_from(PAPERS)).filter(lambda ends: ends[0] != ends[1])))
+def test_records_of_a_work_are_related_as_one_paper(tmp_path_factory, citations):
+    works = {4: 1, 5: 6, 7: 6}
+    united = {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in citations}
+    expected = related(tmp_path_factory.mktemp("united"), {ends for ends in united if ends[0] != ends[1]})
+    assert related(tmp_path_factory.mktemp("records"), citations, works) == expected
+
+
+def test_a_neighbour_is_related_as_its_work_is(tmp_path):
+    related(tmp_path, {(4, 1), (4, 5), (4, 6)}, {7: 6})
+    files = [write_neighbours(tmp_path / "0.parquet", {1: [7, 3]})]
+    asked = {"relations": tmp_path / "relations.parquet", "queries": tmp_path / "queries.parquet", "seed": 1}
+    measure_bands(files, BandSettings(), **asked, output=tmp_path / "quality.parquet", **LIMITS)
+    [row] = read_table(tmp_path / "quality.parquet", "band_quality").to_pylist()
+    assert (row["papers"], row["cocited"]) == (2, 1)
 
 
 def test_the_sample_follows_from_the_seed_and_holds_queries_only(tmp_path, monkeypatch):

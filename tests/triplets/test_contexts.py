@@ -11,6 +11,7 @@ from tests.rows import write_rows
 from tests.triplets.blocks import block, sample, sampler, write_papers, write_queries, written_sample
 
 from cocite.core.tables.files import read_table
+from cocite.core.tables.papers import Twins
 from cocite.core.text_ids import text_id
 from cocite.triplets.samplers.contexts import TOO_FEW, WITHOUT_TEXT
 from cocite.triplets.texts import training_examples, write_documents
@@ -35,10 +36,11 @@ def write_contexts(folder, sentences, buckets=2):
     return paths
 
 
-def sampled(folder, sentences, queries, texts=PAPERS, kept_out=(), buckets=2, seed=1, **asked):
-    """The examples by the words of their query, and the omissions that occurred."""
+def sampled(folder, sentences, queries, texts=PAPERS, kept_out=(), buckets=2, seed=1, works=None, **asked):
+    """The examples by the words of their query, and the omissions that occurred; `works` stand for their twins."""
     given_block = block(queries, set(texts) - set(kept_out), write_contexts(folder, sentences, buckets), seed=seed)
-    given_block = replace(given_block, kept_out=np.array(sorted(kept_out), dtype=np.int64))
+    twins = Twins(*(np.array(ids, np.int64) for ids in (sorted(works or {}), [works[t] for t in sorted(works or {})])))
+    given_block = replace(given_block, kept_out=np.array(sorted(kept_out), dtype=np.int64), twins=twins)
     found = sample("contexts", given_block, **asked)
     words = {row["text"]: row["title"] for batch in found.texts for row in batch.to_pylist()}
     rows = defaultdict(list)
@@ -88,6 +90,22 @@ def test_a_sentence_that_names_a_kept_out_paper_reaches_no_example(tmp_path):
     rows, left_out = sampled(tmp_path, sentences, [1], kept_out=[20], easy=0)
     assert {words: (row["positives"], row["negatives"]) for words, (row,) in rows.items()} == {"is fine": ([12], [11])}
     assert left_out == {"sentences of papers that are kept out, or that cite one": 3}
+
+
+def test_records_of_a_work_are_one_paper_in_a_sentence_and_a_twin_of_its_own_is_none(tmp_path):
+    sentences = [
+        (1, "two records of one work", [11, 12]),
+        (1, "two works", [12, 13]),
+        (1, "its own twin", [5]),
+        (1, "its own twin and two works", [5, 13, 14]),
+    ]
+    texts = set(PAPERS) - {5, 12}
+    rows, left_out = sampled(
+        tmp_path, sentences, [1], texts, works={5: 1, 12: 11}, min_cited=2, positives=3, elsewhere=0, easy=1
+    )
+    found = {words: sorted(row["positives"]) for words, (row,) in rows.items()}
+    assert found == {"two works": [11, 13], "its own twin and two works": [13, 14]}
+    assert left_out == {TOO_FEW: 1, WITHOUT_TEXT: 1}
 
 
 def test_of_a_sentence_that_two_papers_have_the_smaller_id_makes_the_example(tmp_path):

@@ -172,7 +172,8 @@ def test_every_sampler_of_papers_is_tested():
 
 
 @pytest.mark.parametrize(
-    "name", ["citations", "cocited", "linked", "linked by edges", "undirected", "aspects", "file", "random"]
+    "name",
+    ["citations", "cocited", "linked", "linked by edges", "undirected", "aspects", "file", "random", "neighbours"],
 )
 def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name, tmp_path):
     works = {30: 1, 31: 2, 32: 33, 60: 61, 100: 61, 21: 3, 22: 40, 45: 44, 150: 70}
@@ -192,6 +193,14 @@ def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name
     write_cocitations(united / "cocitations", {ends: count for ends, count in counts.items() if ends[0] != ends[1]})
     edges = {ends: found for ends, found in intents.items() if ends[0] != ends[1]}
     write_edges(united / "edges", edges, edges)
+    near = defaultdict(dict)
+    for row in (
+        pq.read_table(folder / "neighbours").sort_by([("query", "ascending"), ("rank", "ascending")]).to_pylist()
+    ):
+        neighbour = works.get(row["neighbour"], row["neighbour"])
+        if neighbour != row["query"]:
+            near[row["query"]].setdefault(neighbour, row["distance"])
+    write_neighbours(united / "neighbours", {query: [*found.items()] for query, found in near.items()})
     triplets = {tuple(row[role] for role in ROLES): row["split"] for row in tables["before"]}
     write_triplets(united / "before", [(*ids, split) for ids, split in triplets.items()])
     asked = {"pick": "evenly"} if name == "linked by edges" else {}  # here all edges have the weight 1

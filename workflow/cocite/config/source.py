@@ -137,8 +137,9 @@ class Source(Entry):
     until: Year | None = None
     """Last year of the corpus, which is then as if it had been read at the end of that year: papers of later years, the
     citations by them and their contexts are left out and counted. A paper whose copies differ has the latest of their
-    years. Papers without a year are kept and counted. Citing ids without a record are kept, and so are citations of
-    later papers by earlier ones. If it is edited, the shards are ingested again, unless keep_ingested is set."""
+    years, a work that of its newest copy. Papers without a year are kept and counted. Citing ids without a record are
+    kept, and so are citations of later papers by earlier ones. If it is edited, the shards are ingested again, unless
+    keep_ingested is set."""
     paper_ids: GivenPath | None = None
     """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
     of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents

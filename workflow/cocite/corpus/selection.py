@@ -28,7 +28,16 @@ from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import smallest
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, TWIN, corpus_ids_of, with_papers
+from cocite.core.tables.papers import (
+    EXCLUDED,
+    HELD_OUT,
+    HELD_OUT_BY_TIME,
+    LATER,
+    TWIN,
+    corpus_ids_of,
+    view_citations_of_works,
+    with_papers,
+)
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
 from cocite.corpus.ingest.accounting import quoted
 
@@ -49,33 +58,25 @@ SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rul
 SHORT_OF_LATER = "papers asked for to be held out by time beyond those that fit"
 UNDATED = "papers without a year, of which `queries.undated` says on which side of the cut they are"
 WITH_TWINS = "twins that are kept out, with their papers or by corpus.twins"
-
-
 _WORKS = """
     CREATE TABLE works AS
     SELECT corpusid, "group", first(corpusid) OVER (
-        PARTITION BY "group" ORDER BY corpusid IN (FROM later), NOT coalesce(has_text, false), corpusid
+        PARTITION BY "group" ORDER BY has_text IS NULL, corpusid IN (FROM later), NOT has_text, corpusid
     ) AS work
-    FROM twins LEFT JOIN papers USING (corpusid)
+    FROM groups LEFT JOIN papers USING (corpusid)
 """
 _OTHERS = "SELECT corpusid FROM works WHERE corpusid <> work"
-_STANDING = """
+_TWINS = """
+    CREATE TABLE twins AS
     SELECT corpusid, work FROM works
     WHERE corpusid <> work AND (work IN (FROM later) OR corpusid NOT IN (FROM later)) ORDER BY corpusid
 """
 """The others, and what stands for each. A later record of an earlier work is kept out by its year, and adds nothing."""
-_UNITED = """
-    CREATE VIEW united AS
-    SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited
-    FROM citations
-    LEFT JOIN works AS of_citing ON citing = of_citing.corpusid
-    LEFT JOIN works AS of_cited ON cited = of_cited.corpusid
-    WHERE citing NOT IN (FROM later)
-"""
 
 
 def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `later` and `works`. Raises `InputError` for a year that has all papers on one side."""
+    """Make the tables `later`, `works` and `twins`, and the citations of works. Raises `InputError` for a year that has
+    all papers on one side."""
     connection.execute(
         """
         CREATE TABLE later AS
@@ -87,12 +88,13 @@ def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
     )
     _check_cut(connection, settings.holdout_from)
     connection.execute(_WORKS)
+    connection.execute(_TWINS)
+    view_citations_of_works(connection, "citations", "citations_of_works")
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
     """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
     _check_fields(connection, settings.fields)
-    connection.execute(_UNITED)
     connection.execute(
         "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
     )
@@ -100,9 +102,10 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
         f"""
         CREATE TABLE candidates AS
         WITH cited AS (
-            SELECT cited AS corpusid, count(*) AS citations FROM united GROUP BY cited
+            SELECT cited AS corpusid, count(*) AS citations FROM citations_of_works
+            WHERE citing NOT IN (FROM later) GROUP BY cited
         ), citing AS (
-            SELECT citing AS corpusid, count(*) AS "references" FROM united
+            SELECT citing AS corpusid, count(*) AS "references" FROM citations_of_works
             WHERE cited IN (FROM texts) GROUP BY citing
         ), described AS (
             SELECT corpusid FROM papers
@@ -139,7 +142,8 @@ def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) ->
         WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
         AND corpusid NOT IN (FROM excluded) AND corpusid NOT IN ({_OTHERS})
         AND corpusid IN (
-            SELECT citing FROM citations WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
+            SELECT citing FROM citations_of_works
+            WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
         )
     """
     given = {"fields": settings.fields, "references": settings.holdout_references}
@@ -230,7 +234,7 @@ def select(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
             connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
-        connection.register("twins", read_table(twins, "twins", ["corpusid", "group"]))
+        connection.register("groups", read_table(twins, "twins", ["corpusid", "group"]))
         for documents, found in with_papers([path for path in exclude if path.suffix == ".parquet"]):
             if found is None:
                 _check_matched(connection, documents, *of_benchmarks[documents])
@@ -259,7 +263,7 @@ def select(
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
         kept_out = np.union1d(excluded, _with_twins(connection, holdout))
-        works = connection.sql(_STANDING).to_arrow_table()
+        works = connection.table("twins").to_arrow_table()
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
     validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
@@ -310,7 +314,7 @@ def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, wi
     """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus, a record of a work with
     others, or an end of a citation."""
     connection.register("of_benchmark", pa.table({"corpusid": ids}))
-    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"), ("twins", "corpusid"))
+    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"), ("groups", "corpusid"))
     if not any(
         connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
         for table, end in ends

@@ -31,7 +31,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, places_of, set_of, size
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
 from cocite.core.tables.files import open_table, write_omissions, write_table
-from cocite.core.tables.papers import read_kept_out, read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
 from cocite.core.written_ids import look_up
 from cocite.graph.citations import SIGNALS, Source
 from cocite.graph.counting import UNIT, Counted, count_pairs_of, merge, spill_run
@@ -133,11 +133,14 @@ def count_pairs(
 
 
 def _open(files: Sequence[Path], queries: Path, settings: Counting, mine: tuple[int, int]) -> Source:
-    """Citations to make groups of. Raises `InputError` if a file is missing or a query has a negative id."""
+    """Citations to make groups of; twins of queries count as queries. Raises `InputError` if a file is missing or a
+    query has a negative id."""
     signal = SIGNALS[settings.signal]
     for file in files:
         open_table(file, signal.citations).close()
     asked, kept_out = (read(queries)["corpusid"].to_numpy() for read in (read_queries, read_kept_out))
+    twins = read_twins(queries)
+    asked = np.concatenate([asked, twins.papers[np.isin(twins.works, asked)]])
     for ids in (asked, kept_out):
         check_ids(ids, queries)
     sets = {"queries": set_of(asked), "kept_out": set_of(kept_out)}

@@ -26,7 +26,9 @@ from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 from cocite.plan.recorded import PROVENANCE, configured_in
 
-OTHER_TESTS = "on tasks that mteb does not have, or not with these queries, documents and judgements"
+OTHER_TESTS = (
+    "on tasks that mteb does not have, or not with these queries, documents and judgements, or that come twice"
+)
 OWNERS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OWNER = "cocite"
 """The usual owner of the models, which stands before a slash in mteb's names."""

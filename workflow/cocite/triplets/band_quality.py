@@ -21,15 +21,15 @@ from cocite.core.options import MemoryMb, Output, Queries, Seed, Threads
 from cocite.core.progress import report
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.papers import read_kept_out, read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries, read_twins, view_citations_of_works
 
 QUERIES_SAMPLED = 500
+_READ = """
+    CREATE VIEW read_by_training AS
+    SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
+"""
 _RELATED = """
-WITH known AS (
-    SELECT citing, cited FROM read_parquet($citations)
-    WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
-),
-citing AS (SELECT citing, cited AS query FROM known WHERE cited IN (FROM sampled)),
+WITH citing AS (SELECT citing, cited AS query FROM known WHERE cited IN (FROM sampled)),
 cocited AS (
     SELECT query, cited AS paper, count(*) AS cocited
     FROM citing JOIN known USING (citing) WHERE cited <> query GROUP BY ALL
@@ -48,7 +48,8 @@ SELECT last_rank, greatest(last_rank - $width, 0) + 1 AS first_rank, count(DISTI
     count(*) AS papers, count(*) FILTER (cocited > 0) AS cocited, count(*) FILTER (cited) AS cited
 FROM read_parquet($neighbours) AS found
     JOIN bands ON rank <= last_rank AND rank > last_rank - $width
-    LEFT JOIN read_parquet($relations) AS related ON related.query = found.query AND paper = neighbour
+    LEFT JOIN twins ON neighbour = corpusid
+    LEFT JOIN read_parquet($relations) AS related ON related.query = found.query AND paper = coalesce(work, neighbour)
 WHERE found.query IN (FROM sampled) GROUP BY last_rank ORDER BY last_rank
 """
 
@@ -82,8 +83,11 @@ def relate_sample(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sampled)
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        related = db.sql(_RELATED, params={"citations": files}).to_arrow_reader()
-        written = write_table(output, "sampled_relations", related)
+        db.register("twins", read_twins(queries).as_table())
+        db.read_parquet(files).create_view("citations")
+        db.execute(_READ)
+        view_citations_of_works(db, "read_by_training", "known")
+        written = write_table(output, "sampled_relations", db.sql(_RELATED).to_arrow_reader())
     report(f"{len(sampled):,} queries are related to {written:,} papers.")
 
 
@@ -107,4 +111,5 @@ def measure_bands(
     }
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sample_queries(queries, seed))
+        db.register("twins", read_twins(queries).as_table())
         write_table(output, "band_quality", db.sql(_MEASURED, params=parameters).to_arrow_reader())

@@ -16,7 +16,7 @@ it.
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -88,7 +88,7 @@ def pick_from_bands(
     names = ["query", "neighbour", *([] if all(np.isnan(each.within) for each in bands) else ["distance"])]
 
     def pick(rows: pa.RecordBatch | pa.Table) -> None:
-        query, neighbour, *distance = (column.to_numpy() for column in rows.columns)
+        query, neighbour, *distance = _of_works(block, [column.to_numpy() for column in rows.columns])
         columns = query, neighbour, distance[0] if distance else np.empty(0, dtype=np.float32)
         _pick(columns, block.queries, block.papers, bands, picked, easy, needed, required, is_known)
 
@@ -107,6 +107,22 @@ def pick_from_bands(
     for _, parts in groupby(edges, lambda rows: rows["query"][0].as_py()):
         pick(pa.Table.from_batches(list(parts)))
     return is_known
+
+
+def _of_works(block: Block, columns: list[Any]) -> list[Any]:
+    """The neighbours of queries, query, neighbour and more, with works in place of their twins: the nearest record of
+    each, and none of the query's own work."""
+    if len(block.twins.papers) == 0:
+        return columns
+    query, neighbour, *more = columns
+    neighbour = block.twins.works_of(neighbour)
+    touched = np.flatnonzero(np.isin(neighbour, block.twins.works))
+    is_kept = np.ones(len(query), dtype=bool)
+    is_kept[touched] = False
+    pairs = np.stack([query[touched], neighbour[touched]])
+    is_kept[touched[np.unique(pairs, axis=1, return_index=True)[1]]] = True
+    is_kept &= query != neighbour
+    return [column[is_kept] for column in (query, neighbour, *more)]
 
 
 @njit(nogil=True, cache=True)

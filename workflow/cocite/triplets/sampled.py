@@ -103,7 +103,7 @@ class Block:
         but for links of works that queries have: they come last, each once, and are held until then.
         """
         ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
-        of_works, held = np.unique(self.twins.works), []
+        members, held = self.twins.members(), []
         for path in self.files(table):
             batches = open_table(path, table).iter_batches(
                 rows or ROWS_AT_ONCE, columns=list(columns), use_threads=self.threads > 1
@@ -112,8 +112,9 @@ class Block:
                 if not ends:
                     yield batch
                     continue
-                links, of_twins = _of_works(batch, self.twins, of_works, ends)
-                is_held = np.logical_or(*(look_up(self.queries, of_twins[name].to_numpy())[1] for name in ends))
+                links, of_twins = _of_works(batch, members, ends)
+                of_queries = [look_up(self.queries, of_twins[name].to_numpy())[1] for name in ends]
+                is_held = np.logical_or(*of_queries) | ("intents" in columns)
                 held.append(of_twins.filter(pa.array(is_held)))
                 yield from filter(len, (links, _united(of_twins.filter(pa.array(~is_held)), ends)))
         yield from filter(len, [_united(pa.concat_batches(held), ends)] if held else [])
@@ -313,19 +314,15 @@ def kept_out_titles(papers: Path, queries: Path) -> Titles:
     return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
 
 
-def _of_works(
-    batch: pa.RecordBatch, twins: Twins, of_works: Ids, ends: Sequence[str]
-) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The links of papers without twins, and the others as links of works. Those within a work are dropped.
-
-    `of_works` are the papers that stand for works, rising.
-    """
+def _of_works(batch: pa.RecordBatch, members: Twins, ends: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The links of papers without twins, and the others as links of works. Those within a work are dropped."""
     papers = [batch[name].to_numpy() for name in ends]
-    touches = np.logical_or.reduce([look_up(each, some)[1] for each in (twins.papers, of_works) for some in papers])
-    one, other = (twins.works_of(some) for some in papers)
+    touches = pa.array(np.logical_or(*(look_up(members.papers, some)[1] for some in papers)))
+    touched = batch.filter(touches)
+    one, other = (members.works_of(touched[name].to_numpy()) for name in ends)
     for name, works in zip(ends, (one, other), strict=True):
-        batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), pa.array(works))
-    return batch.filter(pa.array(~touches)), batch.filter(pa.array(touches & (one != other)))
+        touched = touched.set_column(batch.schema.get_field_index(name), batch.schema.field(name), pa.array(works))
+    return batch.filter(pc.invert(touches)), touched.filter(pa.array(one != other))
 
 
 def _united(links: pa.RecordBatch, ends: Sequence[str]) -> pa.RecordBatch:

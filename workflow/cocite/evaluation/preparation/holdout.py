@@ -40,6 +40,7 @@ from cocite.core.tables.papers import (
     HELD_OUT_BY_TIME,
     read_kept_out,
     read_twins,
+    view_citations_of_works,
 )
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
@@ -57,24 +58,15 @@ from cocite.evaluation.preparation.title_search import add_title_search
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
-OF_WORKS = """
-    CREATE TABLE touching AS
-    SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited,
-        flatten(list(intents)) AS intents, bool_or(influential) AS influential
-    FROM records
-    LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
-    LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
-    WHERE citing IN (FROM members) OR cited IN (FROM members)
-    GROUP BY ALL;
-    CREATE VIEW citations AS
-    SELECT citing, cited, intents, influential FROM records
-    WHERE citing NOT IN (FROM members) AND cited NOT IN (FROM members)
-    UNION ALL FROM touching
+UNITED = {"intents": "flatten(list(intents))", "influential": "bool_or(influential)"}
+"""What the records of a work have together."""
+READ = """
+    CREATE VIEW read_by_training AS
+    SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
 """
-"""The citations between works, each once."""
 CITED = """
     SELECT citing AS query, cited AS paper
-    FROM citations
+    FROM citations_of_works
     JOIN queries ON citing = queries.corpusid
     JOIN with_text ON cited = with_text.corpusid
     WHERE cited <> citing
@@ -82,9 +74,10 @@ CITED = """
 """
 LINKED = """
     WITH links AS (
-        SELECT citing AS query, cited AS paper, intents FROM citations JOIN queries ON citing = queries.corpusid
+        SELECT citing AS query, cited AS paper, intents
+        FROM citations_of_works JOIN queries ON citing = queries.corpusid
         UNION ALL
-        SELECT cited, citing, intents FROM citations JOIN queries ON cited = queries.corpusid
+        SELECT cited, citing, intents FROM citations_of_works JOIN queries ON cited = queries.corpusid
     )
     SELECT query, paper, flatten(list(intents)) AS aspects
     FROM links
@@ -95,9 +88,9 @@ LINKED = """
 COCITED = """
     WITH counted AS (
         SELECT of_query.cited AS query, of_paper.cited AS paper, count(*) AS citing
-        FROM citations AS of_query
+        FROM citations_of_works AS of_query
         JOIN queries ON of_query.cited = queries.corpusid
-        JOIN citations AS of_paper ON of_paper.citing = of_query.citing AND of_paper.cited <> of_query.cited
+        JOIN citations_of_works AS of_paper ON of_paper.citing = of_query.citing AND of_paper.cited <> of_query.cited
         GROUP BY ALL
     )
     SELECT query, paper
@@ -108,17 +101,18 @@ COCITED = """
 """
 INFLUENTIAL = """
     SELECT citing AS query, cited AS paper
-    FROM citations
+    FROM citations_of_works
     JOIN queries ON citing = queries.corpusid
-    WHERE influential
+    JOIN with_text ON cited = with_text.corpusid
+    WHERE influential AND cited <> citing
     ORDER BY query, paper
 """
 POPULARITY = """
     SELECT corpusid, coalesce(citations, 0) AS citations
     FROM with_text LEFT JOIN (
         SELECT cited AS corpusid, count(*) AS citations
-        FROM citations
-        WHERE citing <> cited AND citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
+        FROM read_of_works
+        WHERE citing <> cited
         GROUP BY cited
     ) USING (corpusid)
 """
@@ -219,17 +213,18 @@ def _open(
 ) -> tuple[int, Ids]:
     """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
     are papers that existed before the cut, if there is one."""
-    database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
-    database.read_parquet(verified_files(citations, "citations")).create_view("records")
-    twins = read_twins(queries)
-    database.register("twins", pa.table({"corpusid": twins.papers, "work": twins.works}))
-    database.execute("CREATE TABLE members AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
-    database.execute(OF_WORKS)
+    read = ["corpusid", "has_text", "title", "abstract", "fields", AUTHORS]
+    database.read_parquet(verified_files(papers, "papers", read)).create_view("papers")
+    database.read_parquet(verified_files(citations, "citations")).create_view("citations")
     kept_out = read_kept_out(queries)
     held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
     later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
     for name, table in {"kept_out": kept_out.select(["corpusid"]), "held_out": held_out, "later": later}.items():
         database.register(name, table)
+    database.register("twins", read_twins(queries).as_table())
+    view_citations_of_works(database, "citations", "citations_of_works", UNITED)
+    database.execute(READ)
+    view_citations_of_works(database, "read_by_training", "read_of_works")
     database.execute(
         """
         CREATE VIEW with_text AS
@@ -293,7 +288,7 @@ def _same_authors(database: duckdb.DuckDBPyConnection, judged: Benchmark, search
         for paper, grade in candidates.items()
         if grade
     ]
-    pairs = searches.select(["task", "query", "paper"])
+    pairs = searches.filter(pc.field("split") == "test").select(["task", "query", "paper"])
     database.register("pairs", pa.concat_tables([pairs, pa.Table.from_pylist(ranked, pairs.schema)]))
     return {
         reason.format(task): count

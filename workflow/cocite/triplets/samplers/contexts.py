@@ -137,9 +137,12 @@ class CitingSentences(Sampler):
 
         citing, context = (sentences[name].to_numpy() for name in ("citing", "context"))
         lists = sentences["cited"].combine_chunks()
-        cited, sizes = block.twins.works_of(lists.flatten().to_numpy()), lists.value_lengths().to_numpy()
-        of_sentence = pc.list_parent_indices(lists).to_numpy()
-        cited = cited[np.lexsort((cited, of_sentence))]
+        of_sentence, written = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
+        cited = block.twins.works_of(written)
+        # Several records of a work are one paper, and a paper does not cite itself by its twin.
+        is_other = (cited == written) | (cited != citing[of_sentence])
+        of_sentence, cited = np.unique(np.stack([of_sentence, cited])[:, is_other], axis=1)
+        sizes = np.bincount(of_sentence, minlength=len(citing))
         with_text = of_sentence[are_in(block.papers, cited)]
         usable_cited = np.bincount(with_text, minlength=len(citing))
         is_out = look_up(forbidden, context)[1]
