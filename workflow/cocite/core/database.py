@@ -1,10 +1,10 @@
-"""DuckDB as the stages use it: a connection that lives within a job's memory and threads and spills to disk."""
+"""DuckDB as the stages use it: a connection that lives within memory and threads and spills to disk; views."""
 
 import fcntl
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -71,3 +71,37 @@ def spill_folder(beside: Path) -> Iterator[str]:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
+
+
+def view_citations_of_works(
+    db: duckdb.DuckDBPyConnection, records: str, view: str, columns: Mapping[str, str] | None = None
+) -> None:
+    """Make a view of the citations in a relation, with works in place of their twins.
+
+    Each is there once, and none is within a work that has twins. The relation `twins` has the columns corpusid and
+    work. `columns` are further columns and, in SQL, how those of several records are united.
+    """
+    further = "".join(f", {name}" for name in columns or ())
+    united = "".join(f", {how} AS {name}" for name, how in (columns or {}).items())
+    members, touching = f"members_of_{view}", f"united_in_{view}"
+    db.execute(f"CREATE TABLE {members} AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
+    db.execute(
+        f"""
+        CREATE TABLE {touching} AS
+        SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited{united}
+        FROM {records}
+        LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
+        LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
+        WHERE (citing IN (FROM {members}) OR cited IN (FROM {members}))
+        AND coalesce(of_citing.work, citing) <> coalesce(of_cited.work, cited)
+        GROUP BY 1, 2
+        """
+    )
+    db.execute(
+        f"""
+        CREATE VIEW {view} AS
+        SELECT citing, cited{further} FROM {records}
+        WHERE citing NOT IN (FROM {members}) AND cited NOT IN (FROM {members})
+        UNION ALL FROM {touching}
+        """
+    )

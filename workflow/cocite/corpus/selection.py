@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cocite.config.queries import QuerySettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_text
-from cocite.core.database import connect, number
+from cocite.core.database import connect, number, view_citations_of_works
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import smallest
@@ -35,7 +35,6 @@ from cocite.core.tables.papers import (
     LATER,
     TWIN,
     corpus_ids_of,
-    view_citations_of_works,
     with_papers,
 )
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals

@@ -5,7 +5,7 @@ its id, else by a twin of it (table twins), else by the words of its title. A ti
 five papers, is too common to say. Validation queries are looked for among the queries of training alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any
@@ -132,13 +132,14 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
     """Add the titles in the rows of a file, or in the objects in them, to `reads`."""
     rows, file = f"{'read_parquet' if path.suffix == '.parquet' else 'read_json'}($file)", {"file": escape(str(path))}
     read = db.sql(f"FROM {rows}", params=file)
-    titled = [("", read.columns, rows)] if "title" in read.columns else []
+    keys = _keys(zip(read.columns, read.types, strict=True))
+    titled = [("", keys, rows)] if "title" in keys else []
     for name, of in zip(read.columns, read.types, strict=True):
-        is_list = of.id == "list"
-        objects: Any = dict(of.children)["child"] if is_list else of
-        if objects.id == "struct" and "title" in dict(objects.children):
-            each = f'(SELECT unnest("{name}") AS "{name}" FROM {rows})' if is_list else rows
-            titled.append((f'"{name}".', [*dict(objects.children)], each))
+        objects: Any = dict(of.children)["child"] if of.id == "list" else of
+        keys = _keys(objects.children) if objects.id == "struct" else set()
+        if "title" in keys:
+            each = f'(SELECT unnest("{name}") AS "{name}" FROM {rows})' if of.id == "list" else rows
+            titled.append((f'"{name}".', keys, each))
     if not titled:
         raise InputError(f"{path}: no column is a title or an object with one, as query, pos and neg of triplets are.")
     texts = " UNION ALL ".join(
@@ -148,6 +149,11 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
     )
     text_id = sql_of_text_id("title", "abstract", is_query=False)
     add_titles(db, "reads", f"SELECT {text_id} AS id, any_value(title) AS title FROM ({texts}) GROUP BY id", file)
+
+
+def _keys(columns: Iterable[tuple[str, Any]]) -> set[str]:
+    """The names of columns that have a type; DuckDB cannot cast those that are null in all rows of a Parquet file."""
+    return {name for name, of in columns if of.id not in ("null", "sqlnull")}
 
 
 def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:

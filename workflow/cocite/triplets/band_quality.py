@@ -16,12 +16,12 @@ import typer
 
 from cocite.config.entries import Count, Entry
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect
+from cocite.core.database import connect, view_citations_of_works
 from cocite.core.options import MemoryMb, Output, Queries, Seed, Threads
 from cocite.core.progress import report
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import verified_files, write_table
-from cocite.core.tables.papers import read_kept_out, read_queries, read_twins, view_citations_of_works
+from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
 
 QUERIES_SAMPLED = 500
 _READ = """

@@ -6,14 +6,13 @@ vocabulary may hold them. Of papers that are one work, one stands for the others
 benchmark names its documents, some of which are papers of the corpus.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
@@ -99,40 +98,6 @@ def read_twins(path: Path) -> Twins:
         rows = file.read(["corpusid", "work"])
     rows = rows.filter(rows["work"].is_valid())
     return Twins(rows["corpusid"].to_numpy(), rows["work"].to_numpy())
-
-
-def view_citations_of_works(
-    db: DuckDBPyConnection, records: str, view: str, columns: Mapping[str, str] | None = None
-) -> None:
-    """Make a view of the citations in a relation, with works in place of their twins.
-
-    Each is there once, and none is within a work that has twins. The relation `twins` has the columns corpusid and
-    work. `columns` are further columns and, in SQL, how those of several records are united.
-    """
-    further = "".join(f", {name}" for name in columns or ())
-    united = "".join(f", {how} AS {name}" for name, how in (columns or {}).items())
-    members, touching = f"members_of_{view}", f"united_in_{view}"
-    db.execute(f"CREATE TABLE {members} AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
-    db.execute(
-        f"""
-        CREATE TABLE {touching} AS
-        SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited{united}
-        FROM {records}
-        LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
-        LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
-        WHERE (citing IN (FROM {members}) OR cited IN (FROM {members}))
-        AND coalesce(of_citing.work, citing) <> coalesce(of_cited.work, cited)
-        GROUP BY 1, 2
-        """
-    )
-    db.execute(
-        f"""
-        CREATE VIEW {view} AS
-        SELECT citing, cited{further} FROM {records}
-        WHERE citing NOT IN (FROM {members}) AND cited NOT IN (FROM {members})
-        UNION ALL FROM {touching}
-        """
-    )
 
 
 def _of_splits(path: Path, splits: tuple[str, ...]) -> pa.Table:

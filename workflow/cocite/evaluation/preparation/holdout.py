@@ -25,7 +25,7 @@ from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
 from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS, SEARCHED
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect
+from cocite.core.database import connect, view_citations_of_works
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
@@ -40,7 +40,6 @@ from cocite.core.tables.papers import (
     HELD_OUT_BY_TIME,
     read_kept_out,
     read_twins,
-    view_citations_of_works,
 )
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
