@@ -54,6 +54,7 @@ rule embed_by_baseline:
         grid=plan.baselines.grid,
         files=plan.baselines.files,
         document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
+        joined_vectors=plan.baselines.sources("embeds_with", "joined_vectors"),
         document_papers=plan.baselines.sources("embeds_with", "document_papers"),
         paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
         edges=plan.baselines.sources("embeds_with", "edges"),
@@ -77,7 +78,7 @@ rule embed_by_baseline:
         settings=plan.baselines.settings,
         model=option("--model"),
         sources=plan.baselines.sources_as_json(
-            "document_vectors", "document_papers", "paper_vectors", "edges", "citations"
+            "document_vectors", "joined_vectors", "document_papers", "paper_vectors", "edges", "citations"
         ),
         run_seed=configuration.seed,
     shell:
@@ -101,6 +102,7 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
         grid=plan.baselines.grid,
         files=plan.baselines.files,
         document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
+        joined_vectors=plan.baselines.sources("embeds_with", "joined_vectors"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
     log:
@@ -110,7 +112,7 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
     params:
         version=2,
         table="papers",
-        sources=plan.baselines.sources_as_json("document_vectors"),
+        sources=plan.baselines.sources_as_json("document_vectors", "joined_vectors"),
 
 
 rule draw_validation:

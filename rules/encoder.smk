@@ -1,5 +1,5 @@
 from cocite.config.aspects import ASPECTS, CONCATENATED
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import AnyEncoder
 from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.probes import MapTraining
@@ -17,7 +17,7 @@ rule build_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if entry.build),
+        encoder=either(name for name, entry in configuration.encoders.items() if entry.is_built),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -26,7 +26,7 @@ rule build_encoder:
         runtime=minutes(15, papers=0.5),
     params:
         version=2,
-        settings=settings("encoders", "encoder", EncoderSettings),
+        settings=settings("encoders", "encoder", AnyEncoder),
         seed=configuration.seed,
     shell:
         """
@@ -49,7 +49,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.build or entry.map)),
+        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.map)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -59,7 +59,7 @@ rule fetch_encoder:
         runtime=minutes(60),
     params:
         version=2,
-        settings=settings("encoders", "encoder", EncoderSettings),
+        settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
         cocite encoder fetch \
@@ -90,7 +90,7 @@ rule fetch_encoder_with_map:
         runtime=minutes(60),
     params:
         version=1,
-        settings=settings("encoders", "encoder", EncoderSettings),
+        settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
         cocite encoder fetch {input.maps:q} \

@@ -80,6 +80,10 @@ def test_the_graph_stands_with_the_embedding_that_was_trained_on_it():
         ),
         ({"model": "a/b", "revision": 40 * "a"}, f"a/b of the Hugging Face hub, commit {40 * 'a'}"),
         ({"model": "/models/mine"}, "the encoder in the folder mine"),
+        (
+            {"kind": "static", "dimension": 512, "vocabulary": 9000},
+            "a table of at most 9000 word pieces of the corpus with random vectors (512 dimensions)",
+        ),
     ],
 )
 def test_an_encoder_is_told_by_where_it_is_from(entry, said):

@@ -38,7 +38,7 @@ def sample(name, given, **settings):
 def sampler(name, **settings):
     """A sampler with these settings; what it is sampled from has a name that nobody looks up."""
     named = {"neighbours": {"embedding": "e"}}
-    named |= {name: {"graph": "g"} for name in ("citations", "cocited", "linked", "undirected", "aspects")}
+    named |= {name: {"graph": "g"} for name in ("citations", "cocited", "linked", "links", "undirected", "aspects")}
     sets = {"union": {"of": ["one", "other"]}, "subset": {"of": "one"}}
     return parse_settings(TripletSet, json.dumps({"sampler": name, **(named | sets).get(name, {}), **settings}))
 

@@ -1,6 +1,7 @@
 """Papers that share an edge with the query: evenly drawn, drawn by weight, or those of the heaviest edges."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,17 @@ from hypothesis import strategies as st
 from cocite.core.tables.files import write_table
 from cocite.triplets.picking import NONE
 
-from .blocks import block, rows_of, sample, sampler, unserved, write_cocitations
+from .blocks import (
+    block,
+    rows_of,
+    sample,
+    sampler,
+    unserved,
+    write_cocitations,
+    write_papers,
+    write_queries,
+    written_sample,
+)
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
@@ -97,3 +108,41 @@ def test_queries_without_an_edge_are_counted(tmp_path):
     sampled = sample("linked", block([1, 3, 5], {2, 4, 6}, [path]), per_query=1)
     assert unserved(sampled) == {"no edges": 1, "no edge to a paper with a text": 1}
     assert np.unique(sampled.rows["query"].to_numpy()).tolist() == [1]
+
+
+@given(
+    st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60),
+    st.sets(PAPERS, min_size=1),
+    st.sets(PAPERS, min_size=1),
+    st.sets(PAPERS, max_size=4),
+)
+def test_all_links_are_pairs_in_both_directions_and_those_of_validation_queries_validate(
+    tmp_path_factory, counts, queries, texts, validation
+):
+    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+    given = replace(block(queries, texts, [path]), validation=np.array(sorted(validation), dtype=np.int64))
+    found = sample("links", given)
+    ends = [pair for one, other in counts for pair in ((one, other), (other, one))]
+    ours = {(query, paper) for query, paper in ends if query in queries}
+    expected = {(q, p) for q, p in ours if p in texts and (q in validation or p not in validation)}
+    rows = found.rows.to_pylist()
+    assert [(row["query"], row["positives"]) for row in rows] == sorted((q, [p]) for q, p in expected)
+    assert all(row["negatives"] == [] for row in rows)
+    for query in queries:
+        of_query = [row["number"] for row in rows if row["query"] == query]
+        assert of_query == list(range(1, 1 + len(of_query)))
+    assert found.omissions["links with a paper that has no text or is kept out"] == sum(p not in texts for _, p in ours)
+    assert sum(unserved(found, "an example").values()) == len(queries) - len({query for query, _ in expected})
+
+
+def test_every_paper_with_a_text_is_asked_for_all_its_links(tmp_path):
+    counts = {(1, 2): 1, (2, 3): 1, (3, 4): 2, (4, 5): 1}
+    path = write_cocitations(tmp_path / "cocitations/0.parquet", counts)
+    write_queries(tmp_path, {1: "validation", 4: "train", 5: "holdout"})
+    write_papers(tmp_path, range(1, 7))
+    table, omissions = written_sample(tmp_path, sampler("links"), [path])
+    pairs = {"train": [], "validation": []}
+    for row in table.to_pylist():
+        pairs[row["split"]].append((row["query"], *row["positives"]))
+    assert pairs == {"train": [(2, 3), (3, 2), (3, 4), (4, 3)], "validation": [(1, 2)]}
+    assert omissions["pairs that end in a validation query, which validates by them"] == 1

@@ -66,6 +66,8 @@ EACH = {
     "cocited": (["cocitations"], {"per_query": 3, "min_count": 2}),
     "linked": (["cocitations"], {"per_query": 3, "pick": "weighted"}),
     "linked by edges": (["edges"], {"per_query": 3, "pick": "strongest"}),
+    "links": (["cocitations"], {}),
+    "links by edges": (["edges"], {}),
     "undirected": (["edges"], {"positives": 3, "hard": 2, "easy": 2}),
     "aspects": (["edges"], {"positives": 2, "linked": 3, "two_away": 2, "easy": 1}),
     "cropping": ([], {"negatives": 2}),
@@ -140,9 +142,9 @@ def test_triplets_hold_papers_with_text_alone_and_the_split_of_their_query(folde
     rows, _ = run(folder, name)
     listed = set(listed_in(folder))
     for row in rows.to_pylist():
-        positives, negatives = (row.get(f"{role}s") or [row[role]] for role in ("positive", "negative"))
+        positives, negatives = (row[f"{role}s"] if f"{role}s" in row else [row[role]] for role in ROLES[1:])
         assert {*positives, *negatives} <= listed
-        assert row["split"] == SPLITS[row["query"]]
+        assert row["split"] == (SPLITS.get(row["query"], "train") if name.startswith("links") else SPLITS[row["query"]])
         assert row["query"] not in negatives
         assert (row["query"] in positives) == (name == "cropping")
         assert not set(positives) & set(negatives)
@@ -173,7 +175,19 @@ def test_every_sampler_of_papers_is_tested():
 
 @pytest.mark.parametrize(
     "name",
-    ["citations", "cocited", "linked", "linked by edges", "undirected", "aspects", "file", "random", "neighbours"],
+    [
+        "citations",
+        "cocited",
+        "linked",
+        "linked by edges",
+        "links",
+        "links by edges",
+        "undirected",
+        "aspects",
+        "file",
+        "random",
+        "neighbours",
+    ],
 )
 def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name, tmp_path):
     works = {30: 1, 31: 2, 32: 33, 60: 61, 100: 61, 21: 3, 22: 40, 45: 44, 150: 70}

@@ -71,6 +71,8 @@ class Sources:
     """Vectors of papers (corpusid, vector), by bucket."""
     document_vectors: Path | None = None
     """Vectors of the benchmark's documents (adapter, document, vector), by the baseline or encoder underneath."""
+    joined_vectors: Sequence[Path] = ()
+    """The same by each of the models that are joined."""
     document_papers: Path | None = None
     """The table document_papers of the benchmark, where its documents' ids are of another origin than the corpus's."""
     edges: Sequence[Path] = ()

@@ -13,13 +13,22 @@ from pydantic import AfterValidator, Strict, ValidationError
 from cocite.config.entries import Entry, Seeds, Text, Whole, all_parts, as_json, distinct, fields_of, filled
 
 Source = Literal[
-    "papers", "citations", "baseline", "paper_vectors", "document_vectors", "document_papers", "edges", "examples"
+    "papers",
+    "citations",
+    "baseline",
+    "paper_vectors",
+    "document_vectors",
+    "joined_vectors",
+    "document_papers",
+    "edges",
+    "examples",
 ]
 """What a step of a baseline can read.
 
 papers and citations: the tables of the corpus. baseline: the trained model of the baseline under `of`. paper_vectors:
 the vectors of all papers of the corpus, by the baseline under `of` or the encoder under `encoder`. document_vectors:
-those of the benchmark's documents, by the same. document_papers: which of these are papers of the corpus, where their
+those of the benchmark's documents, by the same. joined_vectors: those by each of the models under `models`.
+document_papers: which of these are papers of the corpus, where their
 ids are of another origin. edges: those of the graph under `graph`. examples: the examples of the
 set under `triplets`, with the texts of their documents.
 """

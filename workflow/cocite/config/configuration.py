@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.embeddings import Embedding, Walks
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import AnyEncoder
 from cocite.config.entries import (
     Entry,
     GivenPath,
@@ -113,7 +113,7 @@ class Configuration(Entry):
     names an embedding for its neighbours can name walks instead, so no embedding has the same name."""
     triplets: dict[Name, TripletSet] = Field(default={})
     """Sets of triplets, by name."""
-    encoders: dict[Name, EncoderSettings] = Field(default={})
+    encoders: dict[Name, AnyEncoder] = Field(default={})
     """Text encoders before fine-tuning, by name."""
     models: dict[Name, Model] = Field(default={})
     """Encoders that are fine-tuned on triplets, by name."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
@@ -16,6 +16,7 @@ from cocite.config.entries import (
     ShortFor,
     Text,
     Whole,
+    default_of,
     distinct,
     inconsistent,
     unpinned,
@@ -115,8 +116,10 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
 
 
 class EncoderSettings(Entry):
-    """One encoder before fine-tuning: exactly one of model, package and build says where it comes from."""
+    """A transformer before fine-tuning: exactly one of model, package and build says where it comes from."""
 
+    kind: Literal["transformer"] = "transformer"
+    """What it is."""
     model: GivenPath | None = None
     """Hugging Face id (pin it with revision) or a local folder in the layout of Hugging Face or sentence-transformers;
     variables of the environment are filled in."""
@@ -184,9 +187,14 @@ class EncoderSettings(Entry):
         return self
 
     @property
+    def is_built(self) -> bool:
+        """Whether it is built for the corpus."""
+        return self.build is not None
+
+    @property
     def further(self) -> tuple[FieldName, ...]:
         """The fields beside title and abstract that a document is read as."""
-        return tuple(name for name in self.text or () if name not in TITLE_AND_ABSTRACT)
+        return _further(self.text)
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A map that the probe does not learn, or learns of the vectors of another encoder."""
@@ -220,6 +228,77 @@ class EncoderSettings(Entry):
             yield from unpinned(key, "model", self.model, self.revision)
         for name, adapter in (self.adapters or {}).items():
             yield from unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)
+
+
+class StaticSettings(Entry):
+    """A table of the vectors of word pieces: a text has their weighted mean, of length 1.
+
+    It trains on pairs, such as those of the sampler `links`, in minutes of a CPU. Built for a corpus, its vectors are
+    random and its vocabulary is that of the corpus, without papers that are kept out.
+    """
+
+    kind: Literal["static"]
+    """What it is."""
+    dimension: Count = 256
+    """Numbers of a vector of a table that is built."""
+    vocabulary: Annotated[int, Field(ge=200)] = 30_000
+    """Largest number of word pieces of a table that is built."""
+    counts: Literal["log", "plain"] | None = None
+    """What a piece weighs that a text has n times: log is log(1 + n), plain is n. Other libraries only know plain.
+    Left out, log for a table that is built, plain for one that exists."""
+    model: GivenPath | None = None
+    """A table that exists: Hugging Face id (pin it with revision) or a local folder in the layout of model2vec or of
+    sentence-transformers' StaticEmbedding. Left out, one is built."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face model, 40 hexadecimal digits."""
+    max_length: Annotated[int, Field(ge=8)] = 512
+    """Word pieces of a text; what is longer is cut."""
+    text: Fields | None = None
+    """Fields that a document is read as, in this order, as of a transformer. Left out, title and abstract."""
+
+    pooling: ClassVar[str] = "mean"
+    normalise: ClassVar[bool] = True
+    separator: ClassVar[str] = " "
+    sentence_wise: ClassVar[bool] = False
+    build: ClassVar[None] = None
+    package: ClassVar[None] = None
+    map: ClassVar[None] = None
+    prompts: ClassVar[None] = None
+    query_max_length: ClassVar[None] = None
+    adapters: ClassVar[None] = None
+
+    @model_validator(mode="after")
+    def _has_no_key_without_effect(self) -> "StaticSettings":
+        if self.model is None and self.revision is not None:
+            raise inconsistent(".revision has no effect without model: only a model of the hub has one.")
+        for key in ("dimension", "vocabulary"):
+            if self.model is not None and getattr(self, key) != type(self).model_fields[key].default:
+                raise inconsistent(f".{key} has no effect beside model, whose table has its own.")
+        return self
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it is built for the corpus."""
+        return self.model is None
+
+    @property
+    def further(self) -> tuple[FieldName, ...]:
+        """The fields beside title and abstract that a document is read as."""
+        return _further(self.text)
+
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
+        if "authors" in self.further and not config.corpus.authors:
+            yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
+        if self.model is not None:
+            yield from unpinned(key, "model", self.model, self.revision)
+
+
+AnyEncoder = Annotated[EncoderSettings | StaticSettings, Field(discriminator="kind"), default_of("kind", "transformer")]
+
+
+def _further(fields: tuple[FieldName, ...] | None) -> tuple[FieldName, ...]:
+    return tuple(name for name in fields or () if name not in TITLE_AND_ABSTRACT)
 
 
 class AllWeights(Entry):

@@ -336,6 +336,11 @@ class Model(TrainingSettings):
                     has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
         encoder = config.base_encoder(key.removeprefix("models."))
+        if encoder and config.encoders[encoder].kind == "static":
+            if self.trainable.kind != "all":
+                yield f"{key}.trainable ({self.trainable.kind}) does not go with a static encoder, which learns whole."
+            if self.masked_share is not None:
+                yield f"{key}: the loss mlm does not go with a static encoder, which sees no order of tokens."
         pooling = config.encoders[encoder].pooling if encoder else None
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."

@@ -138,9 +138,16 @@ def corpus_in_words(provenance: Provenance) -> str:
     }.get(corpus["source"], f"the source {corpus['source']}")
 
 
+def _is_built_static(entry: Mapping[str, Any]) -> bool:
+    return entry.get("kind") == "static" and "model" not in entry
+
+
 def encoder_in_words(name: str, provenance: Provenance) -> str:
     """What a base encoder is: a model of the hub with its revision, a package, a folder, or how it was built."""
     entry = provenance["configuration"]["encoders"][name]
+    if _is_built_static(entry):
+        of_pieces = f"at most {entry['vocabulary']} word pieces of the corpus with random vectors"
+        return f"a table of {of_pieces} ({entry['dimension']} dimensions)"
     if "build" in entry:
         sizes = entry["build"]
         shape = f"{sizes['layers']} layers of width {sizes['hidden']}, {sizes['heads']} heads"
@@ -242,7 +249,7 @@ def terms_of_corpus(provenance: Provenance) -> str:
 def terms_of_encoder(name: str, provenance: Provenance) -> str:
     """The terms of a base encoder, or whose they are."""
     entry = provenance["configuration"]["encoders"][name]
-    if "build" in entry:
+    if "build" in entry or _is_built_static(entry):
         return "It was built from the corpus, whose terms hold for its vocabulary; its weights are random."
     if "package" in entry:
         stated = provenance.get("packages", {}).get(entry["package"], {}).get("license")

@@ -37,6 +37,9 @@ class Sampler(Entry):
     """How positives and negatives are found."""
     gives: ClassVar[Literal["triplets", "sampled_examples"]] = "triplets"
     """The table that it gives; a set that is made of others gives examples where one of these does."""
+    asks_all_papers: ClassVar[bool] = False
+    """Whether every paper with a text is a query, and not those of the table `queries` alone, which keep their
+    split."""
     brings_texts: ClassVar[bool] = False
     """Whether it gives texts that are no papers as well, and then examples (`triplets.sampled.Sampled.texts`)."""
     group: Name = "all"

@@ -5,7 +5,7 @@ Most losses compare examples, those of each aspect by themselves; others compare
 of. Documents of a mini-batch have similar lengths, and are padded to the longest, or packed without padding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -258,6 +258,8 @@ class Collator:
     """Whether documents are packed, without padding."""
     first_position: int = 0
     """Position of the first token of a packed document."""
+    bags: Callable[[Documents, Numbers], dict[str, Any]] | None = None
+    """Makes the input of an encoder that reads bags of tokens, in place of padding or packing."""
     process: int = 0
     processes: int = 1
     comparisons: Sequence[Comparison] = ()
@@ -291,8 +293,10 @@ class Collator:
     def _cut(self, documents: Documents, rows: Numbers) -> list[tuple[Numbers, dict[str, Any]]]:
         """Documents in mini-batches, each with the input of the transformer."""
         lengths = documents.lengths[rows]
+        runs = [rows[some] for some in runs_of(lengths, self.mini_batch_tokens)]
+        if self.bags is not None:
+            return [(some, self.bags(documents, some)) for some in runs]
         if self.packs:
-            runs = [rows[some] for some in runs_of(lengths, self.mini_batch_tokens)]
             return [(some, documents.packed(some, self.first_position)) for some in runs]
         cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_tokens)
         return [(rows[some], documents.padded(rows[some], self.padding)) for some in cut]

@@ -1,19 +1,22 @@
-"""Build an untrained BERT for a corpus, so that a whole run needs no network.
+"""Build an encoder for a corpus, so that a whole run needs no network: an untrained BERT, or a static encoder.
 
 Its WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
 how often each word occurs. The weights are BERT's own initialisation, drawn from the run's seed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow.compute as pc
 import torch
 import typer
+from numpy.typing import NDArray
 
-from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
+from cocite.config.encoders import TITLE_AND_ABSTRACT, AnyEncoder, EncoderSettings, StaticSettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
@@ -23,9 +26,12 @@ from cocite.core.tables.files import scan_table
 from cocite.core.tables.papers import read_kept_out
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import kept_of, save_encoder
-from cocite.encoder.tokens import as_text, write_reading
+from cocite.encoder.static import first_vectors, save_static
+from cocite.encoder.tokens import as_text, open_tokenizer, texts_of, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+COUNTED = 100_000
+"""Papers by which the pieces of a static encoder are counted."""
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"
@@ -39,13 +45,52 @@ def build_encoder(
     queries: Queries,
     output: Output,
     *,
-    settings: GivenAsJson[EncoderSettings],
+    settings: GivenAsJson[AnyEncoder],
     seed: Seed,
 ) -> None:
-    """Build an untrained BERT with a vocabulary from the corpus.
+    """Build an untrained BERT, or a static encoder of random vectors, with a vocabulary from the corpus.
 
     Raises `InputError` if the settings have no sizes to build.
     """
+    if isinstance(settings, StaticSettings):
+        build_static(papers, queries, output, settings, seed)
+    else:
+        _build_bert(papers, queries, output, settings, seed)
+
+
+def build_static(papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int) -> None:
+    """Build a static encoder: vectors are random, and the longer the rarer their pieces are in the first papers."""
+    from transformers import PreTrainedTokenizerFast
+
+    texts = corpus_texts(papers, queries, settings.text or TITLE_AND_ABSTRACT)
+    backend = _plain_tokenizer(_train_vocabulary(texts, settings.vocabulary, ["unk"]))
+    kept: dict[str, Any] = {"model_max_length": settings.max_length, "unk_token": SPECIAL["unk"]}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **kept)
+    card = card_of_untrained(
+        "A static encoder",
+        f"A table of {len(tokenizer):,} word pieces, which come from the corpus without the papers that are kept out; "
+        f"its vectors are random, of {settings.dimension} dimensions (seed {seed}). It is where training starts.",
+    )
+    with atomic_path(output) as folder:
+        tokenizer.save_pretrained(folder)
+        write_reading(folder, settings)
+        counted, number = documents_with(papers, queries, folder)
+        vectors = first_vectors(counted, number, settings.dimension, derive_seed(seed, "build"))
+        save_static(vectors, folder, counts=settings.counts or "log", card=card)
+
+
+def documents_with(papers: Sequence[Path], queries: Path, folder: Path) -> tuple[NDArray[np.int64], int]:
+    """How many of the first papers that are not kept out have each piece of a folder's tokenizer, and their number."""
+    tokenizer, kept_out = open_tokenizer(folder), set(read_kept_out(queries)["corpusid"].to_pylist())
+    texts = (text.text for text in texts_of(papers, tokenizer, "papers", tells=False) if text.id not in kept_out)
+    counts, number = np.zeros(tokenizer.backend.get_vocab_size(), dtype=np.int64), 0
+    for pieces in tokenizer(list(islice(filter(None, texts), COUNTED))):
+        counts[np.unique(pieces)] += 1
+        number += 1
+    return counts, number
+
+
+def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: EncoderSettings, seed: int) -> None:
     from transformers import BertConfig, BertModel
 
     if settings.build is None:
@@ -99,28 +144,32 @@ def train_tokenizer(texts: Texts, settings: EncoderSettings, size: int) -> Any:
     from tokenizers import processors
     from transformers import BertTokenizer
 
-    alphabet = _alphabet(texts, min(CHARACTERS, size // 4))
-    if not alphabet:
-        raise InputError("The corpus has no titles and abstracts but those that are kept out; nothing to build from.")
-    tokenizer = _plain_tokenizer(_train_vocabulary(texts, alphabet, size))
+    tokenizer = _plain_tokenizer(_train_vocabulary(texts, size, SPECIAL))
     ends = [(SPECIAL[name], tokenizer.token_to_id(SPECIAL[name])) for name in ("sep", "cls")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
     tokens: dict[str, Any] = {f"{name}_token": token for name, token in SPECIAL.items()}
     return BertTokenizer(tokenizer_object=tokenizer, do_lower_case=True, model_max_length=settings.max_length, **tokens)
 
 
-def _train_vocabulary(texts: Texts, alphabet: list[str], size: int) -> dict[str, int]:
-    """Token → id.
+def _train_vocabulary(texts: Texts, size: int, special: Iterable[str]) -> dict[str, int]:
+    """Token → id. Raises `InputError` if there are no texts.
 
     The trainer would number the characters inside words in an order that differs from run to run, and breaks ties by
     number. So they are given to it among the special tokens.
     """
     from tokenizers import trainers
 
+    alphabet = _alphabet(texts, min(CHARACTERS, size // 4))
+    if not alphabet:
+        raise InputError("The corpus has no titles and abstracts but those that are kept out; nothing to build from.")
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=2,
-        special_tokens=[*SPECIAL.values(), *alphabet, *(INSIDE + character for character in alphabet)],
+        special_tokens=[
+            *(SPECIAL[name] for name in special),
+            *alphabet,
+            *(INSIDE + character for character in alphabet),
+        ],
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
         continuing_subword_prefix=INSIDE,

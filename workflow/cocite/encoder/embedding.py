@@ -42,7 +42,7 @@ from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents, Numbers, count_within
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, cast_for_inference, embed, embed_batch, open_encoder
+from cocite.encoder.model import Encoder, cast_for_inference, embed, embed_batch, open_encoder
 from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
@@ -178,7 +178,7 @@ def embed_documents(
         "precision": str(encoder.computes_in),
         "dimension": encoder.dimension,
         "adapters": sorted(adapters),
-        "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
+        "batches": [WINDOW, encoder.tokens_in_batch],
         "versions": library_versions(),
     }
     open_state(state, follows_from, work="embedding", independent=True, checked_by_work=[VECTORS])
@@ -199,6 +199,8 @@ def embed_documents(
         )
         written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows)) // len(filled)
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
+    if zeros := max(each.zeros for each in filled.values()):
+        report(f"{zeros} have a text, but no word piece that the encoder knows; their vector is 0.")
     remove_state(state)
 
 
@@ -215,7 +217,7 @@ def _embed(
     with bar, ExitStack() as stack:
         stack.callback(workers.shutdown, cancel_futures=True)
         for window in windows:
-            batches = list(batches_of_like_length(window.tokens.lengths, TOKENS_IN_BATCH[encoder.device.type]))
+            batches = list(batches_of_like_length(window.tokens.lengths, encoder.tokens_in_batch))
             vectors.check([row for some in batches[: vectors.progress.batches] for row in window.rows[some].tolist()])
             done = vectors.progress.batches
             left = batches[done:]
@@ -246,7 +248,9 @@ def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "Vect
         rows = np.array([row for row, _ in kept], dtype=np.int64)
         names = {"adapter": [adapter] * len(kept), schema.names[-2]: [document for _, document in kept]}
         columns = [pa.array(names[name], schema.field(name).type) for name in schema.names[:-1]]
-        yield pa.record_batch([*columns, vector_column(vectors.read(rows))], schema=schema)
+        found = vectors.read(rows)
+        vectors.zeros += int(np.count_nonzero(~found.any(axis=1)))
+        yield pa.record_batch([*columns, vector_column(found)], schema=schema)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,6 +302,7 @@ class VectorFile:
         self.reached = reached = folder / REACHED
         self.width, self.window, self.synced_at = dimension * BYTES_OF_NUMBER, window, time.monotonic()
         self.progress = Progress(**read_json(reached)) if reached.exists() else Progress()
+        self.zeros = 0  # vectors of nothing but zeros among those that were read for the table
         done = self.progress.checksums
         spoilt = next((number for number, checksum in enumerate(done) if self._checksum(number) != checksum), None)
         if spoilt is not None:

@@ -20,9 +20,9 @@ import typer
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
-from cocite.config.encoders import Adapter, EncoderSettings
+from cocite.config.encoders import Adapter, AnyEncoder, EncoderSettings, StaticSettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
@@ -36,6 +36,7 @@ from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder
+from cocite.encoder.static import save_static, vectors_in
 from cocite.encoder.tokens import write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
@@ -50,7 +51,7 @@ DIFFERENT = ("Bees", "Bees gather nectar")
 
 
 def fetch_encoder(
-    settings: GivenAsJson[EncoderSettings],
+    settings: GivenAsJson[AnyEncoder],
     output: Output,
     *,
     maps: Annotated[Path | None, typer.Argument(help="Maps of a probe, one of which the settings put behind.")] = None,
@@ -59,6 +60,9 @@ def fetch_encoder(
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """
+    if isinstance(settings, StaticSettings):
+        fetch_static(settings, output)
+        return
     with atomic_path(output) as folder, _source(settings) as source:
         _write_encoder(source, folder, settings, _card(settings), maps)
         try:
@@ -69,6 +73,39 @@ def fetch_encoder(
             raise InputError(str(error).replace(str(folder), str(source))) from error
         for name, adapter in (settings.adapters or {}).items():
             _write_adapter(adapter, encoder, folder, name)
+
+
+def fetch_static(settings: StaticSettings, output: Path) -> None:
+    """Fetch a static encoder in the layout of model2vec or of sentence-transformers.
+
+    Raises `InputError` where the folder has no table, no tokenizer, or a table of other pieces.
+    """
+    with atomic_path(output) as folder, _from_folder_or_hub(settings.model or "", settings.revision) as source:
+        vectors = vectors_in(source)
+        places = [source / "tokenizer.json", source / "0_StaticEmbedding" / "tokenizer.json"]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            raise InputError(f"{source}: has no tokenizer.json, by which texts become the pieces of the table.")
+        with readable(source):
+            backend = Backend.from_file(str(path))
+            _check_backend(backend, source)
+            backend.post_processor = None
+            backend.no_truncation()
+            backend.no_padding()
+        if backend.get_vocab_size() > len(vectors):
+            raise InputError(
+                f"{source}: its tokenizer has {backend.get_vocab_size()} pieces, and its table {len(vectors)}."
+            )
+        name = getattr(backend.model, "unk_token", None)
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=backend, model_max_length=settings.max_length, **({"unk_token": name} if name else {})
+        )
+        folder.mkdir()
+        tokenizer.save_pretrained(folder)
+        write_reading(folder, settings)
+        origin = settings.model if settings.revision is None else f"{settings.model} at {settings.revision}"
+        text = f"The static encoder {origin} before any fine-tuning.\nLicense and terms are those of the original."
+        save_static(vectors, folder, counts=settings.counts or "plain", card=card_of_untrained(str(origin), text))
 
 
 def _card(settings: EncoderSettings) -> str:

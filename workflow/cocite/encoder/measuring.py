@@ -25,7 +25,7 @@ from cocite.encoder.documents import Documents, Numbers
 from cocite.encoder.examples import Examples
 from cocite.encoder.losses import cosines_of
 from cocite.encoder.masking import Masking, sums_by_document
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_batch
+from cocite.encoder.model import Encoder, computing, embed_batch
 from cocite.encoder.objective import Learner, Objective
 
 NAMED = 10
@@ -113,6 +113,9 @@ def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
     """The documents of a mini-batch, and the tokens of its longest."""
     if "cu_seq_lens_q" in mini_batch:
         return len(mini_batch["cu_seq_lens_q"]) - 2, mini_batch["max_length_q"]
+    if "pieces" in mini_batch:
+        lengths = torch.diff(mini_batch["starts"], append=torch.tensor([len(mini_batch["pieces"])]))
+        return len(lengths), int(lengths.max())
     rows, tokens = mini_batch["input_ids"].shape
     return rows, tokens
 
@@ -129,7 +132,7 @@ def measure(
     """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
-    two it is. If no example has negatives, the positives of the next one take their place. Both are measured in the
+    two it is. If no example has negatives, the positives of others take their place. Both are measured in the
     encoder's space. Losses that the objective names are measured one by one as well. The seed gives the spans. Batches
     have neighbouring examples in the order of their queries; a shorter last batch counts by its size. All processes
     call `check`, which may raise, after each batch of documents.
@@ -151,7 +154,7 @@ def measure(
             for name, loss in losses.items():
                 value = loss(of_batch, batch, None if predicted is None else predicted[batch.documents])
                 totals[name] += len(numbers) * value.item()
-        compared = batch.whole if len(examples.negatives.documents) else use_next_positives_as_negatives(batch.whole)
+        compared = batch.whole if len(examples.negatives.documents) else use_positives_of_others(batch.whole)
         query, positive, negative = of_batch[compared.triplets].unbind(dim=1)
         right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
         triplets += len(query)
@@ -164,12 +167,17 @@ def measure(
     }
 
 
-def use_next_positives_as_negatives(compared: PairIndices) -> PairIndices:
-    """What is compared if no query has negatives: its positive with that of the next pair."""
+def use_positives_of_others(compared: PairIndices) -> PairIndices:
+    """What is compared if no query has negatives: its positive with that of the pair half a batch further.
+
+    Pairs are in the order of their queries. Where that pair has the same query, it is left out, unless all have.
+    """
     query, positive = compared.positives.unbind(dim=1)
-    negatives = torch.stack([query, positive.roll(-1)], dim=1)
-    triplets = torch.cat([compared.positives, negatives[:, 1:]], dim=1)
-    return PairIndices(positives=compared.positives, negatives=negatives, triplets=triplets)
+    further = max(1, len(query) // 2)
+    triplets = torch.cat([compared.positives, positive.roll(-further)[:, None]], dim=1)
+    is_other = query != query.roll(-further)
+    triplets = triplets[is_other] if is_other.any() else triplets
+    return PairIndices(positives=compared.positives, negatives=triplets[:, [0, 2]], triplets=triplets)
 
 
 def predict(
@@ -199,7 +207,7 @@ def _of_each(
     process_of = np.arange(len(documents)) % processes.count()
     mine = np.flatnonzero(process_of == processes.number())
     rows = np.empty((len(mine), wide), dtype=np.float32)
-    batches = list(batches_of_like_length(documents.lengths[mine], TOKENS_IN_BATCH[encoder.device.type]))
+    batches = list(batches_of_like_length(documents.lengths[mine], encoder.tokens_in_batch))
     for number in range(processes.largest(len(batches))):
         for some in batches[number : number + 1]:  # none where another process has more batches
             rows[some] = work(mine[some])

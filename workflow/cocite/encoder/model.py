@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -52,6 +52,9 @@ logging.disable_progress_bar()
 class Encoder(nn.Module):
     """A transformer and a pooling: tokens of documents in, one vector for each out."""
 
+    reads: ClassVar[Literal["tokens", "bags"]] = "tokens"
+    """Whether the order of tokens counts."""
+
     def __init__(
         self,
         transformer: Any,
@@ -76,6 +79,11 @@ class Encoder(nn.Module):
         """The names of the aspects, if its pooling is by sentence."""
 
     @property
+    def tokens_in_batch(self) -> int:
+        """Tokens that are embedded together."""
+        return TOKENS_IN_BATCH[self.device.type]
+
+    @property
     def device(self) -> torch.device:
         """Where its weights are."""
         return next(self.parameters()).device
@@ -90,6 +98,18 @@ class Encoder(nn.Module):
         """Position of a document's first token: RoBERTa counts from behind the padding's number."""
         sizes = self.transformer.config
         return sizes.pad_token_id + 1 if "roberta" in sizes.model_type else 0
+
+    def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
+        """What `forward` takes of some documents."""
+        return documents.padded(rows, self.tokenizer.padding)
+
+    def save(self, folder: Path, card: str) -> None:
+        """Write the weights and the model card into a folder that has the tokenizer already."""
+        kept: dict[str, Any] = {"pooling": self.pooling, "max_length": self.tokenizer.max_length}
+        kept |= {"behind": self.dense, "normalises": self.normalises}
+        save_encoder(self.transformer, folder, card=card, **kept)
+        if self.names is not None:
+            save_names(self.names, folder)
 
     def forward(self, features: Features) -> Tensor:
         """The vectors of some documents, documents × dimension, pooled in float32."""
@@ -107,13 +127,17 @@ class Encoder(nn.Module):
 
 
 def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
-    """The encoder in a folder, with weights in float32, on the GPU if there is one.
+    """The encoder in a folder, with weights in float32, on the GPU if there is one and it is a transformer.
 
     Raises `InputError` if the folder is not that of an encoder, or its vectors are shorter than `dimension`.
     """
+    from cocite.encoder import static
+
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
     with readable(folder):
+        if static.is_static(folder):
+            return static.open_static(folder, dimension)
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
         transformer = AutoModel.from_pretrained(
             folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
@@ -163,11 +187,7 @@ def save_encoder(
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
-    kept: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.tokenizer.max_length}
-    kept |= {"behind": encoder.dense, "normalises": encoder.normalises}
-    save_encoder(encoder.transformer, folder, card=card, **kept)
-    if encoder.names is not None:
-        save_names(encoder.names, folder)
+    encoder.save(folder, card)
 
 
 @contextmanager
@@ -193,7 +213,7 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
     """The vectors of documents, documents × dimension, in their order."""
     encoder.eval()
     vectors = np.empty((len(documents), encoder.dimension), dtype=np.float32)
-    for rows in batches_of_like_length(documents.lengths, TOKENS_IN_BATCH[encoder.device.type]):
+    for rows in batches_of_like_length(documents.lengths, encoder.tokens_in_batch):
         vectors[rows] = embed_batch(encoder, documents, rows)
     return vectors
 
@@ -201,7 +221,7 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
 def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:
     """The vectors of some documents, computed together, rows × dimension."""
     with torch.inference_mode(), computing(encoder):
-        features = moved(documents.padded(rows, encoder.tokenizer.padding), encoder.device)
+        features = moved(encoder.features_of(documents, rows), encoder.device)
         return encoder(features).float().cpu().numpy()
 
 

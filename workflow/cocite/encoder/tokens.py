@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
+from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings, StaticSettings
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Threads
@@ -64,7 +64,7 @@ class Reading:
         return [name for name in self.fields if name not in TITLE_AND_ABSTRACT]
 
 
-def write_reading(folder: Path, settings: EncoderSettings) -> None:
+def write_reading(folder: Path, settings: EncoderSettings | StaticSettings) -> None:
     """Write how the settings read texts into the folder of an encoder; no file for what is usual."""
     prompts = settings.prompts
     if prompts is not None:
@@ -137,6 +137,8 @@ class Tokenizer:
     """A backend that cuts texts to the length of short queries; None if these are as long as documents."""
     mask: int | None = None
     """Token id of the mask; None if there is none."""
+    unknown: int | None = None
+    """Token id of what the vocabulary lacks, likewise."""
 
     @property
     def frame(self) -> tuple[int, int]:
@@ -197,10 +199,12 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in an encoder's folder. Raises `InputError` if there is none, or none with a vocabulary."""
     settings, reading = read_json(folder / "tokenizer_config.json"), read_reading(folder)
     backend = _open_backend(folder, settings["model_max_length"])
-    named = (settings.get(f"{name}_token") for name in ("sep", "pad", "cls", "mask"))
+    named = (settings.get(f"{name}_token") for name in ("sep", "pad", "cls", "mask", "unk"))
     # A special token is text, or an object that has the text in it.
-    separator, padding, first, mask = (token["content"] if isinstance(token, dict) else token for token in named)
-    splits = poolings.is_by_sentence(poolings.pooling_in(folder))
+    separator, padding, first, mask, unknown = (
+        token["content"] if isinstance(token, dict) else token for token in named
+    )
+    splits = (folder / poolings.FOLDER).is_dir() and poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
     return Tokenizer(
@@ -212,6 +216,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         reading=reading,
         of_queries=_open_backend(folder, reading.query_max_length) if reading.query_max_length else None,
         mask=backend.token_to_id(mask) if mask else None,
+        unknown=backend.token_to_id(unknown) if unknown else None,
     )
 
 

@@ -26,7 +26,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
-from cocite.core.progress import report
+from cocite.core.progress import ahead, report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
@@ -201,8 +201,9 @@ class Trainer:
         self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
         encoder = learner.encoder
         on_gpu = encoder.device.type == ON_GPU
+        reads_bags = encoder.reads == "bags"
         packs = on_gpu and enable_sequence_packing(encoder)
-        if not on_gpu:
+        if not (on_gpu or reads_bags):
             use_fast_dropout(encoder)
         sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
         mixture = Mixture(
@@ -222,6 +223,7 @@ class Trainer:
             mini_batch_tokens=settings.mini_batch_tokens,
             packs=packs,
             first_position=encoder.first_position,
+            bags=encoder.features_of if reads_bags else None,
             process=processes.number(),
             processes=processes.count(),
             comparisons=settings.comparisons,
@@ -271,11 +273,18 @@ class Trainer:
                 raise Unfinished(reason)
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step."""
-        for step in range(self.history.step + 1, self.schedule.steps + 1):
+        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step.
+
+        Bags are made by a thread of their own.
+        """
+        made = (
+            (step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)])
+            for step in range(self.history.step + 1, self.schedule.steps + 1)
+        )
+        for step in made if self.collate.bags is None else ahead(made):
             if self.history.is_out_of(self.settings.patience):
                 return
-            yield step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)]
+            yield step
 
     def step(self, step: int, batches: list[Batch]) -> None:
         """Move the weights by the gradients of some batches, added up."""

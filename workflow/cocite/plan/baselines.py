@@ -9,7 +9,15 @@ from typing import Any
 
 from cocite.config.baseline import Baseline
 from cocite.config.folders import files_in
-from cocite.config.runs import baseline_of, baselines_on, baselines_with_vectors, seed_under, seeds_of, trained_entries
+from cocite.config.runs import (
+    UNTRAINED,
+    baseline_of,
+    baselines_on,
+    baselines_with_vectors,
+    seed_under,
+    seeds_of,
+    trained_entries,
+)
 from cocite.plan.stage import StagePlan, as_text, expand, size_mb
 
 
@@ -81,9 +89,9 @@ class BaselinePlan(StagePlan):
             case "paper_vectors":
                 return self.buckets(f"{self._vectors_under(wildcards)}/papers/{{bucket}}.parquet")
             case "document_vectors":
-                table = f"embeddings/{wildcards.benchmark}" if of_benchmark else "validation"
-                table = f"papers/{wildcards.bucket}" if hasattr(wildcards, "bucket") else table
-                return f"{self._vectors_under(wildcards)}/{table}.parquet"
+                return f"{self._vectors_under(wildcards)}/{self._table_of_vectors(wildcards)}.parquet"
+            case "joined_vectors":
+                return [f"{folder}/{self._table_of_vectors(wildcards)}.parquet" for folder in self._joined(wildcards)]
             case "document_papers":
                 benchmarks = [wildcards.benchmark] if of_benchmark else []
                 return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])
@@ -93,6 +101,20 @@ class BaselinePlan(StagePlan):
                 return f"<results>/triplets/{entry.triplets}/examples.parquet"
             case _:
                 return f"<results>/triplets/{entry.triplets}/documents"
+
+    def _table_of_vectors(self, wildcards: Any) -> str:
+        """What the vectors of a job are of: a benchmark's documents, a bucket of papers, or validation queries."""
+        if hasattr(wildcards, "bucket"):
+            return f"papers/{wildcards.bucket}"
+        return f"embeddings/{wildcards.benchmark}" if hasattr(wildcards, "benchmark") else "validation"
+
+    def _joined(self, wildcards: Any) -> list[str]:
+        """The folders of the models that a baseline joins."""
+        entry: Any = self.entries[wildcards.baseline]
+        runs = (
+            (name, wildcards.seed) if name in self.config.models else (f"{UNTRAINED}{name}", 0) for name in entry.models
+        )
+        return [f"<results>/encoder/{name}/seed-{seed}" for name, seed in runs]
 
     def _vectors_under(self, wildcards: Any) -> str:
         """The folder of the vectors that a baseline stands on: those of another one, or of an encoder."""

@@ -23,6 +23,10 @@ BYTES_OF_A_TOKEN = 135
 """For each layer and dimension of the hidden state."""
 BYTES_OF_A_PAIR = 12
 """For each layer and head that compares two tokens of a document."""
+STATIC = "model2vec"
+"""The type of a static encoder in its folder."""
+BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 60, 40
+"""For each piece of a document that a static encoder reads, and for each dimension of its vector."""
 OF_SPANS = 1.6
 """How much more a step holds of spans: their batches have ever other shapes, for which memory that was freed does not
 fit. 120 steps of them took 3.5 GB beside the weights, where documents of the same lengths would take 2.3."""
@@ -77,6 +81,8 @@ def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingS
     sizes = USUAL_SIZES | read_json(encoder / "config.json")
     lengths = np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
+    if sizes["model_type"] == STATIC:
+        return float(of_batch * (BYTES_OF_A_PIECE * lengths.mean() + BYTES_OF_A_VECTOR * sizes["hidden_dim"]))
     held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
     if settings.mini_batch_tokens is not None:  # the longest documents of a batch go through the encoder together
         most = max(settings.mini_batch_tokens, lengths.max())

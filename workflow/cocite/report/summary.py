@@ -37,7 +37,7 @@ def what_is_generated(provenance: Mapping[str, Any]) -> str:
     configuration, made_up = configuration_in(provenance), generated_benchmarks(provenance)
     real = [name for name in configuration.benchmarks if name not in made_up]
     is_corpus = has_generated_corpus(provenance)
-    built = any(entry.build is not None for entry in configuration.encoders.values())
+    built = any(entry.is_built for entry in configuration.encoders.values())
     of_corpus = any(entry.trained_on for entry in configuration.baselines.values())
     learns = bool(not configuration.benchmarks or configuration.models or built or of_corpus)
     parts = ["the corpus with its citations"] if is_corpus and (learns or made_up) else []

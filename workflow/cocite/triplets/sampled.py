@@ -81,6 +81,8 @@ class Block:
     """The papers that are held out or excluded."""
     twins: Twins = NO_TWINS
     """The papers for which another record of the same work stands, which has their links."""
+    validation: Ids = field(default_factory=lambda: NO_IDS)
+    """All papers that are queries to validate on, rising."""
     threads: int = 1
     """Threads that may read the sources."""
     is_first: bool = True

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from cocite.config.configuration import TripletSet
@@ -24,11 +25,12 @@ from cocite.config.sampler import Sampler
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
+from cocite.core.id_sets import members_at, size
 from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
 from cocite.core.progress import report
 from cocite.core.tables.files import table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
-from cocite.triplets.sampled import WORDS, Block, kept_out_titles, read_papers, table_made_of
+from cocite.triplets.sampled import TRAINING, VALIDATION, WORDS, Block, kept_out_titles, read_papers, table_made_of
 from cocite.triplets.texts import USER_SUPPLIED_QUERIES, user_supplied_queries, write_texts
 
 QUERIES_AT_ONCE = 250_000
@@ -75,14 +77,19 @@ def sample(
 def _blocks(
     sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int, spill_to: Path
 ) -> Iterator[Block]:
-    asked = read_queries(queries)
+    asked, listed = read_queries(queries), read_papers(papers, queries)
+    validation = np.unique(asked["corpusid"].filter(pc.equal(asked["split"], VALIDATION)).to_numpy())
+    if sampler.asks_all_papers:
+        ids = members_at(listed, np.arange(size(listed)))
+        asked = pa.table({"corpusid": ids, "split": np.where(np.isin(ids, validation), VALIDATION, TRAINING)})
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
         asked = pa.concat_tables([user_supplied_queries(sets), asked.cast(USER_SUPPLIED_QUERIES)])
     every = Block(
         queries=asked["corpusid"].to_numpy(),
         splits=asked["split"],
-        papers=read_papers(papers, queries),
+        papers=listed,
+        validation=validation,
         kept_out=np.unique(read_kept_out(queries)["corpusid"].to_numpy()),
         twins=read_twins(queries),
         sources=sources,

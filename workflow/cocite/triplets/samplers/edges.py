@@ -1,4 +1,4 @@
-"""Samplers whose positives share an edge with the query in a graph: `cocited` and `linked`.
+"""Samplers whose positives share an edge with the query in a graph: `cocited`, `linked` and, for all pairs, `links`.
 
 A weighted pick of `linked` is the one with the smallest −ln(u) / w, where u is a number from 0 to 1 that follows from
 the seed, the query and the paper, and w the weight: a sample without repetition whose first draw is in proportion to
@@ -7,12 +7,12 @@ edges.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
 from cocite.config.entries import Count, Natural, Refers, Whole, inconsistent
-from cocite.config.sampler import Pairing
+from cocite.config.sampler import Pairing, Sampler
 
 if TYPE_CHECKING:
     from cocite.triplets.picking import Draws, Picks
@@ -135,6 +135,61 @@ class LinkedInGraph(Pairing):
                 farness = (1 / weight).astype(np.float32).view(np.uint32).astype(np.uint64)
                 return (farness << np.uint64(KEY_BITS)) | (hashed >> np.uint64(KEY_BITS))
             return (-np.log1p(-fractions(hashed)) / weight).view(np.uint64)
+
+
+class AllLinks(Sampler):
+    """Every link of a graph as a pair without negatives, in both directions, for losses that compare a whole batch.
+
+    All papers with a text are queries, not those of `queries.count` alone. The links of a validation query validate,
+    and none of them is trained on.
+    """
+
+    gives = "sampled_examples"
+    asks_all_papers: ClassVar[bool] = True
+    sampler: Literal["links"]
+    graph: Annotated[str, Refers("graphs")]
+    """Name of the graph; its min_count says how often papers must be co-cited."""
+
+    @property
+    def has_negatives(self) -> bool:
+        """It finds none."""
+        return False
+
+    def sample(self, block: "Block") -> "Sampled":
+        """All pairs of the queries of a block, from the table `cocitations`, `couplings` or `edges` of a graph."""
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.core.id_sets import are_in, places_of, set_of
+        from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
+
+        queries, found, without_text = set_of(block.queries), [np.empty((2, 0), dtype=np.int64)], 0
+        for one, other, _ in _edges(block):
+            places = places_of(queries, one).astype(np.int64)
+            is_ours, has_text = (places >= 0) & (one != other), are_in(block.papers, other)
+            found.append(np.stack([places, other])[:, is_ours & has_text])
+            without_text += int(np.count_nonzero(is_ours & ~has_text))
+        places, papers = np.unique(np.concatenate(found, axis=1), axis=1)
+        validates = np.isin(block.queries, block.validation)[places]
+        is_kept = validates | ~np.isin(papers, block.validation)
+        places, papers = places[is_kept], papers[is_kept]
+        rows = pa.table(
+            {
+                "query": block.queries[places],
+                "number": pa.array(1 + np.arange(len(places)) - np.searchsorted(places, places), pa.int32()),
+                "split": block.splits.take(pa.array(places)),
+                "positives": as_lists(papers, np.ones(len(papers), int)),
+                "negatives": as_lists(papers[:0], np.zeros(len(papers), int)),
+                "negative_kinds": as_lists(pa.array([], pa.string()), np.zeros(len(papers), int)),
+            }
+        )
+        omissions = {
+            f"{UNSERVED['sampled_examples']}: no link with a paper that has a text": len(block.queries)
+            - len(np.unique(places)),
+            "links with a paper that has no text or is kept out": without_text,
+            "pairs that end in a validation query, which validates by them": int(np.count_nonzero(~is_kept)),
+        }
+        return Sampled(rows=rows, omissions=omissions)
 
 
 def _edges(block: "Block") -> Iterator[tuple[Any, Any, Any]]:

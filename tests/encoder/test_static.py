@@ -1,0 +1,194 @@
+"""Static encoders: what they give, what other libraries make of their folders, and how they learn."""
+
+import json
+import shutil
+
+import model2vec
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained
+from tests.examples import written_examples, written_pairs
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from torch.nn.functional import embedding_bag
+
+from cocite.config.encoders import StaticSettings
+from cocite.core.errors import InputError
+from cocite.encoder.documents import documents_of
+from cocite.encoder.embedding import embed_papers
+from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.model import open_encoder
+from cocite.encoder.static import PieceTable, bags_of
+from cocite.encoder.trainer import Inputs
+
+LEARNING = {"loss": "mnrl", "epochs": 4, "lr": 0.05, "warmup": 0.0, "batch_size": 8}
+TEXTS = [("Bees collect", "nectar and nectar"), ("Bees, bees", None), ("ÿ ÿ", "ÿ")]
+
+
+@pytest.fixture(scope="module")
+def static(corpus, tmp_path_factory):
+    return built(corpus, tmp_path_factory.mktemp("static") / "model", StaticSettings(kind="static", dimension=12))
+
+
+@pytest.fixture(scope="module")
+def pairs(static, tmp_path_factory):
+    """Inputs of trainings on pairs of the same topic."""
+    folder, sets = tmp_path_factory.mktemp("pairs"), {}
+    rows = {
+        "training": [(query, (query + 2 * step) % 16, 0) for query in range(16) for step in (1, 2, 3)],
+        "validation": [(query, query + 2 * step, 0) for query in (16, 17) for step in (1, 2, 3)],
+    }
+    for name, of in rows.items():
+        with_negatives = written_examples(folder / "triplets" / name, of, paper_texts(), static)
+        sets[name] = [written_pairs(folder / name, with_negatives, static)]
+    return Inputs(encoder=static, **sets)
+
+
+def vectors_by_definition(folder, texts, counts):
+    """The weighted means over the pieces of each text, of length 1, from the files of the folder alone."""
+    table = load_file(folder / "model.safetensors")["embeddings"].numpy()
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    rows = []
+    for text in texts:
+        pieces = [piece for piece in tokenizer.encode(text).ids if piece != tokenizer.token_to_id("[UNK]")]
+        of_each = {piece: pieces.count(piece) for piece in pieces}
+        weights = {piece: count if counts == "plain" else np.log(1 + count) for piece, count in of_each.items()}
+        mean = sum((weight * table[piece] for piece, weight in weights.items()), start=np.zeros(table.shape[1]))
+        rows.append(mean / max(np.linalg.norm(mean), 1e-12))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("counts", ["log", "plain"])
+def test_a_text_has_the_weighted_mean_of_its_known_pieces(corpus, tmp_path, counts):
+    folder = built(corpus, tmp_path / "model", StaticSettings(kind="static", dimension=12, counts=counts))
+    joined = [" ".join(filter(None, text)) for text in TEXTS]
+    expected = vectors_by_definition(folder, joined, counts)
+    found = embed_papers(folder, TEXTS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 0], abs=1e-6)
+    others = [
+        SentenceTransformer(str(folder)).encode(joined),
+        model2vec.StaticModel.from_pretrained(folder).encode(joined),
+    ]
+    for vectors in others:
+        np.testing.assert_allclose(vectors, vectors_by_definition(folder, joined, "plain"), atol=1e-5)
+
+
+def test_kept_out_papers_and_buckets_leave_no_trace_in_the_table(static, corpus, tmp_path):
+    assert not [piece for piece in Tokenizer.from_file(str(static / "tokenizer.json")).get_vocab() if "ÿ" in piece]
+    again = built(corpus, tmp_path / "again", StaticSettings(kind="static", dimension=12))
+    other = built(corpus, tmp_path / "other", StaticSettings(kind="static", dimension=12), seed=2)
+    table, repeated, another = ((folder / "model.safetensors").read_bytes() for folder in (static, again, other))
+    assert table == repeated
+    assert table != another
+
+
+def test_bags_of_documents_have_each_known_piece_once():
+    documents = documents_of([np.array(of, np.int32) for of in ([3, 1, 3, 0], [], [0, 0], [2])])
+    found = bags_of(documents, np.array([3, 0, 1, 2]), 0, plain=True)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "pieces": [2, 1, 3],
+        "starts": [0, 1, 3, 3],
+        "weights": [1, 1, 2],
+    }
+    assert bags_of(documents, np.array([0]), None, plain=False)["weights"].tolist() == pytest.approx(np.log([2, 2, 3]))
+
+
+def test_gradients_are_those_of_torch():
+    table, pieces, starts = (
+        torch.randn(9, 4, requires_grad=True),
+        torch.tensor([2, 5, 1, 2, 8]),
+        torch.tensor([0, 2, 2, 3]),
+    )
+    features = {"pieces": pieces, "starts": starts, "weights": torch.rand(5)}
+    into = torch.randn(4, 4)
+    module = PieceTable(table.detach().clone())
+    module(features).backward(into)
+    embedding_bag(pieces, table, starts, mode="sum", per_sample_weights=features["weights"]).backward(into)
+    torch.testing.assert_close(module.weight.grad, table.grad)
+
+
+def test_it_learns_from_pairs_and_stays_a_folder_that_others_open(pairs, tmp_path):
+    folder = trained(tmp_path, pairs, **LEARNING) / "model"
+    texts = [paper_texts()[paper] for paper in range(20, 24)]
+    vectors = embed_papers(folder, texts)
+    cosines, before = vectors @ vectors.T, embed_papers(pairs.encoder, texts) @ embed_papers(pairs.encoder, texts).T
+    # Even papers are of one topic, and odd ones of the other.
+    assert cosines[0, 2] - cosines[0, 1] > before[0, 2] - before[0, 1]
+    assert SentenceTransformer(str(folder)).encode("bees").shape == (12,)
+    moved = (
+        load_file(folder / "model.safetensors")["embeddings"]
+        - load_file(pairs.encoder / "model.safetensors")["embeddings"]
+    )
+    assert torch.count_nonzero(moved.abs().sum(dim=1)) > 10
+
+
+def test_a_stopped_training_ends_like_one_that_was_not(pairs, tmp_path):
+    assert_goes_on(tmp_path, pairs, 1, 5, **LEARNING, matryoshka=(4,))
+
+
+@pytest.mark.parametrize("cuts", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_a_killed_training_ends_like_one_that_was_not(pairs, tmp_path, cuts):
+    cut_at_random(tmp_path, pairs, cuts, loss="mnrl")
+
+
+def test_mini_batches_change_nothing_but_rounding(pairs, tmp_path):
+    whole, cut = (
+        load_file(trained(tmp_path / name, pairs, **LEARNING, **more) / "model/model.safetensors")["embeddings"]
+        for name, more in (("whole", {}), ("cut", {"mini_batch_tokens": 20}))
+    )
+    assert (whole - cut).norm() < 1e-3 * whole.norm()
+
+
+def test_a_table_of_another_library_is_opened_with_its_vectors(static, tmp_path):
+    brought = tmp_path / "brought"
+    brought.mkdir()
+    backend = Tokenizer(models.WordPiece({"[UNK]": 0, "[CLS]": 1, "bees": 2, "nectar": 3}))
+    backend.normalizer, backend.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
+    backend.post_processor = processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 1)])
+    backend.save(str(brought / "tokenizer.json"))
+    rows, weights = torch.randn(3, 5), torch.tensor([1.0, 1.0, 0.5, 2.0])
+    save_file(
+        {"embeddings": rows, "weights": weights, "mapping": torch.tensor([0, 0, 1, 2])}, brought / "model.safetensors"
+    )
+    (brought / "config.json").write_text(json.dumps({"normalize": True}))
+    fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
+    texts = ["Bees nectar nectar", "nectar"]
+    expected = model2vec.StaticModel.from_pretrained(brought).encode(texts)
+    np.testing.assert_allclose(
+        embed_papers(tmp_path / "fetched", [(text, None) for text in texts]), expected, atol=1e-6
+    )
+    np.testing.assert_allclose(SentenceTransformer(str(tmp_path / "fetched")).encode(texts), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "has no model.safetensors"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no"), "cannot be read"),
+        (
+            lambda folder: save_file({"other": torch.zeros(2)}, folder / "model.safetensors"),
+            "has no table of word pieces",
+        ),
+        (lambda folder: save_file({"embeddings": torch.zeros(3, 2)}, folder / "model.safetensors"), "and its table 3"),
+        (
+            lambda folder: save_file({"embeddings": torch.full((999, 2), torch.nan)}, folder / "model.safetensors"),
+            "not finite",
+        ),
+    ],
+)
+def test_a_folder_without_a_whole_table_is_refused(static, tmp_path, spoil, said):
+    brought = shutil.copytree(static, tmp_path / "brought")
+    spoil(brought)
+    with pytest.raises(InputError, match=said):
+        fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
+    assert not (tmp_path / "fetched").exists()
+
+
+def test_vectors_can_be_cut(static):
+    assert open_encoder(static, dimension=5).dimension == 5
+    with pytest.raises(InputError, match="gives vectors of 12 dimensions, and 13 are to be kept"):
+        open_encoder(static, dimension=13)

@@ -1,0 +1,185 @@
+"""A static encoder: a table of the vectors of word pieces; that of a text is their weighted mean, of length 1.
+
+A piece that a text has n times weighs log(1 + n), or n (`plain`). Pieces that are not in the vocabulary do not count,
+and a text without a known piece has the vector 0. The folder is in the layout of model2vec, which sentence-transformers
+opens as well; both take the plain mean, so that a table with log weights gives other vectors there.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag, normalize
+
+from cocite.core.atomic import read_json, write_json, write_text
+from cocite.core.errors import InputError
+from cocite.encoder.documents import Documents, Numbers
+from cocite.encoder.model import CARD, NORMALISE, Encoder
+from cocite.encoder.tokens import Tokenizer, open_tokenizer
+
+STATIC = "sentence_transformers.models.StaticEmbedding"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+COUNTS = "counts"
+"""The key of the configuration that says how often a piece counts; other libraries do not read it."""
+PIECES_AT_ONCE = 2**18
+"""Pieces of the texts that are embedded together."""
+
+
+class PieceTable(nn.Module):
+    """The vectors of word pieces, pieces × dimension; that of unknown pieces is not used."""
+
+    def __init__(self, vectors: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(vectors)
+        self.config = SimpleNamespace(hidden_size=vectors.shape[1], model_type="static", vocab_size=len(vectors))
+
+    def forward(self, features: dict[str, Tensor]) -> Tensor:
+        """The weighted sum over the pieces of each text, texts × dimension."""
+        sums: Tensor = _Sums.apply(self.weight, *(features[name] for name in ("pieces", "starts", "weights")))
+        return sums
+
+
+class _Sums(torch.autograd.Function):
+    """The weighted sum over the pieces of each text. Its gradient is a sum of the same kind, over the texts of each
+    piece, which takes a third of the time of torch's own."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, pieces: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(pieces, starts, weights)
+        ctx.pieces = len(table)
+        return embedding_bag(pieces, table, starts, mode="sum", per_sample_weights=weights)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        pieces, starts, weights = ctx.saved_tensors
+        texts = torch.arange(len(starts)).repeat_interleave(starts.diff(append=torch.tensor([len(pieces)])))
+        order = pieces.argsort(stable=True)
+        counts = pieces.bincount(minlength=ctx.pieces)
+        of_table = embedding_bag(
+            texts[order], gradients[0], counts.cumsum(0) - counts, mode="sum", per_sample_weights=weights[order]
+        )
+        return of_table, None, None, None
+
+
+class StaticEncoder(Encoder):
+    """A table of word pieces: pieces of texts in, one vector of length 1 for each text out."""
+
+    reads = "bags"
+    tokens_in_batch = PIECES_AT_ONCE
+
+    def __init__(self, vectors: Tensor, tokenizer: Tokenizer, counts: str, dimension: int | None = None) -> None:
+        super().__init__(PieceTable(vectors), "mean", tokenizer, dimension=dimension)
+        self.counts, self.normalises = counts, True
+        self.unknown: int | None = tokenizer.unknown
+
+    def forward(self, features: Any) -> Tensor:
+        """The vectors of some texts, texts × dimension."""
+        vectors: Tensor = self.transformer(features)[:, : self.dimension]
+        return normalize(vectors, dim=1)
+
+    def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
+        """The distinct known pieces of some texts, one text after the other, their weights, and where each starts."""
+        return bags_of(documents, rows, self.unknown, plain=self.counts == "plain")
+
+    def save(self, folder: Path, card: str) -> None:
+        """Write the table into a folder that has the tokenizer already."""
+        save_static(self.transformer.weight, folder, counts=self.counts, card=card)
+
+
+def bags_of(
+    documents: Documents, rows: Sequence[int] | Numbers, unknown: int | None, *, plain: bool
+) -> dict[str, Tensor]:
+    """The distinct pieces of some documents, one after the other, their weights, and where each document starts."""
+    lengths = documents.lengths[np.asarray(rows, dtype=np.int64)]
+    pieces = np.concatenate([np.empty(0, np.int32), *(documents[row] for row in rows)]).astype(np.int64)
+    keys = np.repeat(np.arange(len(rows)) << 32, lengths) | pieces
+    if unknown is not None:
+        keys = keys[pieces != unknown]
+    keys.sort()
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts = np.diff(first, append=len(keys)).astype(np.float32)
+    keys = keys[first]
+    return {
+        "pieces": torch.from_numpy(keys & 0xFFFFFFFF),
+        "starts": torch.from_numpy(np.searchsorted(keys, np.arange(len(rows)) << 32)),
+        "weights": torch.from_numpy(counts if plain else np.log1p(counts)),
+    }
+
+
+def is_static(folder: Path) -> bool:
+    """Whether the folder of an encoder has a table of word pieces."""
+    if not (folder / "modules.json").is_file():
+        return False
+    return any(module["type"].endswith(".StaticEmbedding") for module in read_json(folder / "modules.json"))
+
+
+def open_static(folder: Path, dimension: int | None = None) -> StaticEncoder:
+    """The static encoder in a folder that `save_static` wrote, on the CPU.
+
+    Raises `InputError` if its vectors are shorter than `dimension`.
+    """
+    vectors = load_file(folder / WEIGHTS)["embeddings"]
+    encoder = StaticEncoder(vectors, open_tokenizer(folder), read_json(folder / CONFIG)[COUNTS], dimension)
+    if encoder.dimension > encoder.whole:
+        raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
+    return encoder
+
+
+def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> None:
+    """Write a table of word pieces and its model card into a folder that has the tokenizer already.
+
+    Unknown pieces get the vector 0, as sentence-transformers counts them.
+    """
+    vectors = vectors.detach().clone().contiguous()
+    unknown = open_tokenizer(folder).unknown
+    if unknown is not None:
+        vectors[unknown] = 0
+    save_file({"embeddings": vectors}, folder / WEIGHTS)
+    config = {"model_type": "model2vec", "architectures": ["StaticModel"], "hidden_dim": vectors.shape[1]}
+    write_json(folder / CONFIG, {**config, "normalize": True, "embedding_dtype": "float32", COUNTS: counts})
+    types = [("0", "", STATIC), ("1", "1_Normalize", NORMALISE)]
+    write_json(
+        folder / "modules.json",
+        [{"idx": int(name), "name": name, "path": path, "type": kind} for name, path, kind in types],
+    )
+    write_text(folder / CARD, card)
+
+
+def vectors_in(source: Path) -> Tensor:
+    """The vectors of word pieces in a folder of model2vec or of sentence-transformers, pieces × dimension, float32.
+
+    Weights of pieces, and rows that several of them share, are worked in. Raises `InputError` where there is no table.
+    """
+    places = [source / WEIGHTS, source / "0_StaticEmbedding" / WEIGHTS]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise InputError(f"{source}: has no {WEIGHTS}, the table of word pieces.")
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    vectors = tensors.get("embedding.weight", tensors.get("embeddings"))
+    if vectors is None or vectors.ndim != 2:
+        raise InputError(f"{path}: has no table of word pieces (embeddings or embedding.weight); it has {[*tensors]}.")
+    vectors = vectors.float()
+    if "mapping" in tensors:
+        vectors = vectors[tensors["mapping"].long()]
+    if "weights" in tensors:
+        vectors = vectors * tensors["weights"].float()[:, None]
+    if not torch.isfinite(vectors).all():
+        raise InputError(f"{path}: has vectors that are not finite.")
+    return vectors.contiguous()
+
+
+def first_vectors(documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int) -> Tensor:
+    """Random vectors of pieces, each scaled by log((n + 1) / (m + 1)) + 0.1, where m of n documents have the piece."""
+    drawn = torch.randn(len(documents_with), dimension, generator=torch.Generator().manual_seed(seed))
+    rarity = np.log((documents + 1) / (documents_with + 1)) + 0.1
+    return drawn / dimension**0.5 * torch.from_numpy(rarity.astype(np.float32))[:, None]
