@@ -278,7 +278,7 @@ def test_the_losses_of_a_validation_do_not_depend_on_the_batches_they_are_comput
     masking = masking_of(learner.encoder.tokenizer, given.masked_share)
     examples = open_examples(inputs.validation[0])
     whole = predict(learner, examples, masking, seed=1)
-    monkeypatch.setitem(sys.modules["cocite.encoder.measuring"].TOKENS_IN_BATCH, "cpu", 30)
+    monkeypatch.setitem(sys.modules["cocite.encoder.model"].TOKENS_IN_BATCH, "cpu", 30)
     torch.testing.assert_close(predict(learner, examples, masking, seed=1), whole)
     assert (whole[:, 1] > 0).any()
 
