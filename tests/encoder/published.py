@@ -84,6 +84,10 @@ def published(folder: Path, kind: str = "bert", **settings: Any) -> Path:
         given |= {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8}
         given |= {"norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False}
         given |= {"max_position_embeddings": 32, "pooler_hidden_size": 16}
+    elif kind in ("qwen3", "llama", "gemma3_text"):
+        given |= {"num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 32}
+        given |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+        given |= {"sliding_window": 8} if kind == "gemma3_text" else {}
     elif kind == "t5":
         given |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_layers": 1, "num_heads": 2}
     else:
@@ -105,10 +109,10 @@ def as_sentence_transformer(plain: Path, folder: Path, *behind: torch.nn.Module,
     return folder
 
 
-def dense(takes: int = 16, gives: int = 8) -> Dense:
+def dense(takes: int = 16, gives: int = 8, activation: type[torch.nn.Module] | None = torch.nn.Tanh) -> Dense:
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        return Dense(takes, gives, activation_function=torch.nn.Tanh())
+        return Dense(takes, gives, activation_function=(activation or torch.nn.Identity)())
 
 
 def edit(path: Path, change: Callable[[Any], Any] | None = None, **settings: Any) -> None:

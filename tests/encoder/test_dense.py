@@ -70,7 +70,7 @@ def test_vectors_behind_the_map_of_a_published_encoder_can_be_cut(published, tmp
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ([(16, 8), (8, 8)], "lists Transformer Pooling Dense Dense; it must be"),
+        ([(16, 12), (8, 8)], "a map gives 12 dimensions, and the next one takes 8"),
         ([(12, 8)], "gives vectors of 16 dimensions, and the map behind it takes 12"),
     ],
 )

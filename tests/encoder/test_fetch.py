@@ -158,6 +158,18 @@ def test_an_encoder_keeps_its_vectors(kind, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("kind", "pooling"), [("qwen3", "last"), ("llama", "last"), ("gemma3_text", "mean"), ("t5", "mean")]
+)
+def test_decoders_and_the_encoder_of_t5_keep_their_vectors(kind, pooling, tmp_path):
+    plain, named = published(tmp_path / "plain", kind), "lasttoken" if pooling == "last" else pooling
+    source = as_sentence_transformer(plain, tmp_path / "source", dense(16, 24, None), dense(24, 8), pooling=named)
+    assert_same_vectors(source, tmp_path / "fetched", pooling=pooling)
+    together = vectors_by(tmp_path / "fetched", TEXTS)
+    alone = [vectors_by(tmp_path / "fetched", [text])[0] for text in TEXTS]
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("kind", "file", "settings"),
     [
         ("llama", "config.json", {"is_causal": False}),

@@ -286,8 +286,8 @@ def test_a_folder_that_is_no_encoder_of_texts_is_refused(name, layered, tmp_path
 
 
 def test_an_encoder_with_a_decoder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="its architecture t5 is an encoder with a decoder"):
-        fetched(published(tmp_path / "source", "t5"), tmp_path / "model")
+    with pytest.raises(InputError, match="its architecture bart is an encoder with a decoder"):
+        fetched(published(tmp_path / "source", "bart", d_model=16), tmp_path / "model")
 
 
 def test_texts_in_lowercase_need_a_tokenizer_that_does_so_itself(layered, tmp_path):

@@ -25,18 +25,19 @@ BY_HAND = {
     "cls": [[1.0, -4.0], [5.0, -6.0]],
     "mean": [[2.0, -3.0], [5.0, -6.0]],
     "max": [[3.0, -2.0], [5.0, -6.0]],
+    "last": [[3.0, -2.0], [5.0, -6.0]],
 }
 
 
 @pytest.fixture
-def last(monkeypatch):
-    """The pooling that the how-to page adds: the last token's vector."""
-    pattern = r"```python\n(def last_token.*?)\n\n\nPOOLINGS = {\n    \"last\": (.*?),\n"
+def scaled(monkeypatch):
+    """The pooling that the how-to page adds: the sum of the tokens over the root of their number."""
+    pattern = r"```python\n(def scaled_sum.*?)\n\n\nPOOLINGS = {\n    \"scaled\": (.*?),\n"
     [(function, entry)] = re.findall(pattern, PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     names = dict(vars(poolings))
     exec(function, names)  # noqa: S102 (a page of ours)
-    monkeypatch.setitem(poolings.POOLINGS, "last", eval(entry, names))  # noqa: S307
-    return "last"
+    monkeypatch.setitem(poolings.POOLINGS, "scaled", eval(entry, names))  # noqa: S307
+    return "scaled"
 
 
 def test_listing_the_poolings_imports_no_torch():
@@ -50,20 +51,21 @@ def test_a_pooling_makes_the_vectors_worked_out_by_hand_of_padded_and_of_packed_
     assert poolings.pool_packed(name, PACKED, STARTS).tolist() == BY_HAND[name]
 
 
-def test_a_pooling_of_padded_tokens_alone_takes_packed_ones_too(last):
-    expected = [[3.0, -2.0], [5.0, -6.0]]
-    assert poolings.POOLINGS[last].pool(HIDDEN, MASK).tolist() == expected
-    assert poolings.pool_packed(last, PACKED, STARTS).tolist() == expected
+def test_a_pooling_of_padded_tokens_alone_takes_packed_ones_too(scaled):
+    expected = torch.tensor([[4.0 / 2**0.5, -6.0 / 2**0.5], [5.0, -6.0]])
+    torch.testing.assert_close(poolings.POOLINGS[scaled].pool(HIDDEN, MASK), expected)
+    torch.testing.assert_close(poolings.pool_packed(scaled, PACKED, STARTS), expected)
 
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_folder_names_its_pooling_by_three_flags_as_sentence_transformers_has_them(name):
     flags = poolings.flags_of(name)
-    assert list(flags) == ["pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens"]
-    assert [flag for flag, is_on in flags.items() if is_on] == [
-        {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}[name]
-    ]
-    assert poolings.pooling_of(flags) == poolings.pooling_of({"pooling_mode": name}) == name
+    of_each = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "last": "lasttoken"}
+    own = f"pooling_mode_{of_each[name]}"
+    assert list(flags)[:3] == ["pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens"]
+    assert [flag for flag, is_on in flags.items() if is_on] == [own]
+    mode = "lasttoken" if name == "last" else name
+    assert poolings.pooling_of(flags) == poolings.pooling_of({"pooling_mode": mode}) == name
 
 
 def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
@@ -71,12 +73,14 @@ def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
     assert poolings.pooling_of({"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}) is None
     folder = shutil.copytree(encoder, tmp_path / "model")
     write_json(folder / poolings.FOLDER / "config.json", {"pooling_mode": "weightedmean"})
-    with pytest.raises(InputError, match="1_Pooling: names no pooling of ours; there are cls, max, mean, sentences"):
+    with pytest.raises(
+        InputError, match="1_Pooling: names no pooling of ours; there are cls, last, max, mean, sentences"
+    ):
         open_encoder(folder)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last"])
-def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_settings, tmp_path, last, pooling):
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last", "scaled"])
+def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_settings, tmp_path, scaled, pooling):
     settings = small_settings.model_copy(update={"pooling": pooling})
     built(corpus, tmp_path / "m", settings)
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")

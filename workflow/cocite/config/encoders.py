@@ -130,9 +130,9 @@ class EncoderSettings(Entry):
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
     pooling: Literal[*POOLINGS] = "mean"  # type: ignore[valid-type]
-    """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
-    max the largest value of each dimension, sentences the vectors of its sentences, weighted by attention to the names
-    of the aspects."""
+    """How the vectors of a text's tokens become one: cls takes the first token's vector, last the last one's, as in
+    decoders (Qwen3-Embedding), mean the mean over all tokens, max the largest value of each dimension, sentences the
+    vectors of its sentences, weighted by attention to the names of the aspects."""
     normalise: bool | None = None
     """Whether vectors are scaled to length 1, so that Euclidean distances rank documents as cosines do. Models that are
     trained from the encoder do the same, and losses see the scaled vectors. Left out, vectors stay as the pooling gives

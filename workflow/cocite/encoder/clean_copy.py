@@ -16,20 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig
+from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import read_json, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Dense, checked_sizes, read_dense, refuse_unless
+from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Dense, checked_sizes, fused, read_dense, refuse_unless
+from cocite.encoder.model import WITH_DECODER, library_class
 from cocite.encoder.poolings import pooling_of
 from cocite.encoder.tokens import PROMPTS
 
 MODULES = "modules.json"
 LIBRARY = "sentence_transformers."
 KINDS = ("Transformer", "Pooling", "Dense", "Normalize")
-ORDER = re.compile(r"Transformer( Pooling)?( Dense)?( Normalize)*")
+ORDER = re.compile(r"Transformer( Pooling)?( Dense)*( Normalize)*")
 """The modules that are known, in the only order in which they are."""
 TRANSFORMER_SETTINGS = tuple(
     f"sentence_{kind}_config.json"
@@ -113,7 +114,7 @@ def layout_of(source: Path) -> Layout:
     modules = list(_modules_in(source))
     order = " ".join(kind for kind, _ in modules)
     if not ORDER.fullmatch(order):
-        allowed = "it must be Transformer, then at most one Pooling, one Dense and a Normalize, in this order"
+        allowed = "it must be Transformer, then at most one Pooling, Dense layers and a Normalize, in this order"
         raise InputError(f"{source / MODULES}: lists {order or 'no module'}; {allowed}.")
     folders = dict(modules)
     if "Normalize" in folders:
@@ -123,7 +124,7 @@ def layout_of(source: Path) -> Layout:
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
         prompts=_prompts_in(source),
-        dense=read_dense(folders["Dense"]) if "Dense" in folders else None,
+        dense=fused([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
         lowers=_lowers(folders["Transformer"]),
     )
 
@@ -269,7 +270,8 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
         remedy = "open the settings with AutoConfig of transformers, and save them"
         raise InputError(f"{path}: {changed} follows from settings that are not read here; {remedy}.")
     with torch.device("meta"):
-        described = sum(weight.numel() for weight in AutoModel.from_config(declared(**taken)).parameters())
+        built = library_class(kind).from_config(declared(**taken))
+        described = sum(weight.numel() for weight in built.parameters())
     if described > max(LARGEST, 2 * sum(weights.values())):
         raise InputError(f"{path}: describes {described} numbers, and the weights have {sum(weights.values())}.")
     _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
@@ -281,7 +283,7 @@ def _other_shape(declared: Any, settings: dict[str, Any]) -> str | None:
     if declared.sub_configs:
         return "several models"
     config = declared(**settings)
-    if config.is_encoder_decoder:
+    if config.is_encoder_decoder and declared.model_type not in WITH_DECODER:
         return "an encoder with a decoder"
     return "a decoder (is_decoder)" if getattr(config, "is_decoder", False) else None
 

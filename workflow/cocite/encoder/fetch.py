@@ -20,11 +20,11 @@ import typer
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from cocite.config.encoders import Adapter, AnyEncoder, EncoderSettings, StaticSettings
 from cocite.config.settings import GivenAsJson
-from cocite.core.atomic import atomic_path
+from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
 from cocite.core.hub import fetch_files
 from cocite.core.options import Output
@@ -35,7 +35,7 @@ from cocite.encoder.clean_copy import Layout, check_prompts, copy_clean, layout_
 from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
-from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, open_encoder, readable, save_encoder
+from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, library_class, open_encoder, readable, save_encoder
 from cocite.encoder.static import save_static, vectors_in
 from cocite.encoder.tokens import write_reading
 
@@ -163,7 +163,8 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
             check_prompts(layout, settings, source)
             tell_replaced(layout, settings)
             copy_clean(layout.transformer, clean)
-            transformer, loading = AutoModel.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
+            opened = library_class(read_json(clean / "config.json")["model_type"])
+            transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)
             tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
             _check_vocabulary(tokenizer, source)

@@ -6,7 +6,8 @@ the number of dimensions; a probe learns one (`probing`). The names of the aspec
 weighs the sentences of a document.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,30 @@ def read_dense(folder: Path) -> Dense:
     if shapes != expected:
         raise InputError(f"{folder / WEIGHTS}: its weights are {shapes}; by {CONFIG} they must be {expected}.")
     return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
+
+
+def fused(maps: Sequence[Dense], source: Path) -> Dense | None:
+    """Maps that follow one another as one; None if there are none.
+
+    Raises `InputError` where one does not take what the last one gives, or an activation stands between two.
+    """
+    if not maps:
+        return None
+    weight: Tensor = maps[0].linear.weight.double()
+    bias: Tensor | None = maps[0].linear.bias
+    for before, after in pairwise(maps):
+        if before.activation != "Identity":
+            raise InputError(
+                f"{source}: has the activation {before.activation} between two maps, which become one here."
+            )
+        if after.linear.in_features != before.linear.out_features:
+            gives, takes = before.linear.out_features, after.linear.in_features
+            raise InputError(f"{source}: a map gives {gives} dimensions, and the next one takes {takes}.")
+        own = after.linear.weight.double()
+        moved = None if bias is None else own @ bias.double()
+        bias = moved if after.linear.bias is None else after.linear.bias + (0 if moved is None else moved)
+        weight = own @ weight
+    return Dense(linear_of(weight.float(), None if bias is None else bias.float()), maps[-1].activation)
 
 
 def save_dense(dense: Dense, folder: Path) -> None:

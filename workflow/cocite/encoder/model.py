@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from transformers import AutoModel
+from transformers import AutoModel, AutoModelForTextEncoding
 from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
@@ -42,6 +42,8 @@ NORMALISE = "sentence_transformers.models.Normalize"
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters; see the module `adapters`."""
+WITH_DECODER = ("t5", "mt5", "umt5")
+"""Types of transformers that have a decoder as well, which is left out."""
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
 """Tokens of a batch that is embedded, with padding: on a CPU to stay in its caches, on a GPU to fill it."""
 
@@ -139,7 +141,7 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if static.is_static(folder):
             return static.open_static(folder, dimension)
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
-        transformer = AutoModel.from_pretrained(
+        transformer = library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
             folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
         )
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -152,6 +154,11 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if poolings.is_by_sentence(pooling):
             encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
+
+
+def library_class(kind: str) -> Any:
+    """The class of transformers that opens an encoder of this type."""
+    return AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel
 
 
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:

@@ -46,6 +46,19 @@ def first_token_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
     return hidden[starts[:-1]]
 
 
+def last_token(hidden: Tensor, mask: Tensor) -> Tensor:
+    """The vector of a document's last token, which alone has seen all others in a decoder."""
+    import torch
+
+    ends = mask.shape[1] - 1 - mask.flip(1).long().argmax(dim=1)
+    return hidden[torch.arange(len(hidden), device=hidden.device), ends]
+
+
+def last_token_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
+    """The same of packed documents."""
+    return hidden[starts[1:] - 1]
+
+
 def maximum(hidden: Tensor, mask: Tensor) -> Tensor:
     """The maximum over the tokens of a document, for each dimension."""
     return hidden.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(dim=1)
@@ -83,6 +96,7 @@ def attended_sentences(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
 
 POOLINGS = {
     "cls": Pooling(flag="pooling_mode_cls_token", pool=first_token, of_packed=first_token_of_packed),
+    "last": Pooling(flag="pooling_mode_lasttoken", pool=last_token, of_packed=last_token_of_packed),
     "max": Pooling(flag="pooling_mode_max_tokens", pool=maximum, of_packed=maximum_of_packed),
     "mean": Pooling(flag="pooling_mode_mean_tokens", pool=mean, of_packed=mean_of_packed),
     "sentences": Pooling(flag="pooling_mode_sentences", pool=attended_sentences, by_sentence=True),
@@ -114,7 +128,8 @@ def flags_of(name: str) -> dict[str, bool]:
 
 def pooling_of(config: Mapping[str, Any]) -> str | None:
     """The pooling that such settings name, by its flag or by its name; None unless it is one of ours."""
-    named = [name for name, each in POOLINGS.items() if config.get(each.flag) or config.get("pooling_mode") == name]
+    mode = str(config.get("pooling_mode", "")).removesuffix("token")
+    named = [name for name, each in POOLINGS.items() if config.get(each.flag) or mode == name]
     return named[0] if len(named) == 1 else None
 
 
