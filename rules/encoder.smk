@@ -179,6 +179,7 @@ rule train_encoder:
             --processes {params.processes} \
             --teachers {params.teachers:q} \
             --precision {params.precision} \
+            --memory-mb {resources.mem_mb} \
             ${{SLURM_JOB_ID:+--time-limit {resources.runtime}}} \
             --state {params.state:q} \
             --output {output.model:q} \

@@ -97,6 +97,7 @@ def trained(
 ) -> Path:
     """Train in batches of four into a folder, in float32 if no precision is given."""
     how = {"precision": settings.pop("precision", "float32"), "stopping": stopping, "state": folder / "state"}
+    how["memory_mb"] = settings.pop("memory_mb", None)
     given = TrainingSettings(**{"batch_size": 4, "lr": 3e-3, **settings})
     train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=training_seed, threads=1, **how)
     return folder

@@ -83,6 +83,25 @@ def test_the_curves_have_every_step_and_validation_once(killed):
     assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
 
 
+def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path, monkeypatch):
+    chosen = []
+
+    def choose(memory_mb, *_, **__):
+        chosen.append(memory_mb)
+        return 40 if memory_mb == 800 else None
+
+    monkeypatch.setattr(trainer, "mini_batch_tokens", choose)
+    whole = trained(tmp_path / "whole", inputs, loss="mnrl", memory_mb=800)
+    with pytest.raises(Unfinished):
+        trained(tmp_path / "stopped", inputs, AfterSteps(2), loss="mnrl", memory_mb=800)
+    resumed = trained(tmp_path / "stopped", inputs, loss="mnrl", memory_mb=900)
+    assert_same_files(resumed, whole, (WEIGHTS, CURVES, "settings.json"))
+    assert read_json(whole / "settings.json")["settings"]["mini_batch_tokens"] == 40
+    trained(tmp_path / "all", inputs, loss="mnrl", memory_mb=900)
+    assert read_json(tmp_path / "all/settings.json")["settings"]["mini_batch_tokens"] == "all"
+    assert chosen == [800, 800, 900]
+
+
 def test_dropout_was_at_work(killed, inputs, tmp_path):
     settings = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "evaluations": 4}
     trained(tmp_path, inputs, training_seed=2, **settings)

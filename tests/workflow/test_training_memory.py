@@ -12,8 +12,10 @@ from tests.benchmarks.measuring import cocite
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
+from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
-from cocite.plan.memory import training_memory
+from cocite.plan.memory import mini_batch_tokens, training_memory
 
 MEASURED = """
 import resource, subprocess, sys
@@ -51,13 +53,19 @@ def asked(folder):
     return memory
 
 
-def peak_of_training(folder: Path, output: Path, **settings) -> float:
+def peak_of_training(folder: Path, output: Path, memory_mb: int = 100_000, **settings) -> float:
     """The most memory that a training of two steps takes, MB, in the precision that takes more."""
     sets = [path for name in ("training", "validation") for path in vars(files_in(folder / name)).values()]
     written = {"output": "model", "curves": "curves.parquet", "written_settings": "settings.json"}
     written |= {"events": "tensorboard", "state": "state"}
     options = {"encoder": folder / "encoder", "settings": {**settings, "max_steps": 2}, "precision": "float32"}
-    options |= {"seed": 1, "training_seed": 1, "threads": 1, **{name: output / file for name, file in written.items()}}
+    options |= {
+        "memory_mb": memory_mb,
+        "seed": 1,
+        "training_seed": 1,
+        "threads": 1,
+        **{name: output / file for name, file in written.items()},
+    }
     command = [sys.executable, "-c", MEASURED, *cocite("encoder", "train", *sets, **options)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1000
 
@@ -114,3 +122,33 @@ def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):
 
 def test_a_gpu_has_the_batch_in_its_own_memory(asked):
     assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)
+
+
+def test_a_training_chooses_mini_batches_by_its_memory_and_keeps_to_it(folder, tmp_path, asked):
+    needs = asked(batch_size=64)
+    memory = (needs + asked(batch_size=64, mini_batch_tokens=512)) // 2
+    peak = peak_of_training(folder, tmp_path / "cut", batch_size=64, memory_mb=memory)
+    chosen = read_json(tmp_path / "cut/settings.json")["settings"]["mini_batch_tokens"]
+    assert peak < memory < needs
+    assert (
+        asked(batch_size=64, mini_batch_tokens=chosen) <= memory < asked(batch_size=64, mini_batch_tokens=chosen + 64)
+    )
+
+
+@pytest.fixture(scope="module")
+def choose(folder):
+    """A function that gives the tokens that are in memory at once, in so much memory."""
+    files = files_in(folder / "training")
+    return lambda memory, **settings: mini_batch_tokens(
+        memory, folder / "encoder", [(files.table, files.tokens)], TrainingSettings(**settings)
+    )
+
+
+def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choose, asked, folder):
+    assert choose(asked(batch_size=32), batch_size=32) is None
+    longest = int(np.load(files_in(folder / "training").tokens / "lengths.npy").max())
+    least = asked(batch_size=32, mini_batch_tokens=1)
+    assert choose(least - 1, batch_size=32) == longest
+    assert choose(least + 60, batch_size=32) > longest
+    with pytest.raises(InputError, match=r"a training needs [\d,]+ MB for its weights, .* and has 300 MB"):
+        choose(300, batch_size=32)

@@ -130,9 +130,10 @@ class TrainingSettings(Entry):
     """Steps after which the training ends, if it has not gone through its epochs by then."""
     batch_size: Count = 32
     """Triplets in a batch, which several processes share."""
-    mini_batch_tokens: Count | None = None
-    """Tokens of a batch that are in memory at once, padding counted, but at least one document. Left out, all; with a
-    number, the gradients are the same (GradCache), a batch of any size fits, and a step takes about a third longer."""
+    mini_batch_tokens: Count | Literal["auto", "all"] = "auto"
+    """Tokens of a batch that are in memory at once, padding counted, but at least one document. With a number, the
+    gradients are the same (GradCache), a batch of any size fits, and a step takes about a third longer. auto takes all
+    if they fit into the memory of the job, and else as many as do; on a GPU it takes all."""
     trainable: Annotated[
         AllWeights | BiasTerms | LowRank | Bottlenecks, Field(discriminator="kind"), ShortFor("kind")
     ] = AllWeights(kind="all")
@@ -201,6 +202,11 @@ class TrainingSettings(Entry):
             raise inconsistent(
                 f".objectives have weights that sum to {math.fsum(shares):g}; shares of the examples sum to 1."
             )
+
+    @property
+    def tokens_at_once(self) -> int | None:
+        """The tokens that are in memory at once; None for all."""
+        return self.mini_batch_tokens if isinstance(self.mini_batch_tokens, int) else None
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ def open_state(
     files that there must be at the progress of whole files; if one of them is gone, the work starts afresh.
     Raises `InputError` where the state of other work cannot be removed.
     """
-    before = _owner_of(state)
+    before = work_in(state)
     if before == fingerprint:
         spoilt = _spoilt_files(state, checked_by_work, scratch) or sorted(
             path for path in implied() if not path.exists()
@@ -138,7 +138,8 @@ def sampled_fingerprint(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _owner_of(state: Path) -> dict[str, Any] | None:
+def work_in(state: Path) -> dict[str, Any] | None:
+    """What the work in a state follows from, its fingerprint; None if there is none, or it is spoilt."""
     if not (state / OWNER).exists():
         return None
     if is_whole(state / OWNER):

@@ -189,6 +189,6 @@ def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:
     return Objective(
         learner=learner,
         comparisons=settings.comparisons,
-        recompute=settings.mini_batch_tokens is not None,
+        recompute=settings.tokens_at_once is not None,
         leading=settings.matryoshka or (),
     )

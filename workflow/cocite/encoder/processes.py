@@ -72,6 +72,9 @@ def train(
     processes: Annotated[
         int, typer.Option(help="Processes that share the training, each with a GPU of its own where there are any.")
     ] = 1,
+    memory_mb: Annotated[
+        int | None, typer.Option(help="Memory of the training, MB, by which auto chooses the size of mini-batches.")
+    ] = None,
     teachers: Annotated[
         str, typer.Option(help="Table graph_embeddings of each graph embedding that teaches, by its name, as JSON.")
     ] = "{}",
@@ -100,6 +103,7 @@ def train(
             training_seed=training_seed,
             threads=threads,
             state=state,
+            memory_mb=memory_mb,
             precision=precision,
             stopping=Stopping(seconds_left(time_limit), started),
         )

@@ -23,7 +23,7 @@ from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import Bottlenecks
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
-from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, work_in
 from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
 from cocite.core.progress import ahead, report
@@ -67,6 +67,7 @@ from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
+from cocite.plan.memory import mini_batch_tokens
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
@@ -112,6 +113,7 @@ def train_encoder(
     training_seed: int,
     threads: int,
     state: Path,
+    memory_mb: int | None = None,
     precision: Precision = "float32",
     stopping: Stopping | None = None,
 ) -> None:
@@ -126,8 +128,9 @@ def train_encoder(
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-    set_memory(KEEP_FREED if settings.mini_batch_tokens is None else RETURN_FREED)
     encoder = open_encoder(inputs.encoder, precision)
+    settings = _within_memory(inputs, settings, memory_mb, state, on_gpu=encoder.device.type == ON_GPU)
+    set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
     training, opened = _open_sets(inputs, settings, encoder.tokenizer.frame)
@@ -166,6 +169,27 @@ def train_encoder(
             untaught=describe_missing_teacher_vectors(training, opened.values()),
         )
         remove_state(state)
+
+
+def _within_memory(
+    inputs: Inputs, settings: TrainingSettings, memory_mb: int | None, state: Path, *, on_gpu: bool
+) -> TrainingSettings:
+    """The settings with the tokens that are in memory at once, if these are to be chosen.
+
+    What a training chose that was killed or stopped stays. Raises `InputError` where the weights alone do not fit.
+    """
+    if settings.mini_batch_tokens != "auto":
+        return settings
+    chosen: int | str = (work_in(state) or {}).get("settings", {}).get("mini_batch_tokens", "auto")
+    if chosen == "auto":
+        chosen = "all"
+        if memory_mb is not None and not on_gpu:
+            sets = [(files.table, files.tokens) for files in inputs.training]
+            how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
+            chosen = mini_batch_tokens(memory_mb, inputs.encoder, sets, settings, **how) or "all"
+    if chosen != "all":
+        report(f"To keep to {memory_mb:,} MB, {chosen:,} tokens of a batch are in memory at once.")
+    return settings.model_copy(update={"mini_batch_tokens": chosen})
 
 
 def _open_sets(
@@ -220,7 +244,7 @@ class Trainer:
             examples=training,
             padding=encoder.tokenizer.padding,
             start=TOKENS_OF_A_START[encoder.device.type],
-            mini_batch_tokens=settings.mini_batch_tokens,
+            mini_batch_tokens=settings.tokens_at_once,
             packs=packs,
             first_position=encoder.first_position,
             bags=encoder.features_of if reads_bags else None,

@@ -4,18 +4,26 @@ What counts is what a step holds for its gradients: some numbers for each token 
 tokens that a head compares. How many was measured on a CPU in float32 (docs/encoders.md).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
 from cocite.core.tables.files import open_table, read_table
 
 LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
+OF_A_GPU_MB = LIBRARIES_MB["cuda"] - LIBRARIES_MB["cpu"]
+STEP = 64
+"""Tokens by which sizes of mini-batches differ."""
 """Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
 BYTES_OF_A_WEIGHT = 20
 """Weight, gradient, the two moments of AdamW, and the copy that is saved."""
@@ -69,6 +77,29 @@ def training_memory(
     return round(processes * each + step / 1e6)
 
 
+def mini_batch_tokens(
+    memory_mb: int, encoder: Path, sets: Sequence[tuple[Path, Path]], settings: TrainingSettings, **more: Any
+) -> int | None:
+    """The tokens that are in memory at once so that a training on a CPU keeps to its memory; None for all.
+
+    They are those of the longest document at least. Raises `InputError` where the weights alone do not fit.
+    """
+
+    def needed(tokens: int | str) -> int:
+        return training_memory(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)
+
+    if needed("all") <= memory_mb:
+        return None
+    weights = training_memory(encoder, sets, settings, **more, on_gpu=True) - more.get("processes", 1) * OF_A_GPU_MB
+    if weights > memory_mb:
+        what = "its weights, their gradients and the moments of AdamW"
+        raise InputError(f"{encoder}: a training needs {weights:,} MB for {what}, and has {memory_mb:,} MB.")
+    longest = max(int(_lengths(tokens).max()) for _, tokens in sets)
+    most = max(int(_lengths(tokens).sum()) for _, tokens in sets) // STEP + 1
+    fits = bisect_left(range(most), True, key=lambda steps: needed(max(longest, steps * STEP)) > memory_mb) - 1
+    return max(longest, fits * STEP)
+
+
 def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
     """What the vectors take that a teacher has of the documents with these tokens."""
     documents = sum(len(np.load(folder / "lengths.npy", mmap_mode="r", allow_pickle=False)) for folder in tokens)
@@ -79,13 +110,14 @@ def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
 def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
     """What a step holds for the gradients of the documents that are in memory together."""
     sizes = USUAL_SIZES | read_json(encoder / "config.json")
-    lengths = np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
+    lengths = _lengths(tokens)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
     if sizes["model_type"] == STATIC:
-        return float(of_batch * (BYTES_OF_A_PIECE * lengths.mean() + BYTES_OF_A_VECTOR * sizes["hidden_dim"]))
+        pieces = min(settings.tokens_at_once or np.inf, _largest_sum(lengths, of_batch))
+        return float(BYTES_OF_A_PIECE * pieces + BYTES_OF_A_VECTOR * sizes["hidden_dim"] * of_batch)
     held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
-    if settings.mini_batch_tokens is not None:  # the longest documents of a batch go through the encoder together
-        most = max(settings.mini_batch_tokens, lengths.max())
+    if settings.tokens_at_once is not None:  # the longest documents of a batch go through the encoder together
+        most = max(settings.tokens_at_once, lengths.max())
         held, pairs = min(held, most), min(pairs, most * lengths.max())
     of_layer = BYTES_OF_A_TOKEN * sizes["hidden_size"] * held + BYTES_OF_A_PAIR * sizes["num_attention_heads"] * pairs
     more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else 1.0
@@ -93,7 +125,7 @@ def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingS
     if settings.masked_share is None:
         return float(of_step)
     # Both passes are held, that of the documents with their masks and that of those without, unless one is made again.
-    passes = OF_TWO_PASSES if settings.mini_batch_tokens is None else 1
+    passes = OF_TWO_PASSES if settings.tokens_at_once is None else 1
     logits = min(settings.masked_share * held * sizes["vocab_size"], LOGITS_OF_A_BLOCK)
     return float(passes * of_step + BYTES_OF_A_LOGIT * logits)
 
@@ -103,6 +135,12 @@ def _largest_sum(values: np.ndarray, count: float) -> float:
     return float(count * values.mean() + DEVIATIONS * np.sqrt(count) * values.std())
 
 
+@cache
+def _lengths(tokens: Path) -> NDArray[np.float64]:
+    return np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
+
+
+@cache
 def _documents_of_an_example(table: Path, together: int) -> float:
     """How many documents an example adds to a batch, in which examples of a query share it."""
     examples = read_table(table, "training_examples")
