@@ -134,6 +134,17 @@ REFUSED = {
         encoders.small.text: [abstract, title] | must start with title
         encoders.small.text: [title, journal] | must be one of title, abstract, venue, authors, year
         encoders.small.text: title | must be of type array
+        encoders.small: {kind: static, dimensions: 8} | encoders.small.dimensions is not known; did you mean dimension?
+        encoders.small: {kind: static, pooling: cls} | key encoders.small.pooling does not go with kind: static
+        encoders.small: {kind: static, vocabulary: 99} | encoders.small.vocabulary is 99; it must be at least 200
+        encoders.small: {kind: static, revision: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa} | .revision has no effect
+        encoders.small: {kind: static, model: ., dimension: 8} | encoders.small.dimension has no effect beside model
+        encoders.small: {kind: static, model: some/model} | key encoders.small.revision is missing
+        encoders.small: {kind: statik} | key encoders.small.kind is 'statik'; it must be one of transformer, static
+        baselines: {joined: {kind: joined, models: [cocite]}} | baselines.joined.models
+        baselines: {joined: {kind: joined, models: [cocite, none]}} | 'none'
+        baselines: {joined: {kind: joined, models: [cocite, small], weights: [1]}} | weights are 1, and models are 2
+        baselines: {joined: {kind: joined, models: [cocite, small], seeds: [7]}} | seeds has 7, and models.cocite has
         encoders.small.sentence_wise: true | models.cocite.encoder names 'small', which is sentence_wise; no model
             starts
             from such an encoder.
@@ -355,3 +366,16 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
     assert resolve(cut)["corpus"]["until"] == 2019
     message = refused(cut, "queries.holdout_from", 2020)
     assert "key queries.holdout_from (2020) must not be after corpus.until (2019)" in message
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("trainable", "lora", "trainable (lora) does not go with a static encoder, which learns whole"),
+        ("loss", "mlm", "models.cocite: the loss mlm does not go with a static encoder"),
+        ("poolings", ["max"], "models.cocite.poolings does not go with a static encoder"),
+    ],
+)
+def test_what_a_static_encoder_cannot_do_is_refused(written, path, value, said):
+    of_static = written | {"encoders": {"small": {"kind": "static"}}}
+    assert said in refused(of_static, f"models.cocite.{path}", value)

@@ -347,6 +347,8 @@ class Model(TrainingSettings):
                 yield f"{key}.trainable ({self.trainable.kind}) does not go with a static encoder, which learns whole."
             if self.masked_share is not None:
                 yield f"{key}: the loss mlm does not go with a static encoder, which sees no order of tokens."
+            if self.poolings:
+                yield f"{key}.poolings does not go with a static encoder, which has the weighted mean alone."
         pooling = config.encoders[encoder].pooling if encoder else None
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
