@@ -13,8 +13,9 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
-from tests.encoder.building import vectors_by
+from tests.encoder.building import paper_texts, trained, vectors_by
 from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, edit, fetched, published
+from tests.examples import written_examples
 from tests.hub import COMMIT, serve_hub
 from transformers import AutoConfig, AutoModelForMaskedLM
 
@@ -23,6 +24,7 @@ from cocite.core.errors import InputError
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder, readable
+from cocite.encoder.trainer import Inputs
 
 
 def fetched_short(source, output, **settings):
@@ -167,6 +169,18 @@ def test_decoders_and_the_encoder_of_t5_keep_their_vectors(kind, pooling, tmp_pa
     together = vectors_by(tmp_path / "fetched", TEXTS)
     alone = [vectors_by(tmp_path / "fetched", [text])[0] for text in TEXTS]
     np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "trainable"), [("qwen3", "lora"), ("gemma3_text", "all"), ("t5", "lora")])
+def test_decoders_and_the_encoder_of_t5_learn_and_open_in_sentence_transformers(kind, trainable, tmp_path):
+    folder = fetched(published(tmp_path / "plain", kind), tmp_path / "fetched", pooling="last", max_length=24)
+    rows, texts = [(query, (query + 2) % 16, (query + 1) % 16) for query in range(12)], paper_texts()
+    files = [written_examples(tmp_path / "examples", rows, texts, folder)]
+    inputs = Inputs(encoder=folder, training=files, validation=files)
+    learned = trained(tmp_path, inputs, loss="mnrl", trainable={"kind": trainable}) / "model"
+    vectors = vectors_by(learned, TEXTS)
+    assert np.abs(vectors - vectors_by(folder, TEXTS)).max() > 1e-4
+    np.testing.assert_allclose(SentenceTransformer(str(learned), device="cpu").encode(TEXTS), vectors, atol=1e-5)
 
 
 @pytest.mark.parametrize(
