@@ -379,3 +379,19 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
 def test_what_a_static_encoder_cannot_do_is_refused(written, path, value, said):
     of_static = written | {"encoders": {"small": {"kind": "static"}}}
     assert said in refused(of_static, f"models.cocite.{path}", value)
+
+
+def test_a_set_of_all_links_is_no_part_of_another(written):
+    triplets = {
+        "every": {"sampler": "links", "graph": "citation"},
+        "part": {"sampler": "subset", "of": "every", "share": 0.5},
+    }
+    message = refused(written, "triplets", written["triplets"] | triplets)
+    assert "triplets.part.of names 'every', whose queries are all papers; a model mixes such sets" in message
+
+
+def test_vectors_with_adapters_are_not_joined(written):
+    encoder = {"model": ".", "adapters": {"proximity": {"model": "."}}}
+    baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}
+    message = refused(written | {"baselines": baselines}, "encoders.with-adapters", encoder)
+    assert "baselines.joined.models names with-adapters, whose adapters give a document several vectors" in message

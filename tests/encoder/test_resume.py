@@ -88,7 +88,7 @@ def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path,
 
     def choose(memory_mb, *_, **__):
         chosen.append(memory_mb)
-        return 40 if memory_mb == 800 else None
+        return (40, 800) if memory_mb == 800 else (None, 800)
 
     monkeypatch.setattr(trainer, "mini_batch_tokens", choose)
     whole = trained(tmp_path / "whole", inputs, loss="mnrl", memory_mb=800)
@@ -97,9 +97,11 @@ def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path,
     resumed = trained(tmp_path / "stopped", inputs, loss="mnrl", memory_mb=900)
     assert_same_files(resumed, whole, (WEIGHTS, CURVES, "settings.json"))
     assert read_json(whole / "settings.json")["settings"]["mini_batch_tokens"] == 40
-    trained(tmp_path / "all", inputs, loss="mnrl", memory_mb=900)
-    assert read_json(tmp_path / "all/settings.json")["settings"]["mini_batch_tokens"] == "all"
-    assert chosen == [800, 800, 900]
+    with pytest.raises(Unfinished):
+        trained(tmp_path / "other", inputs, AfterSteps(2), loss="mnrl", memory_mb=800)
+    trained(tmp_path / "other", inputs, loss="mnrl", memory_mb=900, batch_size=8)
+    assert read_json(tmp_path / "other/settings.json")["settings"]["mini_batch_tokens"] == "all"
+    assert chosen == [800, 800, 800, 900]
 
 
 def test_dropout_was_at_work(killed, inputs, tmp_path):

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import curve_in, written_pairs
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
-from cocite.encoder.batch import PairIndices
-from cocite.encoder.measuring import use_positives_of_others
+from cocite.encoder.documents import documents_of
+from cocite.encoder.examples import Examples, Links
+from cocite.encoder.measuring import triplets_with_others
 from cocite.encoder.schedule import Mixture, Schedule, round_order
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
@@ -206,17 +206,23 @@ def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_sever
     assert max(accuracy.values()) > 0.8
 
 
-def test_without_negatives_a_pair_is_compared_with_the_positive_of_another_query():
-    batch = PairIndices(
-        positives=torch.tensor([[0, 1], [2, 3], [4, 5]]),
-        negatives=torch.empty(0, 2, dtype=torch.int64),
-        triplets=torch.empty(0, 3, dtype=torch.int64),
-    )
-    compared = use_positives_of_others(batch)
-    assert compared.negatives.tolist() == [[0, 3], [2, 5], [4, 1]]
-    assert compared.triplets.tolist() == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
-    of_two = replace(batch, positives=torch.tensor([[0, 1], [0, 2], [0, 3], [4, 5]]))
-    assert use_positives_of_others(of_two).triplets.tolist() == [[0, 2, 5], [4, 5, 2]]
+def test_without_negatives_a_pair_is_compared_with_a_positive_of_another_query():
+    def compared(pairs):
+        """The triplets of examples with one positive each; documents are papers of the same numbers."""
+        ones = np.arange(len(pairs) + 1)
+        query, positive = (np.array(of) for of in zip(*pairs, strict=True))
+        numbers = {
+            "positives": Links(documents=positive, starts=ones),
+            "negatives": Links(documents=ones[:0], starts=0 * ones),
+        }
+        return triplets_with_others(
+            Examples(queries=query, ids=np.arange(9), documents=documents_of([]), **numbers)
+        ).tolist()
+
+    assert compared([(0, 1), (2, 3), (4, 5)]) == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
+    assert compared([(0, 1), (0, 2), (0, 3), (4, 5)]) == [[0, 2, 5], [4, 5, 2]]
+    assert compared([(0, 1), (1, 0)]) == []  # the query itself
+    assert compared([(0, 2), (0, 3), (1, 2), (1, 3)]) == []  # its own positives
 
 
 def test_a_model_learns_from_pairs_without_negatives(train_several, several, tmp_path, encoder):

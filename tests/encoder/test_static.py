@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained
+from tests.encoder.published import edit
 from tests.examples import written_examples, written_pairs
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch.nn.functional import embedding_bag
@@ -20,7 +21,8 @@ from cocite.encoder.documents import documents_of
 from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder
-from cocite.encoder.static import PieceTable, bags_of
+from cocite.encoder.static import PieceTable, StaticEncoder, bags_of
+from cocite.encoder.tokens import Tokenizer as Tokenizers
 from cocite.encoder.trainer import Inputs
 
 LEARNING = {"loss": "mnrl", "epochs": 4, "lr": 0.05, "warmup": 0.0, "batch_size": 8}
@@ -112,6 +114,7 @@ def test_gradients_are_those_of_torch():
 
 def test_it_learns_from_pairs_and_stays_a_folder_that_others_open(pairs, tmp_path):
     folder = trained(tmp_path, pairs, **LEARNING) / "model"
+    assert "log(1 + n) for a piece that a text has n times" in (folder / "README.md").read_text()
     texts = [paper_texts()[paper] for paper in range(20, 24)]
     vectors = embed_papers(folder, texts)
     cosines, before = vectors @ vectors.T, embed_papers(pairs.encoder, texts) @ embed_papers(pairs.encoder, texts).T
@@ -173,7 +176,26 @@ def test_a_table_of_another_library_is_opened_with_its_vectors(static, tmp_path)
             lambda folder: save_file({"other": torch.zeros(2)}, folder / "model.safetensors"),
             "has no table of word pieces",
         ),
-        (lambda folder: save_file({"embeddings": torch.zeros(3, 2)}, folder / "model.safetensors"), "and its table 3"),
+        (
+            lambda folder: save_file({"embeddings": torch.zeros(3, 2)}, folder / "model.safetensors"),
+            "and its table has 3 rows",
+        ),
+        (
+            lambda folder: save_file(
+                {"embeddings": torch.ones(2, 2), "mapping": torch.arange(999)}, folder / "model.safetensors"
+            ),
+            "its mapping names row 998 of 2",
+        ),
+        (
+            lambda folder: save_file(
+                {"embeddings": torch.ones(999, 2), "weights": torch.ones(3)}, folder / "model.safetensors"
+            ),
+            "has 3 weights for 999 pieces",
+        ),
+        (
+            lambda folder: edit(folder / "modules.json", lambda found: [*found, {"type": "a.Dense", "path": "2"}]),
+            "lists the modules StaticEmbedding Normalize Dense",
+        ),
         (
             lambda folder: save_file({"embeddings": torch.full((999, 2), torch.nan)}, folder / "model.safetensors"),
             "not finite",
@@ -186,6 +208,39 @@ def test_a_folder_without_a_whole_table_is_refused(static, tmp_path, spoil, said
     with pytest.raises(InputError, match=said):
         fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
     assert not (tmp_path / "fetched").exists()
+
+
+def test_a_folder_of_ours_that_is_brought_again_keeps_its_counts(corpus, tmp_path):
+    folder = built(corpus, tmp_path / "model", StaticSettings(kind="static", dimension=12))
+    fetch_encoder(StaticSettings(kind="static", model=str(folder)), tmp_path / "fetched")
+    np.testing.assert_array_equal(embed_papers(tmp_path / "fetched", TEXTS), embed_papers(folder, TEXTS))
+
+
+def test_unknown_pieces_of_a_unigram_tokenizer_do_not_count(tmp_path):
+    brought = tmp_path / "brought"
+    brought.mkdir()
+    backend = Tokenizer(models.Unigram([("<unk>", 0.0), ("bees", -1.0), ("nectar", -1.0)], unk_id=0))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.save(str(brought / "tokenizer.json"))
+    save_file({"embeddings": torch.randn(3, 5)}, brought / "model.safetensors")
+    (brought / "config.json").write_text(json.dumps({"normalize": True}))
+    fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
+    texts = ["bees ж nectar", "ж ж bees"]
+    expected = model2vec.StaticModel.from_pretrained(brought).encode(texts)
+    np.testing.assert_allclose(
+        embed_papers(tmp_path / "fetched", [(text, None) for text in texts]), expected, atol=1e-6
+    )
+
+
+def test_a_text_whose_pieces_have_no_vector_stops_no_step():
+    table = torch.ones(3, 4)
+    table[1] = 0
+    encoder = StaticEncoder(table, Tokenizers(backend=None, separator=" ", padding=0, max_length=9), "plain")
+    documents = documents_of([np.array([1], np.int32), np.array([2], np.int32)])
+    vectors = encoder(encoder.features_of(documents, np.arange(2)))
+    (vectors @ torch.randn(4)).sum().backward()
+    assert vectors[0].tolist() == [0, 0, 0, 0]
+    assert torch.isfinite(encoder.transformer.weight.grad).all()
 
 
 def test_vectors_can_be_cut(static):

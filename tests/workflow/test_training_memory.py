@@ -1,5 +1,7 @@
 """The memory that a training asks for is what it takes, and somewhat more."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,7 +143,7 @@ def choose(folder):
     files = files_in(folder / "training")
     return lambda memory, **settings: mini_batch_tokens(
         memory, folder / "encoder", [(files.table, files.tokens)], TrainingSettings(**settings)
-    )
+    )[0]
 
 
 def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choose, asked, folder):
@@ -152,3 +154,13 @@ def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choos
     assert choose(least + 60, batch_size=32) > longest
     with pytest.raises(InputError, match=r"a training needs [\d,]+ MB for its weights, .* and has 300 MB"):
         choose(300, batch_size=32)
+
+
+@pytest.mark.parametrize("names", [("d_model", "num_layers", "num_heads"), ("dim", "n_layers", "n_heads")])
+def test_sizes_count_by_whatever_name_an_architecture_has_for_them(folder, tmp_path, names, asked):
+    other = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    sizes = read_json(other / "config.json")
+    usual = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    (other / "config.json").write_text(json.dumps(dict(zip(names, map(sizes.pop, usual), strict=True)) | sizes))
+    files = files_in(folder / "training")
+    assert training_memory(other, [(files.table, files.tokens)], TrainingSettings()) == asked()

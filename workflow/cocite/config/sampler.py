@@ -93,10 +93,13 @@ class Sampler(Entry):
         """
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A set that is a part of itself."""
+        """A set that is a part of itself, or one that is made of all links of a graph."""
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."
+        for part in self.parts:
+            if config.triplets[part].asks_all_papers:
+                yield f"{key}.of names {part!r}, whose queries are all papers; a model mixes such sets by objectives."
 
 
 class Pairing(Sampler):

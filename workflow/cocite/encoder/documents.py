@@ -163,7 +163,8 @@ def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
 def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
     """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
     ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
-    tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
+    path = folder / "tokens.bin"
+    tokens = np.memmap(path, dtype=np.int32, mode="r") if path.stat().st_size else np.empty(0, np.int32)
     return ids, documents_in(tokens, lengths)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from cocite.core.errors import InputError
 from cocite.encoder import processes
-from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, PairIndices, batches_of_like_length, build_batch, masks_of
+from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, batches_of_like_length, build_batch, masks_of
 from cocite.encoder.documents import Documents, Numbers
 from cocite.encoder.examples import Examples
 from cocite.encoder.losses import cosines_of
@@ -28,6 +28,7 @@ from cocite.encoder.masking import Masking, sums_by_document
 from cocite.encoder.model import Encoder, computing, embed_batch
 from cocite.encoder.objective import Learner, Objective
 
+TRIPLETS_AT_ONCE = 4096
 NAMED = 10
 """Documents that an error names; it counts the others."""
 LACKS_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
@@ -145,7 +146,7 @@ def measure(
     losses = {"eval_loss": objective.loss_of}
     losses |= {f"eval_loss of {name}": partial(objective.one_of, each) for name, each in objective.named.items()}
     totals, right, triplets = dict.fromkeys(losses, 0.0), 0, 0
-    near, far = [], []
+    near, far = [], [torch.empty(0)]
     for start in range(0, len(order), batch_size):
         numbers = order[start : start + batch_size]
         batch = build_batch(examples, numbers, seed=seed, comparisons=objective.comparisons)
@@ -154,30 +155,40 @@ def measure(
             for name, loss in losses.items():
                 value = loss(of_batch, batch, None if predicted is None else predicted[batch.documents])
                 totals[name] += len(numbers) * value.item()
-        compared = batch.whole if len(examples.negatives.documents) else use_positives_of_others(batch.whole)
-        query, positive, negative = of_batch[compared.triplets].unbind(dim=1)
-        right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
-        triplets += len(query)
-        near.append(cosines_of(of_batch, compared.positives))
-        far.append(cosines_of(of_batch, compared.negatives))
+        right, triplets = right + _count_right(of_batch, batch.whole.triplets), triplets + len(batch.whole.triplets)
+        near.append(cosines_of(of_batch, batch.whole.positives))
+        far.append(cosines_of(of_batch, batch.whole.negatives))
+    if len(examples.negatives.documents) == 0:
+        for some in triplets_with_others(examples).split(TRIPLETS_AT_ONCE):
+            right, triplets = right + _count_right(vectors, some), triplets + len(some)
+            far.append(cosines_of(vectors, some[:, [0, 2]]))
     return {
         **{name: total / len(order) for name, total in totals.items()},
-        "eval_accuracy": right / triplets,
+        "eval_accuracy": right / max(1, triplets),
         "eval_spearman": rank_correlation(torch.cat(near).numpy(), torch.cat(far).numpy()),
     }
 
 
-def use_positives_of_others(compared: PairIndices) -> PairIndices:
-    """What is compared if no query has negatives: its positive with that of the pair half a batch further.
+def _count_right(vectors: Tensor, triplets: Tensor) -> int:
+    """In how many triplets of places the query is nearer to the positive than to the negative."""
+    query, positive, negative = vectors[triplets].unbind(dim=1)
+    return int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
 
-    Pairs are in the order of their queries. Where that pair has the same query, it is left out, unless all have.
+
+def triplets_with_others(examples: Examples) -> Tensor:
+    """What is compared if no example has negatives: triplets of documents, whose negative is a positive of another.
+
+    Of the pairs in the order of their queries, it is that of the pair half of them further. Those are left out whose
+    negative is the query's own paper or one of its positives.
     """
-    query, positive = compared.positives.unbind(dim=1)
-    further = max(1, len(query) // 2)
-    triplets = torch.cat([compared.positives, positive.roll(-further)[:, None]], dim=1)
-    is_other = query != query.roll(-further)
-    triplets = triplets[is_other] if is_other.any() else triplets
-    return PairIndices(positives=compared.positives, negatives=triplets[:, [0, 2]], triplets=triplets)
+    papers = np.unique(examples.ids)
+    query, positive = examples.queries[examples.positives.owners], examples.positives.documents
+    order = np.argsort(query, kind="stable")
+    query, positive = query[order], positive[order]
+    other = np.roll(positive, -max(1, len(positive) // 2))
+    of_query, of_positive, of_other = (np.searchsorted(papers, examples.ids[some]) for some in (query, positive, other))
+    is_known = np.isin(of_query * len(papers) + of_other, of_query * len(papers) + of_positive) | (of_query == of_other)
+    return torch.from_numpy(np.stack([query, positive, other], axis=1)[~is_known])
 
 
 def predict(
@@ -221,10 +232,11 @@ def _of_each(
 def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:
     """Spearman's ρ between the similarities of pairs and whether they are positives (`near`) or negatives (`far`).
 
-    With many positives and as many negatives, it is between −√¾ and √¾; 0 if all similarities are equal.
+    With many positives and as many negatives, it is between −√¾ and √¾; 0 if all similarities are equal, or there are
+    no negatives.
     """
     similarities = np.concatenate([near, far])
-    if similarities.min() == similarities.max():
+    if len(far) == 0 or similarities.min() == similarities.max():
         return 0.0
     # Pearson's correlation of the ranks, which equal values share; importing SciPy's takes longer than a validation.
     _, place, counts = np.unique(similarities, return_inverse=True, return_counts=True)

@@ -86,6 +86,11 @@ class Encoder(nn.Module):
         return TOKENS_IN_BATCH[self.device.type]
 
     @property
+    def remarks(self) -> dict[str, str]:
+        """What a reader of its card has to know beside its sizes."""
+        return {}
+
+    @property
     def device(self) -> torch.device:
         """Where its weights are."""
         return next(self.parameters()).device

@@ -144,6 +144,7 @@ def write_results(
             "longest text": f"{encoder.tokenizer.max_length} tokens; what is longer is cut",
             "dimension": encoder.dimension,
             **_said_of_reading(encoder.tokenizer.reading),
+            **encoder.remarks,
         },
         best={"step": best["step"], **_curves_in(best)},
         spaces=[*spaces, *([CONCATENATED] if spaces else [])],

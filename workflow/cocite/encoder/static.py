@@ -79,10 +79,17 @@ class StaticEncoder(Encoder):
         self.counts, self.normalises = counts, True
         self.unknown: int | None = tokenizer.unknown
 
+    @property
+    def remarks(self) -> dict[str, str]:
+        """What a reader of its card has to know beside its sizes."""
+        of_log = "log(1 + n) for a piece that a text has n times; sentence-transformers and model2vec take n instead"
+        return {"weights of pieces": of_log if self.counts == "log" else "n for a piece that a text has n times"}
+
     def forward(self, features: Any) -> Tensor:
         """The vectors of some texts, texts × dimension."""
         vectors: Tensor = self.transformer(features)[:, : self.dimension]
-        return normalize(vectors, dim=1)
+        is_zero = (vectors == 0).all(dim=1, keepdim=True)
+        return normalize(torch.where(is_zero, vectors.detach(), vectors), dim=1)  # a zero would have infinite gradients
 
     def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
         """The distinct known pieces of some texts, one text after the other, their weights, and where each starts."""
@@ -170,8 +177,12 @@ def vectors_in(source: Path) -> Tensor:
         raise InputError(f"{path}: has no table of word pieces (embeddings or embedding.weight); it has {[*tensors]}.")
     vectors = vectors.float()
     if "mapping" in tensors:
+        if tensors["mapping"].max() >= len(vectors):
+            raise InputError(f"{path}: its mapping names row {int(tensors['mapping'].max())} of {len(vectors)}.")
         vectors = vectors[tensors["mapping"].long()]
     if "weights" in tensors:
+        if len(tensors["weights"]) != len(vectors):
+            raise InputError(f"{path}: has {len(tensors['weights'])} weights for {len(vectors)} pieces.")
         vectors = vectors * tensors["weights"].float()[:, None]
     if not torch.isfinite(vectors).all():
         raise InputError(f"{path}: has vectors that are not finite.")

@@ -129,18 +129,23 @@ def train_encoder(
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
     encoder = open_encoder(inputs.encoder, precision)
-    settings = _within_memory(inputs, settings, memory_mb, state, on_gpu=encoder.device.type == ON_GPU)
-    set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
-    training, opened = _open_sets(inputs, settings, encoder.tokenizer.frame)
-    validation = [opened[files] for files in inputs.validation]
     seeds = {"run": seed, "training": training_seed}
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
+    follows_from: dict[str, Any] = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
     if processes.is_first():
-        follows_from = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
         follows_from |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
+    if settings.mini_batch_tokens == "auto":
+        limit = None if encoder.device.type == ON_GPU else memory_mb
+        chosen = processes.largest(_choose_tokens(inputs, settings, limit, state, follows_from)) or "all"
+        settings = settings.model_copy(update={"mini_batch_tokens": chosen})
+        resolved["mini_batch_tokens"] = chosen
+    set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
+    training, opened = _open_sets(inputs, settings, encoder.tokenizer.frame)
+    validation = [opened[files] for files in inputs.validation]
+    if processes.is_first():
         implied = partial(implied_files, state)
         open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
     processes.wait()
@@ -171,25 +176,30 @@ def train_encoder(
         remove_state(state)
 
 
-def _within_memory(
-    inputs: Inputs, settings: TrainingSettings, memory_mb: int | None, state: Path, *, on_gpu: bool
-) -> TrainingSettings:
-    """The settings with the tokens that are in memory at once, if these are to be chosen.
+def _choose_tokens(
+    inputs: Inputs, settings: TrainingSettings, memory_mb: int | None, state: Path, follows_from: dict[str, Any]
+) -> int:
+    """The tokens of a batch that are in memory at once; 0 for all, and in all processes but the first.
 
-    What a training chose that was killed or stopped stays. Raises `InputError` where the weights alone do not fit.
+    What the same training chose before it was killed or stopped stays. Raises `InputError` where the weights alone do
+    not fit.
     """
-    if settings.mini_batch_tokens != "auto":
-        return settings
-    chosen: int | str = (work_in(state) or {}).get("settings", {}).get("mini_batch_tokens", "auto")
-    if chosen == "auto":
-        chosen = "all"
-        if memory_mb is not None and not on_gpu:
-            sets = [(files.table, files.tokens) for files in inputs.training]
-            how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
-            chosen = mini_batch_tokens(memory_mb, inputs.encoder, sets, settings, **how) or "all"
-    if chosen != "all":
-        report(f"To keep to {memory_mb:,} MB, {chosen:,} tokens of a batch are in memory at once.")
-    return settings.model_copy(update={"mini_batch_tokens": chosen})
+    if not processes.is_first():
+        return 0
+    before = work_in(state) or {}
+    chosen = before.get("settings", {}).get("mini_batch_tokens", "auto")
+    if before == {**follows_from, "settings": {**follows_from["settings"], "mini_batch_tokens": chosen}}:
+        return chosen if isinstance(chosen, int) else 0
+    if memory_mb is None:
+        return 0
+    sets = [(files.table, files.tokens) for files in inputs.training]
+    how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
+    tokens, needed = mini_batch_tokens(memory_mb, inputs.encoder, sets, settings, **how)
+    if tokens:
+        report(f"To keep to {memory_mb:,} MB, {tokens:,} tokens of a batch are in memory at once.")
+    if needed > memory_mb:
+        report(f"The training may take {needed:,} MB; a smaller batch_size or max_length would take less.")
+    return tokens or 0
 
 
 def _open_sets(

@@ -53,7 +53,9 @@ class EncoderPlan(StagePlan):
 
     def building_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
-        return ceil(800 + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+        entry: Any = self.config.encoders[wildcards.encoder]
+        table = 0 if entry.kind != "static" else 3 * 4e-6 * entry.vocabulary * entry.dimension
+        return ceil(800 + table + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
 
     def kept_dimensions(self, wildcards: Any) -> list[str]:
         """The option for how many leading dimensions of a model's vectors are kept; nothing if all are."""
@@ -112,7 +114,11 @@ class EncoderPlan(StagePlan):
 
     def gpus(self, wildcards: Any) -> int:
         """The GPUs of a training: one for each process."""
-        return self.config.models[wildcards.model].processes if self.plan.with_gpu else 0
+        return self.config.models[wildcards.model].processes if self._trains_on_gpu(wildcards.model) else 0
+
+    def _trains_on_gpu(self, model: str) -> bool:
+        """Whether a training takes a GPU, which a static encoder does not."""
+        return self.plan.with_gpu and self.config.encoders[self.config.base_encoder(model)].kind != "static"
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones).
@@ -131,7 +137,7 @@ class EncoderPlan(StagePlan):
                 entry,
                 teachers=[Path(table) for table in json.loads(self.teachers_as_json(wildcards, input)).values()],
                 processes=entry.processes,
-                on_gpu=self.plan.with_gpu,
+                on_gpu=self._trains_on_gpu(wildcards.model),
             )
         return asked * min(attempt, 2)
 

@@ -6,7 +6,6 @@ tokens that a head compares. How many was measured on a CPU in float32 (docs/enc
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,13 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import open_table, read_table
 
-LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
-OF_A_GPU_MB = LIBRARIES_MB["cuda"] - LIBRARIES_MB["cpu"]
 STEP = 64
 """Tokens by which sizes of mini-batches differ."""
+PIECES_AT_LEAST = 2**16
+"""The smallest mini-batches of a static encoder."""
+LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
 """Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
+OF_A_GPU_MB = LIBRARIES_MB["cuda"] - LIBRARIES_MB["cpu"]
 BYTES_OF_A_WEIGHT = 20
 """Weight, gradient, the two moments of AdamW, and the copy that is saved."""
 BYTES_OF_A_TOKEN = 135
@@ -51,6 +52,12 @@ DEVIATIONS = 3
 """By how many standard deviations the documents of the largest batch exceed those of a usual one."""
 USUAL_SIZES = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 30_522}
 """Those of BERT-base, for architectures that call theirs otherwise."""
+OTHER_NAMES = {
+    **dict.fromkeys(("d_model", "dim"), "hidden_size"),
+    **dict.fromkeys(("num_layers", "n_layers"), "num_hidden_layers"),
+    **dict.fromkeys(("num_heads", "n_heads"), "num_attention_heads"),
+}
+"""What T5 and DistilBERT call them."""
 
 
 def training_memory(
@@ -79,8 +86,9 @@ def training_memory(
 
 def mini_batch_tokens(
     memory_mb: int, encoder: Path, sets: Sequence[tuple[Path, Path]], settings: TrainingSettings, **more: Any
-) -> int | None:
-    """The tokens that are in memory at once so that a training on a CPU keeps to its memory; None for all.
+) -> tuple[int | None, int]:
+    """The tokens that are in memory at once so that a training on a CPU keeps to its memory, or None for all; and the
+    memory that it takes then, MB, which is more where even the least does not fit.
 
     They are those of the longest document at least. Raises `InputError` where the weights alone do not fit.
     """
@@ -88,16 +96,19 @@ def mini_batch_tokens(
     def needed(tokens: int | str) -> int:
         return training_memory(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)
 
-    if needed("all") <= memory_mb:
-        return None
+    if (whole := needed("all")) <= memory_mb:
+        return None, whole
     weights = training_memory(encoder, sets, settings, **more, on_gpu=True) - more.get("processes", 1) * OF_A_GPU_MB
     if weights > memory_mb:
         what = "its weights, their gradients and the moments of AdamW"
         raise InputError(f"{encoder}: a training needs {weights:,} MB for {what}, and has {memory_mb:,} MB.")
     longest = max(int(_lengths(tokens).max()) for _, tokens in sets)
+    # Each mini-batch of a static encoder makes a gradient of its whole table.
+    least = max(longest, PIECES_AT_LEAST) if _sizes(encoder)["model_type"] == STATIC else longest
     most = max(int(_lengths(tokens).sum()) for _, tokens in sets) // STEP + 1
-    fits = bisect_left(range(most), True, key=lambda steps: needed(max(longest, steps * STEP)) > memory_mb) - 1
-    return max(longest, fits * STEP)
+    fits = bisect_left(range(most), True, key=lambda steps: needed(max(least, steps * STEP)) > memory_mb) - 1
+    chosen = max(least, fits * STEP)
+    return chosen, needed(chosen)
 
 
 def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
@@ -109,7 +120,7 @@ def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
 
 def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
     """What a step holds for the gradients of the documents that are in memory together."""
-    sizes = USUAL_SIZES | read_json(encoder / "config.json")
+    sizes = _sizes(encoder)
     lengths = _lengths(tokens)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
     if sizes["model_type"] == STATIC:
@@ -135,12 +146,16 @@ def _largest_sum(values: np.ndarray, count: float) -> float:
     return float(count * values.mean() + DEVIATIONS * np.sqrt(count) * values.std())
 
 
-@cache
+def _sizes(encoder: Path) -> dict[str, Any]:
+    """The sizes of an encoder by their usual names."""
+    given = read_json(encoder / "config.json")
+    return USUAL_SIZES | given | {name: given[other] for other, name in OTHER_NAMES.items() if other in given}
+
+
 def _lengths(tokens: Path) -> NDArray[np.float64]:
     return np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
 
 
-@cache
 def _documents_of_an_example(table: Path, together: int) -> float:
     """How many documents an example adds to a batch, in which examples of a query share it."""
     examples = read_table(table, "training_examples")

@@ -89,10 +89,20 @@ def check_triplets(
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
-    """The queries that a set was sampled for: texts that it brings and, unless all are texts, those of the corpus."""
+    """The queries that a set was sampled for: texts that it brings and, unless all are texts, those of the corpus, with
+    all other papers that are queries of it."""
     brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
-    return pa.concat_tables([brought, queries.cast(brought.schema)]) if is_of_corpus else brought
+    if not is_of_corpus:
+        return brought
+    places = np.unique(table["query"].to_numpy(), return_index=True)[1]
+    of_set = table.select(["query", "split"]).take(pa.array(places)).rename_columns(brought.schema.names)
+    is_further = ~np.isin(
+        of_set["corpusid"].to_numpy(), [*brought["corpusid"].to_numpy(), *queries["corpusid"].to_numpy()]
+    )
+    return pa.concat_tables(
+        [brought, queries.cast(brought.schema), of_set.filter(pa.array(is_further)).cast(brought.schema)]
+    )
 
 
 def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:

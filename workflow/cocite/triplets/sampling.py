@@ -79,15 +79,14 @@ def _blocks(
 ) -> Iterator[Block]:
     asked, listed = read_queries(queries), read_papers(papers, queries)
     validation = np.unique(asked["corpusid"].filter(pc.equal(asked["split"], VALIDATION)).to_numpy())
-    if sampler.asks_all_papers:
-        ids = members_at(listed, np.arange(size(listed)))
-        asked = pa.table({"corpusid": ids, "split": np.where(np.isin(ids, validation), VALIDATION, TRAINING)})
+    if sampler.asks_all_papers:  # their splits are made for each block
+        asked = pa.table({"corpusid": members_at(listed, np.arange(size(listed)))})
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
         asked = pa.concat_tables([user_supplied_queries(sets), asked.cast(USER_SUPPLIED_QUERIES)])
     every = Block(
         queries=asked["corpusid"].to_numpy(),
-        splits=asked["split"],
+        splits=pa.chunked_array([], pa.string()),
         papers=listed,
         validation=validation,
         kept_out=np.unique(read_kept_out(queries)["corpusid"].to_numpy()),
@@ -101,7 +100,13 @@ def _blocks(
     number, at_once = (1, max(1, len(asked))) if sampler.brings_texts else (len(asked), QUERIES_AT_ONCE)
     for first in range(0, number, at_once):
         some = slice(first, first + at_once)
-        yield replace(every, queries=every.queries[some], splits=every.splits[some], is_first=first == 0)
+        ids = every.queries[some]
+        splits = (
+            pa.chunked_array([np.where(np.isin(ids, validation), VALIDATION, TRAINING)], pa.string())
+            if sampler.asks_all_papers
+            else asked["split"][some]
+        )
+        yield replace(every, queries=ids, splits=splits, is_first=first == 0)
 
 
 def _rows(

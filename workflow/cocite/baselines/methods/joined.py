@@ -12,6 +12,7 @@ from pydantic import Field, Strict, model_validator
 
 from cocite.config.baseline import Baseline
 from cocite.config.entries import Names, Positive, Refers, Seeds, Whole, inconsistent
+from cocite.config.sampler import oracle_models
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,9 +47,16 @@ class JoinedVectors(Baseline):
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A seed that one of the models was not trained with."""
+        """A model with adapters, one that knows answers, or a seed that one of them was not trained with."""
+        from cocite.config.runs import UNTRAINED, adapters_of
+
         yield from super().check_references(key, config)
+        oracles = oracle_models(config)
         for name in self.models:
+            if name in oracles:
+                yield f"{key}.models names {name}, which has learned from the answers of {', '.join(oracles[name])}."
+            if adapters_of(config, name if name in config.models else f"{UNTRAINED}{name}"):
+                yield f"{key}.models names {name}, whose adapters give a document several vectors."
             for seed in set(self.seeds).difference(config.models[name].seeds if name in config.models else self.seeds):
                 yield f"{key}.seeds has {seed}, and models.{name} has no such training."
 
@@ -91,7 +99,8 @@ def _read(path: Path) -> tuple[dict[Any, int], "Vectors"]:
 
     found = list(_batches(path))
     names = [name for some, _ in found for name in some]
-    return {name: row for row, name in enumerate(names)}, np.concatenate([vectors for _, vectors in found])
+    filled = [vectors for _, vectors in found if len(vectors)] or [np.empty((0, 1), np.float32)]
+    return {name: row for row, name in enumerate(names)}, np.concatenate(filled)
 
 
 def _of_unit_length(vectors: "Vectors") -> "Vectors":
