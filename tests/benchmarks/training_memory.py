@@ -55,7 +55,7 @@ def write_start(folder: Path, kind: str, length: int) -> None:
     from cocite.encoder.build import build_encoder
 
     random, above = np.random.default_rng(9), folder.parent
-    papers = write_papers(above / "papers.parquet", {paper: paper_text(random) for paper in range(3000)})
+    papers = write_papers(above / "papers.parquet", {paper: paper_text(random) for paper in range(6000)})
     queries = write_queries(above / "queries.parquet", {})
     settings = StaticSettings(kind="static", max_length=length)
     build_encoder([papers], queries, folder, settings=settings, seed=1)

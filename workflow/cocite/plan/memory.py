@@ -34,7 +34,7 @@ BYTES_OF_A_PAIR = 12
 """For each layer and head that compares two tokens of a document."""
 STATIC = "model2vec"
 """The type of a static encoder in its folder."""
-BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 60, 40
+BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 150, 100
 """For each piece of a document that a static encoder reads, and for each dimension of its vector."""
 OF_SPANS = 1.6
 """How much more a step holds of spans: their batches have ever other shapes, for which memory that was freed does not
