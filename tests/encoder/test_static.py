@@ -2,6 +2,10 @@
 
 import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep
 
 import model2vec
 import numpy as np
@@ -135,6 +139,28 @@ def test_a_stopped_training_ends_like_one_that_was_not(pairs, tmp_path):
 @pytest.mark.parametrize("cuts", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_killed_training_ends_like_one_that_was_not(pairs, tmp_path, cuts):
     cut_at_random(tmp_path, pairs, cuts, loss="mnrl")
+
+
+@pytest.mark.long
+def test_two_processes_learn_what_one_learns_also_when_they_are_killed(command_line, pairs, tmp_path):
+    def run(name, processes, kill_after=None):
+        words = command_line(tmp_path / name, encoder=pairs.encoder, inputs=pairs, **{**LEARNING, "epochs": 40})
+        command = [Path(sys.executable).with_name("cocite"), *words, "--processes", str(processes)]
+        process = subprocess.Popen(command)
+        if kill_after is not None:
+            sleep(kill_after)
+            process.kill()
+        return process.wait()
+
+    assert [run("one", 1), run("two", 2)] == [0, 0]
+    for moment in (4.0, 5.0, 6.0):
+        run("killed", 2, kill_after=moment)
+    assert run("killed", 2) == 0
+    one, two, killed = (
+        load_file(tmp_path / name / "model/model.safetensors")["embeddings"] for name in ("one", "two", "killed")
+    )
+    assert (one - two).norm() < 1e-3 * one.norm()
+    assert torch.equal(two, killed)
 
 
 def test_mini_batches_change_nothing_but_rounding(pairs, tmp_path):
