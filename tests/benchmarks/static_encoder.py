@@ -6,7 +6,9 @@ threads. The seconds of a training are those without imports, with opening the e
 
 import shutil
 import statistics
+import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +96,10 @@ def train_rival(folder: Path) -> float:
         **{"learning_rate": LR, "eval_strategy": "epoch", "save_strategy": "no", "report_to": "none", "use_cpu": True},
     )
     loss = losses.MultipleNegativesRankingLoss(model)
-    SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
-    ).train()
+    with redirect_stdout(sys.stderr):  # what it logs there would be taken for the answer
+        SentenceTransformerTrainer(
+            model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
+        ).train()
     model.save_pretrained(str(folder / "rival/model"), create_model_card=False)
     return time.perf_counter() - start
 
