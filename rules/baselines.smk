@@ -158,6 +158,7 @@ use rule embed_by_baseline as embed_validation with:
         grid=plan.baselines.grid,
         files=plan.baselines.files,
         document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
+        joined_vectors=plan.baselines.sources("embeds_with", "joined_vectors"),
         document_papers=plan.baselines.sources("embeds_with", "document_papers"),
         paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
         edges=plan.baselines.sources("embeds_with", "edges"),

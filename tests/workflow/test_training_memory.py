@@ -126,6 +126,7 @@ def test_a_gpu_has_the_batch_in_its_own_memory(asked):
     assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)
 
 
+@pytest.mark.long
 def test_a_training_chooses_mini_batches_by_its_memory_and_keeps_to_it(folder, tmp_path, asked):
     needs = asked(batch_size=64)
     memory = (needs + asked(batch_size=64, mini_batch_tokens=512)) // 2
