@@ -6,20 +6,20 @@ threads. The seconds of a training are those without imports, with opening the e
 
 import shutil
 import statistics
-import sys
 import time
-from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.benchmarks.made_triplets import paper_text
 from tests.benchmarks.measuring import Cost, answer, say
+from tests.benchmarks.training import THREADS, seconds_of_ours, seconds_of_rival
 from tests.benchmarks.training_memory import write_start
-from tests.examples import files_in, texts_of_examples, written_examples, written_pairs
+from tests.examples import written_examples, written_pairs
 
 PAPERS, PAIRS, BATCH, LR = 6000, 61_440, 1024, 5e-3
 """60 batches of pairs."""
-THREADS, ROUNDS = 2, 3
+ROUNDS = 3
 
 
 def main(folder: Path) -> None:
@@ -46,62 +46,19 @@ def main(folder: Path) -> None:
 
 
 def train_ours(folder: Path) -> float:
-    from cocite.encoder import work_offline
-
-    work_offline(THREADS)
-    from tests.encoder.building import outputs_in
-
-    from cocite.config.models import TrainingSettings
-    from cocite.encoder.tokens import tokenise_table
-    from cocite.encoder.trainer import Inputs, train_encoder
-
-    output = folder / "ours"
-    shutil.rmtree(output, ignore_errors=True)
-    sets = {name: files_in(folder / name) for name in ("training", "validation")}
-    inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
-    settings = TrainingSettings(loss="mnrl", batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
-    start = time.perf_counter()
-    for name, files in sets.items():
-        shutil.rmtree(files.tokens)
-        where = {"encoder": folder / "encoder", "threads": THREADS, "output": files.tokens}
-        tokenise_table(folder / name / "documents", **where)
-    where = {"threads": THREADS, "state": output / "state", "precision": "float32"}
-    train_encoder(inputs, outputs_in(output), settings, seed=1, training_seed=1, **where)
-    return time.perf_counter() - start
+    shutil.rmtree(folder / "ours", ignore_errors=True)
+    return seconds_of_ours(folder, folder / "ours", "float32", loss="mnrl", batch_size=BATCH, lr=LR)
 
 
 def train_rival(folder: Path) -> float:
     """Seconds of a training with sentence-transformers' trainer, as its manual has it for static embeddings."""
-    from cocite.encoder import work_offline
 
-    work_offline(THREADS)
-    import torch
-    from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-        losses,
-    )
+    def in_batch_loss(losses: Any, model: Any) -> Any:
+        return losses.MultipleNegativesRankingLoss(model)
 
-    torch.set_num_threads(THREADS)
-    start = time.perf_counter()
-    model, sets = SentenceTransformer(str(folder / "encoder"), device="cpu"), []
-    for name in ("training", "validation"):
-        anchors, positives, *_ = zip(*texts_of_examples(files_in(folder / "triplets" / name), " "), strict=True)
-        sets.append(Dataset.from_dict({"anchor": list(anchors), "positive": list(positives)}))
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(folder / "rival"),
-        **{"num_train_epochs": 1, "per_device_train_batch_size": BATCH, "per_device_eval_batch_size": BATCH},
-        **{"learning_rate": LR, "eval_strategy": "epoch", "save_strategy": "no", "report_to": "none", "use_cpu": True},
-    )
-    loss = losses.MultipleNegativesRankingLoss(model)
-    with redirect_stdout(sys.stderr):  # what it logs there would be taken for the answer
-        SentenceTransformerTrainer(
-            model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
-        ).train()
-    model.save_pretrained(str(folder / "rival/model"), create_model_card=False)
-    return time.perf_counter() - start
+    how: dict[str, Any] = {"batch_size": BATCH, "lr": LR, "roles": ("anchor", "positive"), "separator": " "}
+    more = {"eval_strategy": "epoch", "save_strategy": "no"}
+    return seconds_of_rival(folder, folder / "rival", in_batch_loss, of="triplets", **how, **more)
 
 
 def embed_ours(folder: Path) -> float:

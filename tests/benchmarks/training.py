@@ -6,9 +6,13 @@ seconds are those without imports, but with opening the encoder, tokenising, val
 
 import shutil
 import statistics
+import sys
 import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import Cost, answer, say, spread_of
@@ -57,33 +61,59 @@ def train(folder: Path, way: str, precision: str) -> float:
 
 
 def train_ours(folder: Path, output: Path, precision: str) -> float:
+    return seconds_of_ours(folder, output, precision, batch_size=BATCH, lr=LR)
+
+
+def seconds_of_ours(folder: Path, output: Path, precision: str, **settings: Any) -> float:
+    """Seconds of a training of the encoder in a folder on the examples there, from their texts on."""
     from cocite.encoder import work_offline
 
     work_offline(THREADS)
+    from tests.encoder.building import outputs_in
     from tests.examples import files_in
 
     from cocite.config.models import TrainingSettings
-    from cocite.encoder.results import Outputs
     from cocite.encoder.tokens import tokenise_table
     from cocite.encoder.trainer import Inputs, train_encoder
 
-    written = {"curves": "curves.parquet", "settings": "settings.json", "events": "tensorboard"}
-    outputs = Outputs(model=output / "model", **{name: output / file for name, file in written.items()})
     sets = {name: files_in(folder / name) for name in ("training", "validation")}
     inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
-    settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
+    given = TrainingSettings(**settings, warmup=0.0, evaluations=1)
     start = time.perf_counter()
     for name, files in sets.items():
         shutil.rmtree(files.tokens)
         where = {"encoder": folder / "encoder", "threads": THREADS, "output": files.tokens}
         tokenise_table(folder / name / "documents", **where)
     where = {"threads": THREADS, "state": output / "state", "precision": precision}
-    train_encoder(inputs, outputs, settings, seed=1, training_seed=1, **where)
+    train_encoder(inputs, outputs_in(output), given, seed=1, training_seed=1, **where)
     return time.perf_counter() - start
 
 
 def train_rival(folder: Path, output: Path, precision: str) -> float:
     """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
+
+    def triplet_loss(losses: Any, model: Any) -> Any:
+        return losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
+
+    more = {"eval_strategy": "epoch", "save_strategy": "epoch", "bf16": precision == "bfloat16"}
+    return seconds_of_rival(
+        folder, output, triplet_loss, batch_size=BATCH, lr=LR, roles=("query", "positive", "negative"), **more
+    )
+
+
+def seconds_of_rival(
+    folder: Path,
+    output: Path,
+    loss: Callable[[Any, Any], Any],
+    *,
+    batch_size: int,
+    lr: float,
+    roles: Sequence[str],
+    separator: str = "[SEP]",
+    of: str = "",
+    **more: Any,
+) -> float:
+    """Seconds of a training with sentence-transformers' trainer on the same texts, which lie in the subfolder `of`."""
     from cocite.encoder import work_offline
 
     work_offline(THREADS)
@@ -99,21 +129,18 @@ def train_rival(folder: Path, output: Path, precision: str) -> float:
 
     torch.set_num_threads(THREADS)
     start = time.perf_counter()
-    model = SentenceTransformer(str(folder / "encoder"))
-    sets, roles = [], ("query", "positive", "negative")
+    model, sets = SentenceTransformer(str(folder / "encoder"), device="cpu"), []
     for name in ("training", "validation"):
-        texts = zip(*texts_of_examples(files_in(folder / name), "[SEP]"), strict=True)
-        sets.append(Dataset.from_dict(dict(zip(roles, texts, strict=True))))
+        texts = zip(*texts_of_examples(files_in(folder / of / name), separator), strict=True)
+        sets.append(Dataset.from_dict(dict(zip(roles, map(list, texts), strict=False))))
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output / "checkpoints"),
-        **{"num_train_epochs": 1, "per_device_train_batch_size": BATCH, "per_device_eval_batch_size": BATCH},
-        **{"learning_rate": LR, "eval_strategy": "epoch", "save_strategy": "epoch"},
-        **{"report_to": "none", "use_cpu": True, "bf16": precision == "bfloat16"},
+        **{"num_train_epochs": 1, "per_device_train_batch_size": batch_size, "per_device_eval_batch_size": batch_size},
+        **{"learning_rate": lr, "report_to": "none", "use_cpu": True, **more},
     )
-    loss = losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
-    trainer = SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
-    )
-    trainer.train()
+    with redirect_stdout(sys.stderr):  # what it logs there would be taken for the answer
+        SentenceTransformerTrainer(
+            model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss(losses, model)
+        ).train()
     model.save_pretrained(str(output / "model"), create_model_card=False)
     return time.perf_counter() - start

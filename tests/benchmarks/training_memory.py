@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
         say(f"{kind}, {length} tokens, {batch_size} triplets, {chosen} at once, in {memory_mb} MB: {cost}")
 
 
-def write_start(folder: Path, kind: str, length: int) -> None:
+def write_start(folder: Path, kind: str, length: int, dimension: int = 256) -> None:
     if kind != "static":
         write_encoder(folder, length=length, **SIZES[kind])
         return
@@ -57,5 +57,5 @@ def write_start(folder: Path, kind: str, length: int) -> None:
     random, above = np.random.default_rng(9), folder.parent
     papers = write_papers(above / "papers.parquet", {paper: paper_text(random) for paper in range(6000)})
     queries = write_queries(above / "queries.parquet", {})
-    settings = StaticSettings(kind="static", max_length=length)
+    settings = StaticSettings(kind="static", max_length=length, dimension=dimension)
     build_encoder([papers], queries, folder, settings=settings, seed=1)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained
+from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained, write_papers
 from tests.encoder.published import edit
 from tests.examples import written_examples, written_pairs
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -21,6 +22,8 @@ from torch.nn.functional import embedding_bag
 
 from cocite.config.encoders import StaticSettings
 from cocite.core.errors import InputError
+from cocite.encoder import build
+from cocite.encoder.checkpoints import CHECKPOINT
 from cocite.encoder.documents import documents_of
 from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
@@ -91,6 +94,20 @@ def test_kept_out_papers_and_buckets_leave_no_trace_in_the_table(static, corpus,
     assert table != another
 
 
+def test_the_papers_whose_pieces_are_counted_do_not_depend_on_buckets(corpus, static, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "COUNTED", 12)
+    halves = [
+        write_papers(tmp_path / f"{rest}.parquet", {n: text for n, text in paper_texts().items() if n % 2 == rest})
+        for rest in (1, 0)
+    ]
+    whole = write_papers(tmp_path / "whole.parquet", paper_texts())
+    counts, number = build.documents_with([whole], corpus / "queries.parquet", static, 1)
+    again, of_halves = build.documents_with(halves, corpus / "queries.parquet", static, 1)
+    assert number == of_halves
+    assert 0 < number < len(paper_texts())
+    assert counts.tolist() == again.tolist()
+
+
 def test_bags_of_documents_have_each_known_piece_once():
     documents = documents_of([np.array(of, np.int32) for of in ([3, 1, 3, 0], [], [0, 0], [2])])
     found = bags_of(documents, np.array([3, 0, 1, 2]), 0, plain=True)
@@ -143,19 +160,21 @@ def test_a_training_that_is_killed_twenty_times_ends_like_one_that_was_not(pairs
 
 @pytest.mark.long
 def test_two_processes_learn_what_one_learns_also_when_they_are_killed(command_line, pairs, tmp_path):
-    def run(name, processes, kill_after=None):
-        words = command_line(tmp_path / name, encoder=pairs.encoder, inputs=pairs, **{**LEARNING, "epochs": 40})
-        command = [Path(sys.executable).with_name("cocite"), *words, "--processes", str(processes)]
-        process = subprocess.Popen(command)
-        if kill_after is not None:
-            sleep(kill_after)
-            process.kill()
-        return process.wait()
+    def started(name, processes):
+        words = command_line(tmp_path / name, encoder=pairs.encoder, inputs=pairs, **{**LEARNING, "epochs": 400})
+        return subprocess.Popen([Path(sys.executable).with_name("cocite"), *words, "--processes", str(processes)])
 
-    assert [run("one", 1), run("two", 2)] == [0, 0]
-    for moment in (4.0, 5.0, 6.0):
-        run("killed", 2, kill_after=moment)
-    assert run("killed", 2) == 0
+    assert [started("one", 1).wait(), started("two", 2).wait()] == [0, 0]
+    checkpoint, saved = tmp_path / "killed/state" / CHECKPOINT, 0
+    for _ in range(2):
+        process = started("killed", 2)
+        while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == saved:
+            assert process.poll() is None
+            sleep(0.01)
+        saved = checkpoint.stat().st_mtime_ns
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert started("killed", 2).wait() == 0
     one, two, killed = (
         load_file(tmp_path / name / "model/model.safetensors")["embeddings"] for name in ("one", "two", "killed")
     )
@@ -171,25 +190,32 @@ def test_mini_batches_change_nothing_but_rounding(pairs, tmp_path):
     assert (whole - cut).norm() < 1e-3 * whole.norm()
 
 
-def test_a_table_of_another_library_is_opened_with_its_vectors(static, tmp_path):
-    brought = tmp_path / "brought"
+def assert_as_brought(folder, backend, texts, **tensors):
+    """Fetch a table as other libraries save it; it gives texts the vectors that model2vec and sentence-transformers
+    give them."""
+    brought, fetched = folder / "brought", folder / "fetched"
     brought.mkdir()
+    backend.save(str(brought / "tokenizer.json"))
+    save_file(tensors, brought / "model.safetensors")
+    (brought / "config.json").write_text(json.dumps({"normalize": True}))
+    fetch_encoder(StaticSettings(kind="static", model=str(brought)), fetched)
+    expected = model2vec.StaticModel.from_pretrained(brought).encode(texts)
+    np.testing.assert_allclose(embed_papers(fetched, [(text, None) for text in texts]), expected, atol=1e-6)
+    np.testing.assert_allclose(SentenceTransformer(str(fetched)).encode(texts), expected, atol=1e-6)
+
+
+def test_a_table_with_weights_and_shared_rows_keeps_its_vectors(tmp_path):
     backend = Tokenizer(models.WordPiece({"[UNK]": 0, "[CLS]": 1, "bees": 2, "nectar": 3}))
     backend.normalizer, backend.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     backend.post_processor = processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 1)])
-    backend.save(str(brought / "tokenizer.json"))
-    rows, weights = torch.randn(3, 5), torch.tensor([1.0, 1.0, 0.5, 2.0])
-    save_file(
-        {"embeddings": rows, "weights": weights, "mapping": torch.tensor([0, 0, 1, 2])}, brought / "model.safetensors"
-    )
-    (brought / "config.json").write_text(json.dumps({"normalize": True}))
-    fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
-    texts = ["Bees nectar nectar", "nectar"]
-    expected = model2vec.StaticModel.from_pretrained(brought).encode(texts)
-    np.testing.assert_allclose(
-        embed_papers(tmp_path / "fetched", [(text, None) for text in texts]), expected, atol=1e-6
-    )
-    np.testing.assert_allclose(SentenceTransformer(str(tmp_path / "fetched")).encode(texts), expected, atol=1e-6)
+    more = {"weights": torch.tensor([1.0, 1.0, 0.5, 2.0]), "mapping": torch.tensor([0, 0, 1, 2])}
+    assert_as_brought(tmp_path, backend, ["Bees nectar nectar", "nectar"], embeddings=torch.randn(3, 5), **more)
+
+
+def test_unknown_pieces_of_a_unigram_tokenizer_do_not_count(tmp_path):
+    backend = Tokenizer(models.Unigram([("<unk>", 0.0), ("bees", -1.0), ("nectar", -1.0)], unk_id=0))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    assert_as_brought(tmp_path, backend, ["bees ж nectar", "ж ж bees"], embeddings=torch.randn(3, 5))
 
 
 @pytest.mark.parametrize(
@@ -240,22 +266,6 @@ def test_a_folder_of_ours_that_is_brought_again_keeps_its_counts(corpus, tmp_pat
     folder = built(corpus, tmp_path / "model", StaticSettings(kind="static", dimension=12))
     fetch_encoder(StaticSettings(kind="static", model=str(folder)), tmp_path / "fetched")
     np.testing.assert_array_equal(embed_papers(tmp_path / "fetched", TEXTS), embed_papers(folder, TEXTS))
-
-
-def test_unknown_pieces_of_a_unigram_tokenizer_do_not_count(tmp_path):
-    brought = tmp_path / "brought"
-    brought.mkdir()
-    backend = Tokenizer(models.Unigram([("<unk>", 0.0), ("bees", -1.0), ("nectar", -1.0)], unk_id=0))
-    backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    backend.save(str(brought / "tokenizer.json"))
-    save_file({"embeddings": torch.randn(3, 5)}, brought / "model.safetensors")
-    (brought / "config.json").write_text(json.dumps({"normalize": True}))
-    fetch_encoder(StaticSettings(kind="static", model=str(brought)), tmp_path / "fetched")
-    texts = ["bees ж nectar", "ж ж bees"]
-    expected = model2vec.StaticModel.from_pretrained(brought).encode(texts)
-    np.testing.assert_allclose(
-        embed_papers(tmp_path / "fetched", [(text, None) for text in texts]), expected, atol=1e-6
-    )
 
 
 def test_a_text_whose_pieces_have_no_vector_stops_no_step():

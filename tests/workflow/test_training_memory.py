@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.benchmarks.made_triplets import write_encoder, write_triplets
 from tests.benchmarks.measuring import cocite
+from tests.benchmarks.training_memory import write_start
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
@@ -92,6 +93,18 @@ def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, ask
 def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(asked):
     assert asked(batch_size=64) > asked(batch_size=32) + 500
     assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("dimension", "batch_size"), [(1024, 1024), (256, 4096)])
+def test_a_training_of_a_static_encoder_takes_no_more_than_it_asks_for(tmp_path, dimension, batch_size):
+    write_start(tmp_path / "encoder", "static", 512, dimension)
+    for seed, (name, queries) in enumerate({"training": batch_size // 2, "validation": 3}.items()):
+        write_triplets(tmp_path / name, queries, seed, tmp_path / "encoder")
+    settings, files = {"loss": "mnrl", "batch_size": batch_size}, files_in(tmp_path / "training")
+    asked = training_memory(tmp_path / "encoder", [(files.table, files.tokens)], TrainingSettings(**settings))
+    peak = peak_of_training(tmp_path, tmp_path / "output", **settings)
+    assert peak < asked < 2 * peak
 
 
 @pytest.mark.long

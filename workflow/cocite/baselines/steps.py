@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from cocite.config.baseline import Baseline
@@ -26,7 +27,7 @@ from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.options import MemoryMb, Output, Queries, Seed, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import count_rows, open_table, vector_column, write_table
+from cocite.core.tables.files import count_rows, open_table, table_in, vector_column, vectors_of, write_table
 from cocite.core.tables.papers import read_kept_out
 
 SETTINGS = "settings.json"
@@ -34,6 +35,8 @@ SETTINGS = "settings.json"
 TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""
 ROWS_AT_ONCE = 4096
+SHORTEST = 1e-12
+"""Vectors that are shorter stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,21 @@ class Embedding(Sources):
     def documents(self) -> Iterator[Batch]:
         """The documents."""
         yield from read_batches(self.source, self.table)
+
+
+def vector_batches(path: Path) -> Iterator[tuple[pa.Array, NDArray[np.float32]]]:
+    """The names of documents, or corpus ids, in a table of vectors, and the vectors, some thousand at a time."""
+    table = table_in(path)
+    key = TABLES[table].key[-1]
+    with open_table(path, table) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=[key, "vector"]):
+            yield batch[key], vectors_of(pa.Table.from_batches([batch]))
+
+
+def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors scaled to length 1, but for those that are as good as zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=vectors.copy(), where=lengths > SHORTEST)
 
 
 def read_batches(path: Path, table: str, without: pa.Array | None = None) -> Iterator[Batch]:

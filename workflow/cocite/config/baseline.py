@@ -28,9 +28,8 @@ Source = Literal[
 papers and citations: the tables of the corpus. baseline: the trained model of the baseline under `of`. paper_vectors:
 the vectors of all papers of the corpus, by the baseline under `of` or the encoder under `encoder`. document_vectors:
 those of the benchmark's documents, by the same. joined_vectors: those by each of the models under `models`.
-document_papers: which of these are papers of the corpus, where their
-ids are of another origin. edges: those of the graph under `graph`. examples: the examples of the
-set under `triplets`, with the texts of their documents.
+document_papers: which of these are papers of the corpus, where their ids are of another origin. edges: those of the
+graph under `graph`. examples: the examples of the set under `triplets`, with the texts of their documents.
 """
 
 

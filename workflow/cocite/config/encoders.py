@@ -222,8 +222,7 @@ class EncoderSettings(Entry):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
-        if "authors" in self.further and not config.corpus.authors:
-            yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
+        yield from _lack_of_authors(key, self.further, config)
         if self.model is not None:
             yield from unpinned(key, "model", self.model, self.revision)
         for name, adapter in (self.adapters or {}).items():
@@ -256,6 +255,7 @@ class StaticSettings(Entry):
     text: Fields | None = None
     """Fields that a document is read as, in this order, as of a transformer. Left out, title and abstract."""
 
+    # What else a transformer may be asked for, as it is with a table.
     pooling: ClassVar[str] = "mean"
     normalise: ClassVar[bool] = True
     separator: ClassVar[str] = " "
@@ -288,8 +288,7 @@ class StaticSettings(Entry):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
-        if "authors" in self.further and not config.corpus.authors:
-            yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
+        yield from _lack_of_authors(key, self.further, config)
         if self.model is not None:
             yield from unpinned(key, "model", self.model, self.revision)
 
@@ -299,6 +298,11 @@ AnyEncoder = Annotated[EncoderSettings | StaticSettings, Field(discriminator="ki
 
 def _further(fields: tuple[FieldName, ...] | None) -> tuple[FieldName, ...]:
     return tuple(name for name in fields or () if name not in TITLE_AND_ABSTRACT)
+
+
+def _lack_of_authors(key: str, further: tuple[FieldName, ...], config: Whole) -> Iterator[str]:
+    if "authors" in further and not config.corpus.authors:
+        yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
 
 
 class AllWeights(Entry):

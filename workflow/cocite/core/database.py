@@ -73,6 +73,13 @@ def spill_folder(beside: Path) -> Iterator[str]:
         yield folder
 
 
+READ_BY_TRAINING = """
+    CREATE VIEW read_by_training AS
+    SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
+"""
+"""The view of the citations that training reads, of the relations citations and kept_out."""
+
+
 def view_citations_of_works(
     db: duckdb.DuckDBPyConnection, records: str, view: str, columns: Mapping[str, str] | None = None
 ) -> None:

@@ -21,17 +21,17 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Queries, Seed
-from cocite.core.randomness import derive_seed
-from cocite.core.tables.files import scan_table
+from cocite.core.randomness import derive_seed, fractions, priorities
+from cocite.core.tables.files import count_rows, scan_table
 from cocite.core.tables.papers import read_kept_out
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import kept_of, save_encoder
 from cocite.encoder.static import first_vectors, save_static
-from cocite.encoder.tokens import as_text, open_tokenizer, texts_of, write_reading
+from cocite.encoder.tokens import TEXTS_IN_CALL, as_text, open_tokenizer, texts_of, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 COUNTED = 100_000
-"""Papers by which the pieces of a static encoder are counted."""
+"""About how many papers the pieces of a static encoder are counted in."""
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"
@@ -59,7 +59,7 @@ def build_encoder(
 
 
 def build_static(papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int) -> None:
-    """Build a static encoder: vectors are random, and the longer the rarer their pieces are in the first papers."""
+    """Build a static encoder: vectors are random, and the longer the rarer their pieces are."""
     from transformers import PreTrainedTokenizerFast
 
     texts = corpus_texts(papers, queries, settings.text or TITLE_AND_ABSTRACT)
@@ -74,19 +74,27 @@ def build_static(papers: Sequence[Path], queries: Path, output: Path, settings: 
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
         write_reading(folder, settings)
-        counted, number = documents_with(papers, queries, folder)
+        counted, number = documents_with(papers, queries, folder, seed)
         vectors = first_vectors(counted, number, settings.dimension, derive_seed(seed, "build"))
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
 
 
-def documents_with(papers: Sequence[Path], queries: Path, folder: Path) -> tuple[NDArray[np.int64], int]:
-    """How many of the first papers that are not kept out have each piece of a folder's tokenizer, and their number."""
-    tokenizer, kept_out = open_tokenizer(folder), set(read_kept_out(queries)["corpusid"].to_pylist())
-    texts = (text.text for text in texts_of(papers, tokenizer, "papers", tells=False) if text.id not in kept_out)
+def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: int) -> tuple[NDArray[np.int64], int]:
+    """How many papers that are not kept out have each piece of a folder's tokenizer, and their number.
+
+    Of many papers, about `COUNTED` are drawn by their ids, whatever the buckets.
+    """
+    tokenizer, kept_out = open_tokenizer(folder), read_kept_out(queries)["corpusid"].to_numpy()
+    share = COUNTED / max(1, count_rows(papers))
     counts, number = np.zeros(tokenizer.backend.get_vocab_size(), dtype=np.int64), 0
-    for pieces in tokenizer(list(islice(filter(None, texts), COUNTED))):
-        counts[np.unique(pieces)] += 1
-        number += 1
+    texts = texts_of(papers, tokenizer, "papers", tells=False)
+    while some := list(islice(texts, TEXTS_IN_CALL)):
+        ids = np.array([text.id for text in some])
+        is_drawn = fractions(priorities(seed, "papers whose pieces are counted", ids)) < share
+        kept = np.flatnonzero(is_drawn & ~np.isin(ids, kept_out))
+        for pieces in tokenizer([some[place].text for place in kept if some[place].text]):
+            counts[np.unique(pieces)] += 1
+            number += 1
     return counts, number
 
 

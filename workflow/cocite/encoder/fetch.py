@@ -6,7 +6,6 @@ fail in ways that their settings do not show. After this step everything is offl
 """
 
 import importlib
-import json
 import shutil
 import tempfile
 from bisect import bisect_left
@@ -37,8 +36,7 @@ from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, library_class, open_encoder, readable, save_encoder
-from cocite.encoder.static import CONFIG as CONFIG_OF_TABLE
-from cocite.encoder.static import COUNTS, save_static, vectors_in
+from cocite.encoder.static import counts_in, save_static, tokenizer_in, unknown_in, vectors_in
 from cocite.encoder.tokens import write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
@@ -87,56 +85,24 @@ def fetch_static(settings: StaticSettings, output: Path) -> None:
         _from_folder_or_hub(settings.model or "", settings.revision) as source,
         readable(source),
     ):
-        _check_modules(source)
-        vectors, backend = vectors_in(source), _backend_in(source)
+        vectors, backend = vectors_in(source), tokenizer_in(source)
+        _check_backend(backend, source)
         last = max(backend.get_vocab(with_added_tokens=True).values(), default=-1)
         if last >= len(vectors):
             raise InputError(f"{source}: its tokenizer gives ids up to {last}, and its table has {len(vectors)} rows.")
-        given = {"model_max_length": settings.max_length, "unk_token": _unknown_in(backend)}
+        given = {"model_max_length": settings.max_length, "unk_token": unknown_in(backend)}
         named = {key: value for key, value in given.items() if value is not None}
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **named)
-        own = read_json(source / CONFIG_OF_TABLE) if (source / CONFIG_OF_TABLE).is_file() else {}
         origin = settings.model if settings.revision is None else f"{settings.model} at {settings.revision}"
         text = f"The static encoder {origin} before any fine-tuning.\nLicense and terms are those of the original."
         folder.mkdir()
         tokenizer.save_pretrained(folder)
         write_reading(folder, settings)
-        counts = settings.counts or own.get(COUNTS, "plain")
-        save_static(vectors, folder, counts=counts, card=card_of_untrained(str(origin), text))
+        save_static(
+            vectors, folder, counts=settings.counts or counts_in(source), card=card_of_untrained(str(origin), text)
+        )
         encoder = open_encoder(folder)
         embed(encoder, documents_of(list(encoder.tokenizer([PLAIN, *DIFFERENT]))))
-
-
-def _check_modules(source: Path) -> None:
-    """Raise if anything but a normalisation follows the table."""
-    if not (source / "modules.json").is_file():
-        return
-    kinds = [str(module["type"]).rpartition(".")[2] for module in read_json(source / "modules.json")]
-    if kinds[:1] != ["StaticEmbedding"] or set(kinds[1:]) - {"Normalize"}:
-        raise InputError(f"{source}: lists the modules {' '.join(kinds)}; it must be StaticEmbedding and a Normalize.")
-
-
-def _backend_in(source: Path) -> Backend:
-    """The tokenizer of a static encoder, without special tokens."""
-    places = [source / "tokenizer.json", source / "0_StaticEmbedding" / "tokenizer.json"]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise InputError(f"{source}: has no tokenizer.json, by which texts become the pieces of the table.")
-    backend = Backend.from_file(str(path))
-    _check_backend(backend, source)
-    backend.post_processor = None
-    backend.no_truncation()
-    backend.no_padding()
-    return backend
-
-
-def _unknown_in(backend: Backend) -> str | None:
-    """The piece that stands for what the vocabulary lacks; None if there is none."""
-    model = json.loads(backend.to_str())["model"]
-    if model.get("unk_id") is not None:
-        return backend.id_to_token(model["unk_id"])
-    name = model.get("unk_token")
-    return name if name is not None and backend.token_to_id(name) is not None else None
 
 
 def _card(settings: EncoderSettings) -> str:

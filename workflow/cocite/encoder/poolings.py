@@ -128,8 +128,12 @@ def flags_of(name: str) -> dict[str, bool]:
 
 def pooling_of(config: Mapping[str, Any]) -> str | None:
     """The pooling that such settings name, by its flag or by its name; None unless it is one of ours."""
-    mode = str(config.get("pooling_mode", "")).removesuffix("token")
-    named = [name for name, each in POOLINGS.items() if config.get(each.flag) or mode == name]
+    mode = config.get("pooling_mode")
+    named = [
+        name
+        for name, each in POOLINGS.items()
+        if config.get(each.flag) or mode in (name, each.flag.removeprefix("pooling_mode_"))
+    ]
     return named[0] if len(named) == 1 else None
 
 

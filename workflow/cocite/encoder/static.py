@@ -5,6 +5,7 @@ and a text without a known piece has the vector 0. The folder is in the layout o
 opens as well; both take the plain mean, so that a table with log weights gives other vectors there.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer as Backend
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
@@ -162,12 +164,15 @@ def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> Non
 def vectors_in(source: Path) -> Tensor:
     """The vectors of word pieces in a folder of model2vec or of sentence-transformers, pieces × dimension, float32.
 
-    Weights of pieces, and rows that several of them share, are worked in. Raises `InputError` where there is no table.
+    Weights of pieces, and rows that several of them share, are worked in. Raises `InputError` where there is no table,
+    or anything but a normalisation follows it.
     """
-    places = [source / WEIGHTS, source / "0_StaticEmbedding" / WEIGHTS]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise InputError(f"{source}: has no {WEIGHTS}, the table of word pieces.")
+    if (source / "modules.json").is_file():
+        kinds = [str(module["type"]).rpartition(".")[2] for module in read_json(source / "modules.json")]
+        if kinds[:1] != ["StaticEmbedding"] or set(kinds[1:]) - {"Normalize"}:
+            allowed = "it must be StaticEmbedding and a Normalize"
+            raise InputError(f"{source}: lists the modules {' '.join(kinds)}; {allowed}.")
+    path = _file_in(source, WEIGHTS, "the table of word pieces")
     try:
         tensors = load_file(path)
     except (SafetensorError, OSError) as error:
@@ -187,6 +192,40 @@ def vectors_in(source: Path) -> Tensor:
     if not torch.isfinite(vectors).all():
         raise InputError(f"{path}: has vectors that are not finite.")
     return vectors.contiguous()
+
+
+def tokenizer_in(source: Path) -> Backend:
+    """The tokenizer of such a folder, without special tokens and a limit. Raises `InputError` if it is missing."""
+    backend = Backend.from_file(
+        str(_file_in(source, "tokenizer.json", "by which texts become the pieces of the table"))
+    )
+    backend.post_processor = None
+    backend.no_truncation()
+    backend.no_padding()
+    return backend
+
+
+def unknown_in(backend: Backend) -> str | None:
+    """The piece that stands for what the vocabulary of a tokenizer lacks; None if there is none."""
+    model = json.loads(backend.to_str())["model"]
+    if model.get("unk_id") is not None:
+        return backend.id_to_token(model["unk_id"])
+    name = model.get("unk_token")
+    return name if name is not None and backend.token_to_id(name) is not None else None
+
+
+def counts_in(source: Path) -> str:
+    """How often a piece counts in such a folder: as it says if it is ours, and plain in others."""
+    path = source / CONFIG
+    return read_json(path).get(COUNTS, "plain") if path.is_file() else "plain"
+
+
+def _file_in(source: Path, name: str, what: str) -> Path:
+    places = [source / name, source / "0_StaticEmbedding" / name]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise InputError(f"{source}: has no {name}, {what}.")
+    return path
 
 
 def first_vectors(documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int) -> Tensor:

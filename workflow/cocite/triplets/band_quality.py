@@ -16,7 +16,7 @@ import typer
 
 from cocite.config.entries import Count, Entry
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect, view_citations_of_works
+from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_works
 from cocite.core.options import MemoryMb, Output, Queries, Seed, Threads
 from cocite.core.progress import report
 from cocite.core.randomness import priorities
@@ -24,10 +24,6 @@ from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
 
 QUERIES_SAMPLED = 500
-_READ = """
-    CREATE VIEW read_by_training AS
-    SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
-"""
 _RELATED = """
 WITH citing AS (SELECT citing, cited AS query FROM known WHERE cited IN (FROM sampled)),
 cocited AS (
@@ -85,7 +81,7 @@ def relate_sample(
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
         db.register("twins", read_twins(queries).as_table())
         db.read_parquet(files).create_view("citations")
-        db.execute(_READ)
+        db.execute(READ_BY_TRAINING)
         view_citations_of_works(db, "read_by_training", "known")
         written = write_table(output, "sampled_relations", db.sql(_RELATED).to_arrow_reader())
     report(f"{len(sampled):,} queries are related to {written:,} papers.")

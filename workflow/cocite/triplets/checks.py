@@ -97,12 +97,9 @@ def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
         return brought
     places = np.unique(table["query"].to_numpy(), return_index=True)[1]
     of_set = table.select(["query", "split"]).take(pa.array(places)).rename_columns(brought.schema.names)
-    is_further = ~np.isin(
-        of_set["corpusid"].to_numpy(), [*brought["corpusid"].to_numpy(), *queries["corpusid"].to_numpy()]
-    )
-    return pa.concat_tables(
-        [brought, queries.cast(brought.schema), of_set.filter(pa.array(is_further)).cast(brought.schema)]
-    )
+    known = pa.concat_tables([brought, queries.cast(brought.schema)])
+    is_further = pc.invert(pc.is_in(of_set["corpusid"], value_set=known["corpusid"].combine_chunks()))
+    return pa.concat_tables([known, of_set.filter(is_further).cast(known.schema)])
 
 
 def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:

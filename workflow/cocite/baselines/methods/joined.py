@@ -4,7 +4,7 @@ Each is scaled to length 1 and by the root of its share of the weights, so that 
 weighted mean of the cosines. A document that one of the models has no vector for has none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cocite.baselines.steps import Embedding
 
     Vectors = NDArray[np.float32]
-
-ROWS_AT_ONCE = 8192
 
 
 class JoinedVectors(Baseline):
@@ -64,46 +62,28 @@ class JoinedVectors(Baseline):
         """The joined vectors of the documents that all models have a vector for."""
         import numpy as np
 
+        from cocite.baselines.steps import of_unit_length, vector_batches
+
         weights = np.array(self.weights or [1.0] * len(self.models))
         shares = np.sqrt(weights / weights.sum())
         first, *others = embedding.joined_vectors
         held = [_read(path) for path in others]
-        for names, vectors in _batches(first):
+        for column, vectors in vector_batches(first):
+            names = column.to_pylist()
             known = [place for place, name in enumerate(names) if all(name in rows for rows, _ in held)]
             kept = [names[place] for place in known]
             of_each = [vectors[known], *(table[[rows[name] for name in kept]] for rows, table in held)]
-            scaled = [share * _of_unit_length(some) for share, some in zip(shares, of_each, strict=True)]
+            scaled = [share * of_unit_length(some) for share, some in zip(shares, of_each, strict=True)]
             yield kept, np.concatenate(scaled, axis=1)
-
-
-def _batches(path: Path) -> Iterator[tuple[Sequence[Any], "Vectors"]]:
-    """Names of documents, or corpus ids, and their vectors without an adapter, some thousand at a time."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from cocite.core.tables import TABLES
-    from cocite.core.tables.files import open_table, table_in, vectors_of
-
-    table = table_in(path)
-    name = TABLES[table].key[-1]
-    with open_table(path, table) as file:
-        adapter = [key for key in ("adapter",) if key in file.schema_arrow.names]
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=[*adapter, name, "vector"]):
-            own = batch.filter(pc.equal(batch["adapter"], "")) if adapter else batch
-            yield own[name].to_pylist(), vectors_of(pa.Table.from_batches([own]))
 
 
 def _read(path: Path) -> tuple[dict[Any, int], "Vectors"]:
     """The row of each document, and all vectors."""
     import numpy as np
 
-    found = list(_batches(path))
-    names = [name for some, _ in found for name in some]
+    from cocite.baselines.steps import vector_batches
+
+    found = list(vector_batches(path))
+    names = [name for column, _ in found for name in column.to_pylist()]
     filled = [vectors for _, vectors in found if len(vectors)] or [np.empty((0, 1), np.float32)]
     return {name: row for row, name in enumerate(names)}, np.concatenate(filled)
-
-
-def _of_unit_length(vectors: "Vectors") -> "Vectors":
-    import numpy as np
-
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

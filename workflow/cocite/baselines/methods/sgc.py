@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 8192
 EDGES_AT_ONCE = 1 << 18
-SHORTEST = 1e-12
-"""Vectors that are shorter stay as they are."""
 PAPERS, VECTORS, FEATURES = "papers.npy", "vectors.npy", "features.npy"
 
 
@@ -69,6 +67,7 @@ class PropagatedFeatures(Trained):
         """Propagate the features of all papers that have a vector. Raises `InputError` where none has one."""
         import numpy as np
 
+        from cocite.baselines.steps import of_unit_length
         from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint
         from cocite.core.progress import progress
 
@@ -91,17 +90,17 @@ class PropagatedFeatures(Trained):
         vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, (len(papers), dimension))
         for first in range(0, len(papers), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            vectors[rows] = _of_unit_length(np.concatenate([some[rows] for some in blocks], axis=1))
+            vectors[rows] = of_unit_length(np.concatenate([some[rows] for some in blocks], axis=1))
         vectors.flush()
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """The propagated features of papers of the corpus, and the own features of other documents."""
         import numpy as np
-        import pyarrow as pa
 
+        from cocite.baselines.steps import of_unit_length, vector_batches
         from cocite.core.progress import report
         from cocite.core.tables import TABLES
-        from cocite.core.tables.files import open_table, table_in, vectors_of
+        from cocite.core.tables.files import table_in
         from cocite.core.tables.papers import papers_of_documents
         from cocite.core.written_ids import look_up
 
@@ -109,16 +108,13 @@ class PropagatedFeatures(Trained):
         papers = np.load(model / PAPERS)
         vectors = np.load(model / VECTORS, mmap_mode="r")
         papers_of = papers_of_documents(embedding.document_papers)
-        own, table = 0, table_in(path)
-        name = TABLES[table].key[-1]
-        with open_table(path, table) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=[name, "vector"]):
-                found = _of_unit_length(vectors_of(pa.Table.from_batches([batch])))
-                ids = batch[name].to_numpy() if name == "corpusid" else papers_of(batch[name])
-                places, is_paper = look_up(papers, ids)
-                found[is_paper] = vectors[places[is_paper]]
-                own += int(np.count_nonzero(~is_paper))
-                yield batch[name].to_pylist(), found
+        own, are_papers = 0, TABLES[table_in(path)].key[-1] == "corpusid"
+        for names, features in vector_batches(path):
+            found = of_unit_length(features)
+            places, is_paper = look_up(papers, names.to_numpy() if are_papers else papers_of(names))
+            found[is_paper] = vectors[places[is_paper]]
+            own += int(np.count_nonzero(~is_paper))
+            yield names.to_pylist(), found
         are = "are no" if embedding.document_papers is None else "are not known to be"
         report(f"{own:,} documents {are} papers of the corpus, and have the features of their own")
 
@@ -128,13 +124,6 @@ def propagated(graph: "csr_array", features: "Vectors", hops: int) -> "Vectors":
     for _ in range(hops):
         features = graph @ features
     return features
-
-
-def _of_unit_length(vectors: "Vectors") -> "Vectors":
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=vectors.copy(), where=lengths > SHORTEST)
 
 
 def _read_features(files: Sequence[Path], path: Path) -> tuple["Ids", "Vectors"]:

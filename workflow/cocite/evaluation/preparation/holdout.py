@@ -25,7 +25,7 @@ from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
 from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS, SEARCHED
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import connect, view_citations_of_works
+from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_works
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, Ids
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
@@ -59,10 +59,6 @@ NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
 UNITED = {"intents": "flatten(list(intents))", "influential": "bool_or(influential)"}
 """What the records of a work have together."""
-READ = """
-    CREATE VIEW read_by_training AS
-    SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
-"""
 CITED = """
     SELECT citing AS query, cited AS paper
     FROM citations_of_works
@@ -222,7 +218,7 @@ def _open(
         database.register(name, table)
     database.register("twins", read_twins(queries).as_table())
     view_citations_of_works(database, "citations", "citations_of_works", UNITED)
-    database.execute(READ)
+    database.execute(READ_BY_TRAINING)
     view_citations_of_works(database, "read_by_training", "read_of_works")
     database.execute(
         """
