@@ -10,6 +10,7 @@ rule build_encoder:
     input:
         papers=plan.corpus.papers(),
         queries="<results>/corpus/queries.parquet",
+        source=plan.encoder.source_of,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -28,12 +29,14 @@ rule build_encoder:
         version=2,
         settings=settings("encoders", "encoder", AnyEncoder),
         seed=configuration.seed,
+        source=option("--source"),
     shell:
         """
         cocite encoder build {input.papers:q} \
             --queries {input.queries:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
+            {params.source:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import AnyEncoder
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, vectors_of, write_table
@@ -63,9 +63,10 @@ def write_documents(path: Path, texts: dict[str, tuple[str | None, ...]]) -> Pat
     return path
 
 
-def built(corpus: Path, folder: Path, settings: EncoderSettings, *, seed: int = 1) -> Path:
+def built(corpus: Path, folder: Path, settings: AnyEncoder, *, seed: int = 1, source: Path | None = None) -> Path:
     """An untrained encoder from a corpus, in a folder."""
-    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=settings, seed=seed)
+    tables = [corpus / "papers.parquet"], corpus / "queries.parquet"
+    build_encoder(*tables, folder, settings=settings, seed=seed, source=source)
     return folder
 
 

@@ -1,6 +1,7 @@
 """Static encoders: what they give, what other libraries make of their folders, and how they learn."""
 
 import json
+import runpy
 import shutil
 import signal
 import subprocess
@@ -9,9 +10,11 @@ from pathlib import Path
 from time import sleep
 
 import model2vec
+import mteb
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import assert_goes_on, built, cut_at_random, paper_texts, trained, write_papers
@@ -19,6 +22,8 @@ from tests.encoder.published import edit
 from tests.examples import written_examples, written_pairs
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch.nn.functional import embedding_bag
+from torch.utils.data import DataLoader
+from transformers import AutoModel
 
 from cocite.config.encoders import StaticSettings
 from cocite.core.errors import InputError
@@ -80,6 +85,12 @@ def test_a_text_has_the_weighted_mean_of_its_known_pieces(corpus, tmp_path, coun
     others = [
         SentenceTransformer(str(folder)).encode(joined),
         model2vec.StaticModel.from_pretrained(folder).encode(joined),
+        mteb.models.SentenceTransformerEncoderWrapper(str(folder)).encode(
+            DataLoader(Dataset.from_dict({"text": joined}), batch_size=2),
+            task_metadata=mteb.get_task("SciFact").metadata,
+            hf_split="test",
+            hf_subset="default",
+        ),
     ]
     for vectors in others:
         np.testing.assert_allclose(vectors, vectors_by_definition(folder, joined, "plain"), atol=1e-5)
@@ -106,6 +117,48 @@ def test_the_papers_whose_pieces_are_counted_do_not_depend_on_buckets(corpus, st
     assert number == of_halves
     assert 0 < number < len(paper_texts())
     assert counts.tolist() == again.tolist()
+
+
+def test_a_table_has_the_vocabulary_of_another_encoder(corpus, encoder, tmp_path):
+    settings = StaticSettings(kind="static", dimension=12, vocabulary_of="bert")
+    folder = built(corpus, tmp_path / "model", settings, source=encoder)
+    ours, theirs = (open_encoder(of).tokenizer.backend for of in (folder, encoder))
+    text = "Bees collect ж nectar"
+    assert ours.get_vocab() == theirs.get_vocab()
+    assert ours.encode(text).ids == theirs.encode(text, add_special_tokens=False).ids
+    np.testing.assert_allclose(
+        embed_papers(folder, [(text, None)]), vectors_by_definition(folder, [text], "log"), atol=1e-6
+    )
+
+
+def test_a_distilled_table_has_the_components_of_model2vec_scaled_by_rarity(corpus, encoder, tmp_path, capsys):
+    settings = StaticSettings(kind="static", dimension=5, distilled_from="bert")
+    folder = built(corpus, tmp_path / "model", settings, source=encoder)
+    found = load_file(folder / "model.safetensors")["embeddings"].numpy()
+    # Its package cannot be imported beside a newer transformers, which this module does not mind.
+    theirs = runpy.run_path(str(Path(model2vec.__file__).with_name("distill") / "inference.py"))
+    backend = open_encoder(encoder).tokenizer.backend
+    first, last = backend.encode("").ids
+    around = [[first, token, last] for token in range(backend.get_vocab_size())]
+    whole = theirs["create_embeddings"](AutoModel.from_pretrained(encoder), around, "cpu", 0)
+    components = theirs["apply_pca"](whole, 5)
+    kept = components.var(axis=0).sum() / whole.var(axis=0).sum()
+    pieces = [set(backend.encode(" ".join(text), add_special_tokens=False).ids) for text in paper_texts().values()]
+    having = np.array([sum(token in each for each in pieces) for token in range(len(found))])
+    scale = np.sqrt(len(found) / (components**2).sum()) * (np.log((len(pieces) + 1) / (having + 1)) + 0.1)
+    expected = components * scale[:, None]
+    expected[backend.token_to_id("[UNK]")] = 0
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)  # whatever the signs of components
+    said = f"Distilled {len(found)} tokens of bert into 5 dimensions, which keep {kept:.1%} of the variance."
+    assert said in capsys.readouterr().err
+    again = built(corpus, tmp_path / "again", settings, source=encoder)
+    assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
+def test_a_vocabulary_that_the_corpus_does_not_fill_is_counted(corpus, tmp_path, capsys):
+    folder = built(corpus, tmp_path / "model", StaticSettings(kind="static", dimension=12, vocabulary=5000))
+    pieces = len(load_file(folder / "model.safetensors")["embeddings"])
+    assert f"The corpus gives {pieces} word pieces; vocabulary allows 5,000." in capsys.readouterr().err
 
 
 def test_bags_of_documents_have_each_known_piece_once():

@@ -11,6 +11,7 @@ from cocite.config.entries import (
     Count,
     Entry,
     GivenPath,
+    Name,
     PackageName,
     Refers,
     ShortFor,
@@ -165,6 +166,8 @@ class EncoderSettings(Entry):
     """Adapters that belong to the model, by the format of tasks that sees them switched on (SPECTER2): bottlenecks
     within its layers. A model that is fine-tuned from the encoder keeps them where it trains an adapter itself."""
 
+    source: ClassVar[None] = None  # no other encoder gives it anything, as to a static one
+
     @model_validator(mode="after")
     def _has_one_origin(self) -> "EncoderSettings":
         given = [name for name in ("model", "package", "build") if getattr(self, name) is not None]
@@ -214,10 +217,10 @@ class EncoderSettings(Entry):
             of = f"probes.{self.map.probe} maps vectors of the encoder {probe.encoder}"
             yield f"{key}.map: {of}, which has other settings than this one has without its map."
         for name in _mining_encoders(self.map.triplets, config):
-            if config.encoders[name].map is not None:
+            if config.encoders[config.encoders[name].source or name].map is not None:
                 yield (
                     f"{key}.map.triplets ({self.map.triplets}) has negatives that were mined by the encoder {name}, "
-                    "which has a map as well; mine them by an encoder without one."
+                    "which has a map as well, or comes from one that has; mine them by an encoder without one."
                 )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
@@ -233,15 +236,21 @@ class StaticSettings(Entry):
     """A table of the vectors of word pieces: a text has their weighted mean, of length 1.
 
     It trains on pairs, such as those of the sampler `links`, in minutes of a CPU. Built for a corpus, its vectors are
-    random and its vocabulary is that of the corpus, without papers that are kept out.
+    random and its vocabulary is that of the corpus, without papers that are kept out, unless another encoder gives
+    them.
     """
 
     kind: Literal["static"]
     """What it is."""
     dimension: Count = 256
-    """Numbers of a vector of a table that is built."""
+    """Numbers of a vector of a table that is built; no more than its encoder has if it is distilled."""
     vocabulary: Annotated[int, Field(ge=200)] = 30_000
-    """Largest number of word pieces of a table that is built."""
+    """Largest number of word pieces of a table that is built with a vocabulary of its own."""
+    vocabulary_of: Annotated[Name | None, Refers("encoders")] = None
+    """A transformer whose tokenizer and vocabulary the table takes. Left out, the vocabulary comes from the corpus."""
+    distilled_from: Annotated[Name | None, Refers("encoders")] = None
+    """A transformer that gives the first vectors, and its vocabulary: the principal components of its vectors of single
+    tokens, scaled by how rare these are in the corpus. Left out, the first vectors are random."""
     counts: Literal["log", "plain"] | None = None
     """What a piece weighs that a text has n times: log is log(1 + n), plain is n. Other libraries only know plain.
     Left out, log for a table that is built, plain for one that exists."""
@@ -271,15 +280,28 @@ class StaticSettings(Entry):
     def _has_no_key_without_effect(self) -> "StaticSettings":
         if self.model is None and self.revision is not None:
             raise inconsistent(".revision has no effect without model: only a model of the hub has one.")
-        for key in ("dimension", "vocabulary"):
-            if self.model is not None and getattr(self, key) != type(self).model_fields[key].default:
+        for key in ("dimension", "vocabulary", "vocabulary_of", "distilled_from"):
+            is_set = getattr(self, key) != type(self).model_fields[key].default
+            if self.model is not None and is_set:
                 raise inconsistent(f".{key} has no effect beside model, whose table has its own.")
+            if (
+                self.source is not None
+                and is_set
+                and key.startswith("vocabulary")
+                and getattr(self, key) != self.source
+            ):
+                raise inconsistent(f".{key} has no effect if the encoder {self.source} gives the vocabulary.")
         return self
 
     @property
     def is_built(self) -> bool:
         """Whether it is built for the corpus."""
         return self.model is None
+
+    @property
+    def source(self) -> str | None:
+        """The encoder that gives the vocabulary, and the first vectors if they are distilled."""
+        return self.distilled_from or self.vocabulary_of
 
     @property
     def further(self) -> tuple[FieldName, ...]:
@@ -291,6 +313,12 @@ class StaticSettings(Entry):
         yield from _lack_of_authors(key, self.further, config)
         if self.model is not None:
             yield from unpinned(key, "model", self.model, self.revision)
+
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A static encoder as the source."""
+        if self.source is not None and config.encoders[self.source].kind == "static":
+            name = "distilled_from" if self.distilled_from else "vocabulary_of"
+            yield f"{key}.{name} ({self.source}) is a static encoder; name a transformer."
 
 
 AnyEncoder = Annotated[EncoderSettings | StaticSettings, Field(discriminator="kind"), default_of("kind", "transformer")]

@@ -77,10 +77,11 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
     """The part of a configuration that `origin_of` reads for a model. All of it belongs to steps before the training:
     another value of it means another training anyway."""
     corpus, encoder = configuration["corpus"], _encoder_under(model, configuration["models"])
+    encoders = configuration["encoders"]
     part: dict[str, Any] = {
         "corpus": {"source": corpus["source"], "path": Path(corpus.get("path", "")).name},
         "models": _with_what_they_go_on_from(model, configuration["models"]),
-        "encoders": {encoder: configuration["encoders"][encoder]},
+        "encoders": {name: encoders[name] for name in (encoder, _source_of(encoders[encoder])) if name is not None},
         **{section: {} for section in ("triplets", "embeddings", "graphs")},
     }
     for name in _sets_of(configuration["models"][model]):
@@ -142,12 +143,20 @@ def _is_built_static(entry: Mapping[str, Any]) -> bool:
     return entry.get("kind") == "static" and "model" not in entry
 
 
+def _source_of(entry: Mapping[str, Any]) -> str | None:
+    """The encoder that gives a static one its vocabulary or is distilled into it, if any."""
+    return entry.get("distilled_from", entry.get("vocabulary_of"))
+
+
 def encoder_in_words(name: str, provenance: Provenance) -> str:
     """What a base encoder is: a model of the hub with its revision, a package, a folder, or how it was built."""
     entry = provenance["configuration"]["encoders"][name]
     if _is_built_static(entry):
-        of_pieces = f"at most {entry['vocabulary']} word pieces of the corpus with random vectors"
-        return f"a table of {of_pieces} ({entry['dimension']} dimensions)"
+        source, of_pieces = _source_of(entry), f"at most {entry['vocabulary']} word pieces of the corpus"
+        if source is not None:
+            of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)})"
+        vectors = "vectors distilled from it" if "distilled_from" in entry else "random vectors"
+        return f"a table of {of_pieces} with {vectors} ({entry['dimension']} dimensions)"
     if "build" in entry:
         sizes = entry["build"]
         shape = f"{sizes['layers']} layers of width {sizes['hidden']}, {sizes['heads']} heads"
@@ -249,6 +258,8 @@ def terms_of_corpus(provenance: Provenance) -> str:
 def terms_of_encoder(name: str, provenance: Provenance) -> str:
     """The terms of a base encoder, or whose they are."""
     entry = provenance["configuration"]["encoders"][name]
+    if (source := _source_of(entry)) is not None:
+        return f"It has the vocabulary of {source}, or was distilled from it: {terms_of_encoder(source, provenance)}"
     if "build" in entry or _is_built_static(entry):
         return "It was built from the corpus, whose terms hold for its vocabulary; its weights are random."
     if "package" in entry:

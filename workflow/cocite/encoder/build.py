@@ -21,12 +21,20 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Queries, Seed
+from cocite.core.progress import report
 from cocite.core.randomness import derive_seed, fractions, priorities
 from cocite.core.tables.files import count_rows, scan_table
 from cocite.core.tables.papers import read_kept_out
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.model import kept_of, save_encoder
-from cocite.encoder.static import first_vectors, save_static
+from cocite.encoder.model import kept_of, open_encoder, save_encoder
+from cocite.encoder.static import (
+    distilled_vectors,
+    random_vectors,
+    rarities,
+    save_static,
+    save_tokenizer,
+    tokenizer_in,
+)
 from cocite.encoder.tokens import TEXTS_IN_CALL, as_text, open_tokenizer, texts_of, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -47,36 +55,56 @@ def build_encoder(
     *,
     settings: GivenAsJson[AnyEncoder],
     seed: Seed,
+    source: Annotated[
+        Path | None, typer.Option(help="Folder of the encoder that gives a static one its vocabulary, or is distilled.")
+    ] = None,
 ) -> None:
-    """Build an untrained BERT, or a static encoder of random vectors, with a vocabulary from the corpus.
+    """Build an untrained BERT, or a static encoder, with a vocabulary from the corpus or from another encoder.
 
     Raises `InputError` if the settings have no sizes to build.
     """
     if isinstance(settings, StaticSettings):
-        build_static(papers, queries, output, settings, seed)
+        build_static(papers, queries, output, settings, seed, source)
     else:
         _build_bert(papers, queries, output, settings, seed)
 
 
-def build_static(papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int) -> None:
-    """Build a static encoder: vectors are random, and the longer the rarer their pieces are."""
-    from transformers import PreTrainedTokenizerFast
-
-    texts = corpus_texts(papers, queries, settings.text or TITLE_AND_ABSTRACT)
-    backend = _plain_tokenizer(_train_vocabulary(texts, settings.vocabulary, ["unk"]))
-    kept: dict[str, Any] = {"model_max_length": settings.max_length, "unk_token": SPECIAL["unk"]}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **kept)
-    card = card_of_untrained(
-        "A static encoder",
-        f"A table of {len(tokenizer):,} word pieces, which come from the corpus without the papers that are kept out; "
-        f"its vectors are random, of {settings.dimension} dimensions (seed {seed}). It is where training starts.",
-    )
+def build_static(
+    papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int, source: Path | None
+) -> None:
+    """Build a static encoder; the rarer a piece, the longer its vector, be it random or distilled."""
+    if (source is None) != (settings.source is None):
+        raise InputError("The folder of another encoder (--source) goes with distilled_from or vocabulary_of.")
+    backend = _corpus_pieces(papers, queries, settings) if source is None else tokenizer_in(source)
     with atomic_path(output) as folder:
-        tokenizer.save_pretrained(folder)
+        folder.mkdir()
+        save_tokenizer(backend, folder, settings.max_length)
         write_reading(folder, settings)
         counted, number = documents_with(papers, queries, folder, seed)
-        vectors = first_vectors(counted, number, settings.dimension, derive_seed(seed, "build"))
+        if source is not None and settings.distilled_from:
+            vectors, share = distilled_vectors(open_encoder(source).cpu(), settings.dimension)
+            of_vectors = f"principal components of those that the encoder {settings.distilled_from} gives them"
+            kept = f"{vectors.shape[1]} dimensions, which keep {share:.1%} of the variance"
+            report(f"Distilled {len(vectors):,} tokens of {settings.distilled_from} into {kept}.")
+        else:
+            vectors, of_vectors = random_vectors(len(counted), settings.dimension, derive_seed(seed, "build")), "random"
+        origin = f"the encoder {settings.source}" if source else "the corpus without the papers that are kept out"
+        card = card_of_untrained(
+            "A static encoder",
+            f"A table of {len(vectors):,} word pieces, which come from {origin}; its vectors are {of_vectors}, of "
+            f"{vectors.shape[1]} dimensions (seed {seed}). It is where training starts.",
+        )
+        vectors *= rarities(counted, number)[:, None]
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
+
+
+def _corpus_pieces(papers: Sequence[Path], queries: Path, settings: StaticSettings) -> Any:
+    """A tokenizer with word pieces of the corpus."""
+    texts = corpus_texts(papers, queries, settings.text or TITLE_AND_ABSTRACT)
+    vocabulary = _train_vocabulary(texts, settings.vocabulary, ["unk"])
+    if len(vocabulary) < settings.vocabulary:
+        report(f"The corpus gives {len(vocabulary):,} word pieces; vocabulary allows {settings.vocabulary:,}.")
+    return _plain_tokenizer(vocabulary)
 
 
 def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: int) -> tuple[NDArray[np.int64], int]:
@@ -86,7 +114,7 @@ def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: in
     """
     tokenizer, kept_out = open_tokenizer(folder), read_kept_out(queries)["corpusid"].to_numpy()
     share = COUNTED / max(1, count_rows(papers))
-    counts, number = np.zeros(tokenizer.backend.get_vocab_size(), dtype=np.int64), 0
+    counts, number = np.zeros(tokenizer.rows, dtype=np.int64), 0
     texts = texts_of(papers, tokenizer, "papers", tells=False)
     while some := list(islice(texts, TEXTS_IN_CALL)):
         ids = np.array([text.id for text in some])

@@ -20,7 +20,7 @@ import typer
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 from torch import Tensor
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 from cocite.config.encoders import Adapter, AnyEncoder, EncoderSettings, StaticSettings
 from cocite.config.settings import GivenAsJson
@@ -36,7 +36,7 @@ from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, library_class, open_encoder, readable, save_encoder
-from cocite.encoder.static import counts_in, save_static, tokenizer_in, unknown_in, vectors_in
+from cocite.encoder.static import counts_in, save_static, save_tokenizer, tokenizer_in, vectors_in
 from cocite.encoder.tokens import write_reading
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
@@ -90,13 +90,10 @@ def fetch_static(settings: StaticSettings, output: Path) -> None:
         last = max(backend.get_vocab(with_added_tokens=True).values(), default=-1)
         if last >= len(vectors):
             raise InputError(f"{source}: its tokenizer gives ids up to {last}, and its table has {len(vectors)} rows.")
-        given = {"model_max_length": settings.max_length, "unk_token": unknown_in(backend)}
-        named = {key: value for key, value in given.items() if value is not None}
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **named)
         origin = settings.model if settings.revision is None else f"{settings.model} at {settings.revision}"
         text = f"The static encoder {origin} before any fine-tuning.\nLicense and terms are those of the original."
         folder.mkdir()
-        tokenizer.save_pretrained(folder)
+        save_tokenizer(backend, folder, settings.max_length)
         write_reading(folder, settings)
         save_static(
             vectors, folder, counts=settings.counts or counts_in(source), card=card_of_untrained(str(origin), text)

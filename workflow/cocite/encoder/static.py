@@ -19,11 +19,12 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer as Backend
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
+from transformers import PreTrainedTokenizerFast
 
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError
-from cocite.encoder.documents import Documents, Numbers
-from cocite.encoder.model import CARD, NORMALISE, Encoder
+from cocite.encoder.documents import Documents, Numbers, documents_of
+from cocite.encoder.model import CARD, NORMALISE, Encoder, embed
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
 STATIC = "sentence_transformers.models.StaticEmbedding"
@@ -205,7 +206,14 @@ def tokenizer_in(source: Path) -> Backend:
     return backend
 
 
-def unknown_in(backend: Backend) -> str | None:
+def save_tokenizer(backend: Backend, folder: Path, max_length: int) -> None:
+    """Write the tokenizer of a table, which cuts texts to `max_length` pieces, into its folder."""
+    given = {"model_max_length": max_length, "unk_token": _unknown_in(backend)}
+    named = {key: value for key, value in given.items() if value is not None}
+    PreTrainedTokenizerFast(tokenizer_object=backend, **named).save_pretrained(folder)
+
+
+def _unknown_in(backend: Backend) -> str | None:
     """The piece that stands for what the vocabulary of a tokenizer lacks; None if there is none."""
     model = json.loads(backend.to_str())["model"]
     if model.get("unk_id") is not None:
@@ -228,8 +236,31 @@ def _file_in(source: Path, name: str, what: str) -> Path:
     return path
 
 
-def first_vectors(documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int) -> Tensor:
-    """Random vectors of pieces, each scaled by log((n + 1) / (m + 1)) + 0.1, where m of n documents have the piece."""
-    drawn = torch.randn(len(documents_with), dimension, generator=torch.Generator().manual_seed(seed))
+def rarities(documents_with: NDArray[np.int64], documents: int) -> Tensor:
+    """What scales the first vector of each piece: log((n + 1) / (m + 1)) + 0.1, where m of n documents have it."""
     rarity = np.log((documents + 1) / (documents_with + 1)) + 0.1
-    return drawn / dimension**0.5 * torch.from_numpy(rarity.astype(np.float32))[:, None]
+    return torch.from_numpy(rarity.astype(np.float32))
+
+
+def random_vectors(pieces: int, dimension: int, seed: int) -> Tensor:
+    """Random vectors, pieces × dimension, whose mean squared length is about 1."""
+    return torch.randn(pieces, dimension, generator=torch.Generator().manual_seed(seed)) / dimension**0.5
+
+
+def distilled_vectors(encoder: Encoder, dimension: int) -> tuple[Tensor, float]:
+    """A vector for each token of a transformer, tokens × dimension, and the share of the variance that they keep.
+
+    Each token is embedded by itself between the special ones of a text, and the vectors are turned into their principal
+    components (model2vec, Minish Lab, 2024), at most `dimension` of them. Their mean squared length is 1.
+    """
+    around = encoder.tokenizer.backend.encode("a")
+    of_text = np.flatnonzero(np.array(around.special_tokens_mask) == 0)
+    before, after = around.ids[: of_text[0]], around.ids[of_text[-1] + 1 :]
+    tokens = [np.array([*before, token, *after], np.int32) for token in range(encoder.tokenizer.rows)]
+    vectors = embed(encoder, documents_of(tokens))
+    vectors -= vectors.mean(axis=0)
+    variances, axes = np.linalg.eigh((vectors.T @ vectors).astype(np.float64))  # from the smallest variance on
+    kept = variances[-dimension:].sum()
+    scale = (len(vectors) / kept) ** 0.5
+    table = vectors @ (axes[:, : -dimension - 1 : -1] * scale).astype(np.float32)
+    return torch.from_numpy(table), float(kept / variances.sum())

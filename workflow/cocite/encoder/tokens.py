@@ -141,6 +141,11 @@ class Tokenizer:
     """Token id of what the vocabulary lacks, likewise."""
 
     @property
+    def rows(self) -> int:
+        """Rows of a table that has one for each token: the largest id, and one more."""
+        return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
+
+    @property
     def frame(self) -> tuple[int, int]:
         """Number of tokens that every document starts with, those of its prompt included, and ends with."""
         prompt = self.backend.encode(self.reading.document_prompt, add_special_tokens=False)

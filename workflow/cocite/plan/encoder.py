@@ -55,7 +55,13 @@ class EncoderPlan(StagePlan):
         """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
         entry: Any = self.config.encoders[wildcards.encoder]
         table = 0 if entry.kind != "static" else 3 * 4e-6 * entry.vocabulary * entry.dimension
-        return ceil(800 + table + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+        # A source is opened, and gives each token a vector; its own table of them is a part of its weights.
+        return ceil(800 + table + 3 * size_mb(input.source) + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+
+    def source_of(self, wildcards: Any) -> list[str]:
+        """The encoder that gives a static one its vocabulary or is distilled into it, if any."""
+        source = self.config.encoders[wildcards.encoder].source
+        return [] if source is None else [MODEL.format(model=f"{UNTRAINED}{source}", seed=0)]
 
     def kept_dimensions(self, wildcards: Any) -> list[str]:
         """The option for how many leading dimensions of a model's vectors are kept; nothing if all are."""
