@@ -84,10 +84,15 @@ def test_the_graph_stands_with_the_embedding_that_was_trained_on_it():
             {"kind": "static", "dimension": 512, "vocabulary": 9000},
             "a table of at most 9000 word pieces of the corpus with random vectors (512 dimensions)",
         ),
+        (
+            {"kind": "static", "dimension": 256, "vocabulary": 30000, "distilled_from": "mine"},
+            "a table of the word pieces of mine (the encoder in the folder own), with vectors distilled from it, of at "
+            "most 256 dimensions",
+        ),
     ],
 )
 def test_an_encoder_is_told_by_where_it_is_from(entry, said):
-    run = {"configuration": {"encoders": {"e": entry}}}
+    run = {"configuration": {"encoders": {"e": entry, "mine": {"model": "/models/own"}}}}
     assert encoder_in_words("e", run).startswith(said)
 
 

@@ -139,6 +139,13 @@ REFUSED = {
         encoders.small: {kind: static, vocabulary: 99} | encoders.small.vocabulary is 99; it must be at least 200
         encoders.small: {kind: static, revision: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa} | .revision has no effect
         encoders.small: {kind: static, model: ., dimension: 8} | encoders.small.dimension has no effect beside model
+        encoders.small: {kind: static, model: ., distilled_from: small} | distilled_from has no effect beside model
+        encoders.small: {kind: static, vocabulary: 999, distilled_from: small} | has vocabulary and distilled_from, each
+            of which chooses the vocabulary
+        encoders.table: {kind: static, vocabulary_of: smal} | encoders.table.vocabulary_of names 'smal', which encoders
+            does not declare (declared: small, table)
+        encoders.small: {kind: static, distilled_from: small} | encoders.small.distilled_from (small) is a static
+            encoder; name a transformer
         encoders.small: {kind: static, model: some/model} | key encoders.small.revision is missing
         encoders.small: {kind: statik} | key encoders.small.kind is 'statik'; it must be one of transformer, static
         baselines: {joined: {kind: joined, models: [cocite]}} | baselines.joined.models

@@ -90,7 +90,10 @@ def rich(elsewhere: Run) -> Plan:
         embeddings=embeddings,
         walks=walks,
         triplets=SETS | sets,
-        encoders={"small": small, "ready": PINNED, "mapped": PINNED | {"map": learned}},
+        encoders={
+            **{"small": small, "ready": PINNED, "mapped": PINNED | {"map": learned}},
+            "table": {"kind": "static", "distilled_from": "ready"},
+        },
         models=models,
         baselines=baselines,
         probes={"which": {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["mnrl"]}},
@@ -249,6 +252,13 @@ def test_models_that_are_made_of_trained_ones_and_encoders_with_a_map_are_scored
         assert rich.one("embed_own_documents", model=made.split("/")[0]).inputs[0] == model
         assert scored(rich, made.replace("/seed", "")) == set(SMALL["benchmarks"])
     assert len(rich.of("train_encoder", model="pooled")) == 1
+
+
+def test_a_static_encoder_is_built_once_the_encoder_is_there_that_is_distilled(rich):
+    job, source = rich.one("build_encoder", encoder="table"), "results/encoder/untrained_ready/seed-0/model"
+    assert job.inputs[-1] == source
+    assert f"--source {source} " in job.command
+    assert "--source" not in rich.one("build_encoder", encoder="small").command
 
 
 def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(rich):

@@ -280,17 +280,14 @@ class StaticSettings(Entry):
     def _has_no_key_without_effect(self) -> "StaticSettings":
         if self.model is None and self.revision is not None:
             raise inconsistent(".revision has no effect without model: only a model of the hub has one.")
-        for key in ("dimension", "vocabulary", "vocabulary_of", "distilled_from"):
-            is_set = getattr(self, key) != type(self).model_fields[key].default
-            if self.model is not None and is_set:
-                raise inconsistent(f".{key} has no effect beside model, whose table has its own.")
-            if (
-                self.source is not None
-                and is_set
-                and key.startswith("vocabulary")
-                and getattr(self, key) != self.source
-            ):
-                raise inconsistent(f".{key} has no effect if the encoder {self.source} gives the vocabulary.")
+        keys = ("dimension", "vocabulary", "vocabulary_of", "distilled_from")
+        given = [key for key in keys if getattr(self, key) != type(self).model_fields[key].default]
+        if self.model is not None and given:
+            raise inconsistent(f".{given[0]} has no effect beside model, whose table has its own.")
+        if len(given) > 1 + ("dimension" in given):
+            raise inconsistent(
+                f" has {given[-2]} and {given[-1]}, each of which chooses the vocabulary; leave one out."
+            )
         return self
 
     @property

@@ -154,9 +154,10 @@ def encoder_in_words(name: str, provenance: Provenance) -> str:
     if _is_built_static(entry):
         source, of_pieces = _source_of(entry), f"at most {entry['vocabulary']} word pieces of the corpus"
         if source is not None:
-            of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)})"
-        vectors = "vectors distilled from it" if "distilled_from" in entry else "random vectors"
-        return f"a table of {of_pieces} with {vectors} ({entry['dimension']} dimensions)"
+            of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)}),"
+        if "distilled_from" in entry:
+            return f"a table of {of_pieces} with vectors distilled from it, of at most {entry['dimension']} dimensions"
+        return f"a table of {of_pieces} with random vectors ({entry['dimension']} dimensions)"
     if "build" in entry:
         sizes = entry["build"]
         shape = f"{sizes['layers']} layers of width {sizes['hidden']}, {sizes['heads']} heads"
