@@ -151,3 +151,7 @@ def test_the_set_of_a_map_is_not_mined_by_what_has_the_map(with_probe):
     with_probe["probes"]["which"]["triplets"] = ["specter", "mined"]
     message = "mined by the encoder mapped, which has a map as well"
     assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")
+    with_probe["encoders"]["table"] = {"kind": "static", "distilled_from": "mapped"}
+    mined["by"]["name"] = "table"
+    message = "mined by the encoder table, which has a map as well, or comes from one that has"
+    assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")

@@ -86,8 +86,8 @@ def test_the_graph_stands_with_the_embedding_that_was_trained_on_it():
         ),
         (
             {"kind": "static", "dimension": 256, "vocabulary": 30000, "distilled_from": "mine"},
-            "a table of the word pieces of mine (the encoder in the folder own), with vectors distilled from it, of at "
-            "most 256 dimensions",
+            "a table of the word pieces of mine (the encoder in the folder own), with vectors distilled from it (256 "
+            "dimensions)",
         ),
     ],
 )

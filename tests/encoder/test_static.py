@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 from time import sleep
 
@@ -132,27 +134,31 @@ def test_a_table_has_the_vocabulary_of_another_encoder(corpus, encoder, tmp_path
 
 
 def test_a_distilled_table_has_the_components_of_model2vec_scaled_by_rarity(corpus, encoder, tmp_path, capsys):
-    settings = StaticSettings(kind="static", dimension=5, distilled_from="bert")
+    settings = StaticSettings(kind="static", dimension=7, distilled_from="bert")
     folder = built(corpus, tmp_path / "model", settings, source=encoder)
-    found = load_file(folder / "model.safetensors")["embeddings"].numpy()
     # Its package cannot be imported beside a newer transformers, which this module does not mind.
     theirs = runpy.run_path(str(Path(model2vec.__file__).with_name("distill") / "inference.py"))
     backend = open_encoder(encoder).tokenizer.backend
-    first, last = backend.encode("").ids
-    around = [[first, token, last] for token in range(backend.get_vocab_size())]
-    whole = theirs["create_embeddings"](AutoModel.from_pretrained(encoder), around, "cpu", 0)
-    components = theirs["apply_pca"](whole, 5)
-    kept = components.var(axis=0).sum() / whole.var(axis=0).sum()
     pieces = [set(backend.encode(" ".join(text), add_special_tokens=False).ids) for text in paper_texts().values()]
-    having = np.array([sum(token in each for each in pieces) for token in range(len(found))])
-    scale = np.sqrt(len(found) / (components**2).sum()) * (np.log((len(pieces) + 1) / (having + 1)) + 0.1)
-    expected = components * scale[:, None]
-    expected[backend.token_to_id("[UNK]")] = 0
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)  # whatever the signs of components
-    said = f"Distilled {len(found)} tokens of bert into 5 dimensions, which keep {kept:.1%} of the variance."
+    having = Counter(chain(*pieces))
+    occurring = sorted(having)
+    first, last = backend.encode("").ids
+    around = [[first, token, last] for token in occurring]
+    whole = theirs["create_embeddings"](AutoModel.from_pretrained(encoder), around, "cpu", 0)
+    components = theirs["apply_pca"](whole, 7)
+    share = components.var(axis=0).sum() / whole.var(axis=0).sum()
+    rarity = np.log((len(pieces) + 1) / (np.array([having[token] for token in occurring]) + 1)) + 0.1
+    expected = components / components.std(axis=0) / np.sqrt(7) * rarity[:, None]
+    found = load_file(folder / "model.safetensors")["embeddings"].numpy()[occurring]
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-3)  # whatever the signs of components
+    said = f"Distilled {backend.get_vocab_size()} tokens of bert: 7 of the 7 dimensions have {share:.1%} of the var"
     assert said in capsys.readouterr().err
-    again = built(corpus, tmp_path / "again", settings, source=encoder)
+    again, wider = (
+        built(corpus, tmp_path / name, settings.model_copy(update={"dimension": size}), source=encoder)
+        for name, size in (("again", 7), ("wider", 40))
+    )
     assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+    assert load_file(wider / "model.safetensors")["embeddings"].shape == (backend.get_vocab_size(), 40)
 
 
 def test_a_vocabulary_that_the_corpus_does_not_fill_is_counted(corpus, tmp_path, capsys):

@@ -243,14 +243,15 @@ class StaticSettings(Entry):
     kind: Literal["static"]
     """What it is."""
     dimension: Count = 256
-    """Numbers of a vector of a table that is built; no more than its encoder has if it is distilled."""
+    """Numbers of a vector of a table that is built."""
     vocabulary: Annotated[int, Field(ge=200)] = 30_000
     """Largest number of word pieces of a table that is built with a vocabulary of its own."""
     vocabulary_of: Annotated[Name | None, Refers("encoders")] = None
     """A transformer whose tokenizer and vocabulary the table takes. Left out, the vocabulary comes from the corpus."""
     distilled_from: Annotated[Name | None, Refers("encoders")] = None
-    """A transformer that gives the first vectors, and its vocabulary: the principal components of its vectors of single
-    tokens, scaled by how rare these are in the corpus. Left out, the first vectors are random."""
+    """A transformer that gives the vocabulary and the first vectors: the principal components of its vectors of single
+    tokens, scaled by how rare these are in the corpus. Dimensions that it does not fill are random, and all if it is
+    left out."""
     counts: Literal["log", "plain"] | None = None
     """What a piece weighs that a text has n times: log is log(1 + n), plain is n. Other libraries only know plain.
     Left out, log for a table that is built, plain for one that exists."""

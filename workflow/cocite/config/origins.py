@@ -156,7 +156,7 @@ def encoder_in_words(name: str, provenance: Provenance) -> str:
         if source is not None:
             of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)}),"
         if "distilled_from" in entry:
-            return f"a table of {of_pieces} with vectors distilled from it, of at most {entry['dimension']} dimensions"
+            return f"a table of {of_pieces} with vectors distilled from it ({entry['dimension']} dimensions)"
         return f"a table of {of_pieces} with random vectors ({entry['dimension']} dimensions)"
     if "build" in entry:
         sizes = entry["build"]

@@ -1,7 +1,8 @@
 """Build an encoder for a corpus, so that a whole run needs no network: an untrained BERT, or a static encoder.
 
 Its WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
-how often each word occurs. The weights are BERT's own initialisation, drawn from the run's seed.
+how often each word occurs. The weights are BERT's own initialisation, drawn from the run's seed. A static encoder may
+take the vocabulary of another encoder instead, or be distilled from it.
 """
 
 from collections import Counter
@@ -29,8 +30,7 @@ from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import kept_of, open_encoder, save_encoder
 from cocite.encoder.static import (
     distilled_vectors,
-    random_vectors,
-    rarities,
+    first_vectors,
     save_static,
     save_tokenizer,
     tokenizer_in,
@@ -81,20 +81,20 @@ def build_static(
         save_tokenizer(backend, folder, settings.max_length)
         write_reading(folder, settings)
         counted, number = documents_with(papers, queries, folder, seed)
+        distilled, of_vectors = None, f"random, of {settings.dimension} dimensions"
         if source is not None and settings.distilled_from:
-            vectors, share = distilled_vectors(open_encoder(source).cpu(), settings.dimension)
-            of_vectors = f"principal components of those that the encoder {settings.distilled_from} gives them"
-            kept = f"{vectors.shape[1]} dimensions, which keep {share:.1%} of the variance"
-            report(f"Distilled {len(vectors):,} tokens of {settings.distilled_from} into {kept}.")
-        else:
-            vectors, of_vectors = random_vectors(len(counted), settings.dimension, derive_seed(seed, "build")), "random"
+            teacher = open_encoder(source).cpu()
+            distilled, share = distilled_vectors(teacher, counted > 0, settings.dimension)
+            of_vectors = f"{distilled.shape[1]} of the {settings.dimension} dimensions have {share:.1%} of the variance"
+            report(f"Distilled {len(counted):,} tokens of {settings.distilled_from}: {of_vectors}, others are random.")
+            of_vectors = f"distilled from it ({of_vectors}, others are random)"
         origin = f"the encoder {settings.source}" if source else "the corpus without the papers that are kept out"
         card = card_of_untrained(
             "A static encoder",
-            f"A table of {len(vectors):,} word pieces, which come from {origin}; its vectors are {of_vectors}, of "
-            f"{vectors.shape[1]} dimensions (seed {seed}). It is where training starts.",
+            f"A table of {len(counted):,} word pieces, which come from {origin}; its vectors are {of_vectors} (seed "
+            f"{seed}). It is where training starts.",
         )
-        vectors *= rarities(counted, number)[:, None]
+        vectors = first_vectors(counted, number, settings.dimension, derive_seed(seed, "build"), distilled)
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
 
 

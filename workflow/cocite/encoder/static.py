@@ -33,6 +33,8 @@ COUNTS = "counts"
 """The key of the configuration that says how often a piece counts; other libraries do not read it."""
 PIECES_AT_ONCE = 2**18
 """Pieces of the texts that are embedded together."""
+LEAST_VARIANCE = 1e-6
+"""The variance of a component that is kept, as a share of the largest: below it there is little but rounding."""
 
 
 class PieceTable(nn.Module):
@@ -236,31 +238,36 @@ def _file_in(source: Path, name: str, what: str) -> Path:
     return path
 
 
-def rarities(documents_with: NDArray[np.int64], documents: int) -> Tensor:
-    """What scales the first vector of each piece: log((n + 1) / (m + 1)) + 0.1, where m of n documents have it."""
+def first_vectors(
+    documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int, distilled: Tensor | None = None
+) -> Tensor:
+    """Vectors of pieces, each scaled by log((n + 1) / (m + 1)) + 0.1, where m of n documents have the piece.
+
+    Random numbers of variance 1 follow those that are distilled, if any, up to the dimension.
+    """
+    given = torch.empty(len(documents_with), 0) if distilled is None else distilled
+    sizes = len(given), dimension - given.shape[1]
+    drawn = torch.cat([given, torch.randn(sizes, generator=torch.Generator().manual_seed(seed))], dim=1)
     rarity = np.log((documents + 1) / (documents_with + 1)) + 0.1
-    return torch.from_numpy(rarity.astype(np.float32))
+    return drawn / dimension**0.5 * torch.from_numpy(rarity.astype(np.float32))[:, None]
 
 
-def random_vectors(pieces: int, dimension: int, seed: int) -> Tensor:
-    """Random vectors, pieces × dimension, whose mean squared length is about 1."""
-    return torch.randn(pieces, dimension, generator=torch.Generator().manual_seed(seed)) / dimension**0.5
+def distilled_vectors(encoder: Encoder, occurs: NDArray[np.bool_], dimension: int) -> tuple[Tensor, float]:
+    """A vector for each token of a transformer, tokens × at most `dimension`, and the share of the variance they have.
 
-
-def distilled_vectors(encoder: Encoder, dimension: int) -> tuple[Tensor, float]:
-    """A vector for each token of a transformer, tokens × dimension, and the share of the variance that they keep.
-
-    Each token is embedded by itself between the special ones of a text, and the vectors are turned into their principal
-    components (model2vec, Minish Lab, 2024), at most `dimension` of them. Their mean squared length is 1.
+    Each token is embedded by itself between the special ones of a text, and its vector is turned into the first
+    principal components of those that occur (model2vec, Minish Lab, 2024). Each component is scaled to variance 1
+    (Su et al., 2021, arXiv 2103.15316): else a few of them, common to all tokens, decide what is near.
     """
     around = encoder.tokenizer.backend.encode("a")
     of_text = np.flatnonzero(np.array(around.special_tokens_mask) == 0)
     before, after = around.ids[: of_text[0]], around.ids[of_text[-1] + 1 :]
-    tokens = [np.array([*before, token, *after], np.int32) for token in range(encoder.tokenizer.rows)]
-    vectors = embed(encoder, documents_of(tokens))
-    vectors -= vectors.mean(axis=0)
-    variances, axes = np.linalg.eigh((vectors.T @ vectors).astype(np.float64))  # from the smallest variance on
-    kept = variances[-dimension:].sum()
-    scale = (len(vectors) / kept) ** 0.5
-    table = vectors @ (axes[:, : -dimension - 1 : -1] * scale).astype(np.float32)
-    return torch.from_numpy(table), float(kept / variances.sum())
+    vectors = embed(
+        encoder, documents_of([np.array([*before, token, *after], np.int32) for token in range(len(occurs))])
+    )
+    vectors -= vectors[occurs].mean(axis=0)
+    fitted = vectors[occurs]
+    variances, axes = np.linalg.eigh((fitted.T @ fitted).astype(np.float64) / len(fitted))  # the smallest one first
+    kept = slice(-min(dimension, int(np.count_nonzero(variances > LEAST_VARIANCE * variances[-1]))), None)
+    components = vectors @ (axes[:, kept] / variances[kept] ** 0.5).astype(np.float32)[:, ::-1]
+    return torch.from_numpy(np.ascontiguousarray(components)), float(variances[kept].sum() / variances.sum())
