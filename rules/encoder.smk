@@ -393,6 +393,7 @@ rule probe_examples:
     input:
         examples="<results>/triplets/{triplets}/examples.parquet",
         vectors=plan.encoder.vectors_to_map,
+        encoder=plan.encoder.encoder_of_probe,
     output:
         "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
     log:
@@ -407,15 +408,15 @@ rule probe_examples:
         mem_mb=megabytes(1500, examples=300),
         runtime=plan.encoder.mapping_minutes,
     params:
-        version=1,
-        normalise=plan.encoder.option_to_normalise,
+        version=2,
         vectors=folders_of("vectors"),
         settings=settings("probes", "probe", MapTraining),
         seed=configuration.seed,
     shell:
         """
-        cocite encoder probe {input.examples:q} {params.normalise} \
+        cocite encoder probe {input.examples:q} \
             --vectors {params.vectors:q} \
+            --encoder {input.encoder:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
             --threads {threads} \

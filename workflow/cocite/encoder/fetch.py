@@ -31,7 +31,7 @@ from cocite.core.options import Output
 from cocite.core.progress import report
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.clean_copy import Layout, check_prompts, copy_clean, layout_of, tell_replaced
+from cocite.encoder.clean_copy import Layout, copy_clean, layout_of, pools_prompts, with_folders_own
 from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
@@ -64,7 +64,7 @@ def fetch_encoder(
         fetch_static(settings, output)
         return
     with atomic_path(output) as folder, _source(settings) as source:
-        _write_encoder(source, folder, settings, _card(settings), maps)
+        _write_encoder(source, folder, settings, maps)
         try:
             with readable(folder, "embed a text"):
                 encoder = open_encoder(folder).cpu()
@@ -152,13 +152,12 @@ def _from_package(name: str) -> Path:
         raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
 
 
-def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, maps: Path | None) -> None:
+def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: Path | None) -> None:
     """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers."""
     with tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
         with readable(source):
             layout, clean = layout_of(source), Path(temporary)
-            check_prompts(layout, settings, source)
-            tell_replaced(layout, settings)
+            settings = with_folders_own(settings, layout, source)
             copy_clean(layout.transformer, clean)
             opened = library_class(read_json(clean / "config.json")["model_type"])
             transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
@@ -176,7 +175,8 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
         tokenizer.save_pretrained(folder)
     if head:
         save_head(head, folder)
-    save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
+    kept = kept_of(settings) | {"behind": behind, "pools_prompts": pools_prompts(layout, settings)}
+    save_encoder(transformer, folder, card=_card(settings), **kept)
     write_reading(folder, settings)
 
 
@@ -289,6 +289,11 @@ def try_out(encoder: Encoder) -> None:
     if id >= rows:
         remedy = "resize them (resize_token_embeddings of transformers), or remove the tokens that were added"
         raise ValueError(f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; {remedy}")
+    for name, prompt in (("queries", tokenizer.reading.query_prompt), ("documents", tokenizer.reading.document_prompt)):
+        of_queries = name == "queries"
+        most = (of_queries and tokenizer.reading.query_max_length) or tokenizer.max_length
+        if prompt and len(*tokenizer([prompt], [of_queries])) == most:
+            raise InputError(f"Setting prompts: the prompt before {name} takes all {most} tokens that are read.")
     [tokens] = tokenizer([PLAIN])
     padding = (tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
     longest = np.resize([token for token in tokens if token not in padding], tokenizer.max_length).astype(np.int32)

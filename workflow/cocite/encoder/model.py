@@ -27,7 +27,7 @@ from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
-from cocite.encoder.documents import Documents, Numbers, moved
+from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
 from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 
@@ -114,16 +114,25 @@ class Encoder(nn.Module):
         """Write the weights and the model card into a folder that has the tokenizer already."""
         kept: dict[str, Any] = {"pooling": self.pooling, "max_length": self.tokenizer.max_length}
         kept |= {"behind": self.dense, "normalises": self.normalises}
+        kept |= {"pools_prompts": self.tokenizer.reading.pools_prompts}
         save_encoder(self.transformer, folder, card=card, **kept)
         if self.names is not None:
             save_names(self.names, folder)
 
+    def read(self, features: Features) -> Tensor:
+        """The vectors of tokens, before any pooling, in the shape of the input × width."""
+        given = {name: each for name, each in features.items() if name not in (POOLED, POOLED_STARTS)}
+        tokens: Tensor = self.transformer(**given).last_hidden_state
+        return tokens
+
     def forward(self, features: Features) -> Tensor:
         """The vectors of some documents, documents × dimension, pooled in float32."""
-        tokens: Tensor = self.transformer(**features).last_hidden_state.float()
+        tokens = self.read(features).float()
         packed = "cu_seq_lens_q" in features
         if self.names is not None:
             vectors = self.names.pool(self.transformer, features, tokens)
+        elif POOLED in features:
+            vectors = poolings.pool_packed(self.pooling, tokens[features[POOLED]], features[POOLED_STARTS])
         elif packed:
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
@@ -155,7 +164,7 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
-        encoder.normalises = NORMALISE in modules
+        encoder.normalises = is_normalised(folder)
         if poolings.is_by_sentence(pooling):
             encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
@@ -166,10 +175,15 @@ def library_class(kind: str) -> Any:
     return AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel
 
 
+def is_normalised(folder: Path) -> bool:
+    """Whether the vectors of the encoder in a folder have length 1."""
+    return any(module["type"] == NORMALISE for module in read_json(folder / "modules.json"))
+
+
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
     """What `save_encoder` takes of the settings of an encoder."""
     normalises = bool(settings.normalise)
-    return {"pooling": settings.pooling, "normalises": normalises, "max_length": settings.max_length}
+    return {"pooling": settings.known_pooling, "normalises": normalises, "max_length": settings.max_length}
 
 
 def save_encoder(
@@ -179,6 +193,7 @@ def save_encoder(
     pooling: str,
     behind: Dense | None = None,
     normalises: bool = False,
+    pools_prompts: bool = True,
     max_length: int,
     card: str,
 ) -> None:
@@ -192,7 +207,8 @@ def save_encoder(
         save_dense(behind, folder / MAP)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
-    write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
+    prompts = {} if pools_prompts else {poolings.WITH_PROMPT: False}
+    write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling) | prompts)
     write_text(folder / CARD, card)
 
 

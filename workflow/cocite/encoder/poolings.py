@@ -15,6 +15,8 @@ else:
 
 FOLDER = "1_Pooling"
 """The folder of the pooling's settings in that of an encoder."""
+WITH_PROMPT = "include_prompt"
+"""The setting that is false if the tokens of prompts are left out of the pooling."""
 FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
 """Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
 
@@ -143,6 +145,12 @@ def pooling_in(folder: Path) -> str:
     if pooling is None:
         raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
     return pooling
+
+
+def includes_prompts(folder: Path) -> bool:
+    """Whether the pooling of the encoder in a folder, if there is one, includes the tokens of prompts."""
+    path = folder / FOLDER / "config.json"
+    return bool(read_json(path).get(WITH_PROMPT, True)) if path.is_file() else True
 
 
 def is_by_sentence(name: str) -> bool:
