@@ -329,6 +329,9 @@ class LowRank(Entry):
     """Rank of the additions."""
     alpha: Count = 16
     """The additions are scaled by this over their rank."""
+    modules: Annotated[tuple[Text, ...], Strict(False), AfterValidator(distinct)] | None = None
+    """Names of the linear layers that get additions, such as q_proj and v_proj. Left out, all within the layers of the
+    transformer: those of attention and of the feed-forward part."""
 
 
 class Bottlenecks(Entry):

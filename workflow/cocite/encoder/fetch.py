@@ -35,7 +35,17 @@ from cocite.encoder.clean_copy import Layout, copy_clean, layout_of, pools_promp
 from cocite.encoder.documents import documents_of
 from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
-from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, library_class, open_encoder, readable, save_encoder
+from cocite.encoder.model import (
+    ADAPTERS,
+    Encoder,
+    check_memory,
+    embed,
+    kept_of,
+    library_class,
+    open_encoder,
+    readable,
+    save_encoder,
+)
 from cocite.encoder.static import counts_in, save_static, tokenizer_in, unknown_in, vectors_in
 from cocite.encoder.tokens import write_reading
 
@@ -159,6 +169,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: 
             layout, clean = layout_of(source), Path(temporary)
             settings = with_folders_own(settings, layout, source)
             copy_clean(layout.transformer, clean)
+            check_memory(clean)
             opened = library_class(read_json(clean / "config.json")["model_type"])
             transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)

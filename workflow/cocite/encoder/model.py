@@ -6,6 +6,7 @@ sentence-transformers reads, and transformers too. Here it is opened without sen
 longer than embedding a small benchmark.
 """
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,11 +26,13 @@ from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
+from cocite.core.memory import total_memory
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
 from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
+from cocite.plan.memory import LIBRARIES_MB, shapes_in
 
 Features = Mapping[str, Any]
 """Input of the transformer: `Documents.padded` or `Documents.packed`."""
@@ -74,6 +77,8 @@ class Encoder(nn.Module):
         """Length of its vectors, which are cut if it is less than `whole`."""
         self.normalises = False
         """Whether its vectors have length 1."""
+        self.mixes = False
+        """Whether weights in float32 learn within a transformer that is held in another data type."""
         self.adapter: Any = None
         """The `adapters.Adapter` that is switched on, if any, and its hooks in the layers."""
         self.hooks: list[RemovableHandle] = []
@@ -142,10 +147,14 @@ class Encoder(nn.Module):
         return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors
 
 
-def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
-    """The encoder in a folder, with weights in float32, on the GPU if there is one and it is a transformer.
+def open_encoder(
+    folder: Path, precision: Precision = "float32", dimension: int | None = None, *, reduced: bool = False
+) -> Encoder:
+    """The encoder in a folder, on the GPU if there is one and it is a transformer.
 
-    Raises `InputError` if the folder is not that of an encoder, or its vectors are shorter than `dimension`.
+    Its weights are in float32 or, if `reduced`, those of the transformer in the data type that it computes in: they
+    take less memory, and cannot learn. Raises `InputError` if the folder is not that of an encoder, its vectors are
+    shorter than `dimension`, or memory is too small.
     """
     from cocite.encoder import static
 
@@ -155,10 +164,8 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if static.is_static(folder):
             return static.open_static(folder, dimension)
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
-        transformer = library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
-        )
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        transformer = open_transformer(folder, computes_in(precision, device) if reduced else torch.float32)
         modules = {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
         behind = read_dense(folder / modules[DENSE]) if DENSE in modules else None
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
@@ -168,6 +175,23 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if poolings.is_by_sentence(pooling):
             encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
+
+
+def open_transformer(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """The transformer in the folder of an encoder. Raises `InputError` if memory is too small for it."""
+    check_memory(folder, dtype)
+    return library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
+        folder, use_safetensors=True, dtype=dtype, local_files_only=True, trust_remote_code=False
+    )
+
+
+def check_memory(folder: Path, dtype: torch.dtype = torch.float32) -> None:
+    """Raise if this machine has less memory than the weights in a folder take in a data type."""
+    numbers = sum(math.prod(shape) for shape in shapes_in(folder))
+    needed, total = LIBRARIES_MB["cpu"] + numbers * dtype.itemsize // 10**6, total_memory()
+    if needed > total:
+        what = f"its {numbers:,} weights need {needed:,} MB in {str(dtype).removeprefix('torch.')}"
+        raise InputError(f"{folder}: {what}, and this machine has {total:,} MB.")
 
 
 def library_class(kind: str) -> Any:
@@ -254,13 +278,7 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArra
 
 
 def computing(encoder: Encoder) -> torch.autocast:
-    """Let an encoder with weights in float32 compute in its own data type, for the block."""
-    weights = next(encoder.parameters()).dtype
-    enabled = encoder.computes_in != torch.float32 and weights == torch.float32
+    """Let an encoder with weights in float32, all or some, compute in its own data type, for the block."""
+    in_float32 = encoder.mixes or next(encoder.parameters()).dtype == torch.float32
+    enabled = encoder.computes_in != torch.float32 and in_float32
     return torch.autocast(encoder.device.type, dtype=torch.bfloat16, enabled=enabled)
-
-
-def cast_for_inference(encoder: Encoder) -> Encoder:
-    """The encoder with its weights in the data type that it computes in: faster, but it can no longer learn."""
-    encoder.transformer.to(encoder.computes_in)
-    return encoder.eval()
