@@ -25,7 +25,7 @@ from cocite.config.models import SIMPLE_POOLINGS
 from cocite.core.atomic import read_json, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Dense, checked_sizes, fused, read_dense, refuse_unless
+from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Maps, chained, checked_sizes, read_dense, refuse_unless
 from cocite.encoder.model import WITH_DECODER, library_class
 from cocite.encoder.poolings import POOLINGS, WITH_PROMPT, pooling_of
 from cocite.encoder.tokens import PROMPTS
@@ -104,8 +104,8 @@ class Layout:
     """Settings of the pooling; empty if the folder has none."""
     prompts: Prompts = Prompts()
     """Its own prompts."""
-    dense: Dense | None = None
-    """The linear map behind the pooling."""
+    dense: Maps | None = None
+    """The linear maps behind the pooling."""
     normalises: bool = False
     """Whether its vectors have length 1."""
     lowers: bool = False
@@ -128,7 +128,7 @@ def layout_of(source: Path) -> Layout:
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
         prompts=_prompts_in(source),
-        dense=fused([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
+        dense=chained([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
         normalises="Normalize" in folders,
         lowers=_lowers(folders["Transformer"]),
     )

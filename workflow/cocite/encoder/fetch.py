@@ -33,7 +33,7 @@ from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import Layout, copy_clean, layout_of, pools_prompts, with_folders_own
 from cocite.encoder.documents import documents_of
-from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
+from cocite.encoder.layers import INDEX_BUFFER, Maps, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
 from cocite.encoder.model import (
     ADAPTERS,
@@ -193,16 +193,16 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: 
 
 def _map_behind(
     layout: Layout, transformer: Any, settings: EncoderSettings, maps: Path | None, source: Path
-) -> Dense | None:
-    """The linear map behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
+) -> Maps | None:
+    """The linear maps behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
     behind = layout.dense
     if settings.map is not None and maps is not None:
         if behind is not None:
             raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
-        behind = dense_of_probe(maps, settings.map)
-    if behind is not None and behind.linear.in_features != transformer.config.hidden_size:
-        takes, gives = behind.linear.in_features, transformer.config.hidden_size
-        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {takes}.")
+        behind = Maps(dense_of_probe(maps, settings.map))
+    gives = transformer.config.hidden_size
+    if behind is not None and behind.takes != gives:
+        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {behind.takes}.")
     return behind
 
 

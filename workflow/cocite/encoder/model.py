@@ -30,7 +30,7 @@ from cocite.core.memory import total_memory
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
-from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
+from cocite.encoder.layers import DENSE, AspectNames, Maps, chained, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 from cocite.plan.memory import LIBRARIES_MB, shapes_in
 
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         tokenizer: Tokenizer,
         computes_in: torch.dtype = torch.float32,
         dimension: int | None = None,
-        dense: Dense | None = None,
+        dense: Maps | None = None,
     ) -> None:
         super().__init__()
         self.transformer, self.pooling, self.tokenizer, self.dense = transformer, pooling, tokenizer, dense
@@ -103,7 +103,7 @@ class Encoder(nn.Module):
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        return self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
+        return self.transformer.config.hidden_size if self.dense is None else self.dense.gives
 
     @property
     def first_position(self) -> int:
@@ -166,8 +166,8 @@ def open_encoder(
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         transformer = open_transformer(folder, computes_in(precision, device) if reduced else torch.float32)
-        modules = {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
-        behind = read_dense(folder / modules[DENSE]) if DENSE in modules else None
+        maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
+        behind = chained(list(map(read_dense, maps)), folder)
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
@@ -215,7 +215,7 @@ def save_encoder(
     folder: Path,
     *,
     pooling: str,
-    behind: Dense | None = None,
+    behind: Maps | None = None,
     normalises: bool = False,
     pools_prompts: bool = True,
     max_length: int,
@@ -223,12 +223,13 @@ def save_encoder(
 ) -> None:
     """Write a transformer, what follows it, and a model card; a tokenizer is saved by itself."""
     transformer.save_pretrained(folder)
-    further = [("Map", DENSE)] * (behind is not None) + [("Normalize", NORMALISE)] * normalises
+    maps = list(behind or ())
+    further = [("Map", DENSE)] * len(maps) + [("Normalize", NORMALISE)] * normalises
     numbered = enumerate(further, len(MODULES))
     modules = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
     write_json(folder / "modules.json", [*MODULES, *modules])
-    if behind is not None:
-        save_dense(behind, folder / MAP)
+    for number, dense in enumerate(maps, len(MODULES)):
+        save_dense(dense, folder / f"{number}_Map")
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
     prompts = {} if pools_prompts else {poolings.WITH_PROMPT: False}
