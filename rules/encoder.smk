@@ -58,7 +58,7 @@ rule fetch_encoder:
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
-        version=2,
+        version=3,
         settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
@@ -89,7 +89,7 @@ rule fetch_encoder_with_map:
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
-        version=1,
+        version=2,
         settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 from tests.encoder.building import paper_texts, trained, vectors_by
@@ -21,6 +22,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 
 from cocite.config.encoders import EncoderSettings
 from cocite.core.errors import InputError
+from cocite.encoder import model
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.documents import open_tokens
 from cocite.encoder.embedding import embed_papers, embed_texts
@@ -201,10 +203,21 @@ def test_a_training_leaves_prompts_out_of_the_pooling_as_well(tmp_path):
     ids, documents = open_tokens(files[0].tokens)
     expected = embed_papers(folder, [texts[paper] for paper in ids])
     np.testing.assert_allclose(embed(open_encoder(folder), documents), expected, atol=1e-6)
-    model = trained(tmp_path, Inputs(encoder=folder, training=files, validation=files)) / "model"
-    ours, library = open_encoder(model), SentenceTransformer(str(model), device="cpu")
+    learned = trained(tmp_path, Inputs(encoder=folder, training=files, validation=files)) / "model"
+    ours, library = open_encoder(learned), SentenceTransformer(str(learned), device="cpu")
     of_query = embed_texts(ours, [ours.tokenizer.short_query(0, text) for text in SENTENCES])
     np.testing.assert_allclose(of_query, library.encode_query(SENTENCES), atol=1e-5)
+
+
+def test_an_encoder_that_does_not_fit_into_memory_is_refused_with_what_it_needs(tmp_path, monkeypatch):
+    plain = published(tmp_path / "plain", hidden_size=64)
+    numbers = sum(weight.numel() for weight in load_file(plain / "model.safetensors").values())
+    needed = 700 + numbers * 4 // 10**6
+    monkeypatch.setattr(model, "total_memory", lambda: needed - 1)
+    with pytest.raises(InputError, match=rf"plain: its {numbers:,} weights need {needed:,} MB in float32, and this"):
+        fetched(plain, tmp_path / "model")
+    monkeypatch.setattr(model, "total_memory", lambda: needed)
+    fetched(plain, tmp_path / "model")
 
 
 def test_a_prompt_that_leaves_no_room_for_a_text_is_refused(tmp_path):

@@ -169,7 +169,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: 
             layout, clean = layout_of(source), Path(temporary)
             settings = with_folders_own(settings, layout, source)
             copy_clean(layout.transformer, clean)
-            check_memory(clean)
+            check_memory(clean, source)
             opened = library_class(read_json(clean / "config.json")["model_type"])
             transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)

@@ -179,19 +179,19 @@ def open_encoder(
 
 def open_transformer(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
     """The transformer in the folder of an encoder. Raises `InputError` if memory is too small for it."""
-    check_memory(folder, dtype)
+    check_memory(folder, folder, dtype)
     return library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
         folder, use_safetensors=True, dtype=dtype, local_files_only=True, trust_remote_code=False
     )
 
 
-def check_memory(folder: Path, dtype: torch.dtype = torch.float32) -> None:
-    """Raise if this machine has less memory than the weights in a folder take in a data type."""
+def check_memory(folder: Path, source: Path, dtype: torch.dtype = torch.float32) -> None:
+    """Raise if this machine has less memory than the weights in a folder, which are those of `source`, take."""
     numbers = sum(math.prod(shape) for shape in shapes_in(folder))
     needed, total = LIBRARIES_MB["cpu"] + numbers * dtype.itemsize // 10**6, total_memory()
     if needed > total:
         what = f"its {numbers:,} weights need {needed:,} MB in {str(dtype).removeprefix('torch.')}"
-        raise InputError(f"{folder}: {what}, and this machine has {total:,} MB.")
+        raise InputError(f"{source}: {what}, and this machine has {total:,} MB.")
 
 
 def library_class(kind: str) -> Any:
