@@ -161,7 +161,8 @@ def pools_prompts(layout: Layout, settings: EncoderSettings) -> bool:
 
 def _tell(what: str, settings: Mapping[str, Any]) -> None:
     said = (f"{key} {json.dumps(as_json(value), ensure_ascii=False)}" for key, value in sorted(settings.items()))
-    report(f"{what}: {', '.join(said) or 'nothing'}.")
+    if settings:
+        report(f"{what}: {', '.join(said)}.")
 
 
 def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
