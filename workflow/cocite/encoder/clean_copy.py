@@ -191,7 +191,7 @@ def _settings_in(folder: Path) -> dict[str, Any]:
 
 
 def _prompts_in(source: Path) -> Prompts:
-    """The prompts that sentence-transformers puts before queries and before documents."""
+    """The prompts before queries and before documents, by the names that sentence-transformers looks for."""
     settings = read_object(source / PROMPTS) if (source / PROMPTS).is_file() else {}
     if cut := settings.get("truncate_dim"):
         report(f"The encoder's own vectors are cut to {cut} dimensions; here only the setting dimension cuts them.")
