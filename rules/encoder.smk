@@ -62,7 +62,7 @@ rule fetch_encoder:
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
-        version=2,
+        version=3,
         settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
@@ -93,7 +93,7 @@ rule fetch_encoder_with_map:
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
-        version=1,
+        version=2,
         settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
@@ -397,6 +397,7 @@ rule probe_examples:
     input:
         examples="<results>/triplets/{triplets}/examples.parquet",
         vectors=plan.encoder.vectors_to_map,
+        encoder=plan.encoder.encoder_of_probe,
     output:
         "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
     log:
@@ -411,15 +412,15 @@ rule probe_examples:
         mem_mb=megabytes(1500, examples=300),
         runtime=plan.encoder.mapping_minutes,
     params:
-        version=1,
-        normalise=plan.encoder.option_to_normalise,
+        version=2,
         vectors=folders_of("vectors"),
         settings=settings("probes", "probe", MapTraining),
         seed=configuration.seed,
     shell:
         """
-        cocite encoder probe {input.examples:q} {params.normalise} \
+        cocite encoder probe {input.examples:q} \
             --vectors {params.vectors:q} \
+            --encoder {input.encoder:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
             --threads {threads} \

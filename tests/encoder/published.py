@@ -101,11 +101,14 @@ def published(folder: Path, kind: str = "bert", **settings: Any) -> Path:
     return folder
 
 
-def as_sentence_transformer(plain: Path, folder: Path, *behind: torch.nn.Module, pooling: str = "mean") -> Path:
+def as_sentence_transformer(
+    plain: Path, folder: Path, *behind: torch.nn.Module, pooling: str = "mean", include_prompt: bool = True, **more: Any
+) -> Path:
     """Save a plain transformer as sentence-transformers saves it, with these modules behind its pooling."""
     transformer = Transformer(str(plain))
-    pooled = Pooling(transformer.get_embedding_dimension(), pooling)
-    SentenceTransformer(modules=[transformer, pooled, *behind], device="cpu").save(str(folder), create_model_card=False)
+    pooled = Pooling(transformer.get_embedding_dimension(), pooling, include_prompt)
+    whole = SentenceTransformer(modules=[transformer, pooled, *behind], device="cpu", **more)
+    whole.save(str(folder), create_model_card=False)
     return folder
 
 

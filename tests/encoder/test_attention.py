@@ -53,10 +53,12 @@ def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_th
     assert full["cu_seq_lens_q"].tolist() == [0, 128, 256]
 
 
+@pytest.mark.parametrize("left_out", [None, [2, 1, 2]])
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling):
+def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling, left_out):
     model.pooling = pooling
     documents, rows = documents_with(FIVE, ONE, THREE), np.arange(3)
+    documents = replace(documents, left_out=None if left_out is None else np.array(left_out))
     padded = vectors_of(model, documents.padded(rows, 0))
     assert enable_sequence_packing(model)
     torch.testing.assert_close(vectors_of(model, documents.packed(rows)), padded, rtol=1e-5, atol=1e-6)

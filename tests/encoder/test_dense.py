@@ -68,6 +68,21 @@ def test_vectors_behind_the_map_of_a_published_encoder_can_be_cut(published, tmp
 
 
 @pytest.mark.parametrize(
+    ("activations", "kept"), [(("Identity", "Identity", "Tanh"), 1), (("Tanh", "Identity", "Tanh"), 2)]
+)
+def test_a_chain_of_maps_is_kept_where_an_activation_is_between_them(published, inputs, tmp_path, activations, kept):
+    sizes = ((16, 24), (24, 12), (12, 8))
+    maps = [Dense(drawn_map(*size, bias=size != (24, 12)), of) for size, of in zip(sizes, activations, strict=True)]
+    source = published(*maps)
+    folder = fetched(source, tmp_path)
+    assert len(open_encoder(folder).dense) == kept
+    np.testing.assert_allclose(vectors(folder), SentenceTransformer(str(source)).encode(TEXTS), atol=1e-5)
+    model = trained(tmp_path / "trained", replace(inputs, encoder=folder), loss="mnrl", max_steps=2) / "model"
+    assert not np.allclose(vectors(model), vectors(folder), atol=1e-5)
+    np.testing.assert_allclose(SentenceTransformer(str(model)).encode(TEXTS), vectors(model), atol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("sizes", "message"),
     [
         ([(16, 12), (8, 8)], "a map gives 12 dimensions, and the next one takes 8"),

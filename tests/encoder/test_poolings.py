@@ -71,6 +71,8 @@ def test_a_folder_names_its_pooling_by_three_flags_as_sentence_transformers_has_
 def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
     assert poolings.pooling_of({}) is None
     assert poolings.pooling_of({"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}) is None
+    assert poolings.pooling_of({"pooling_mode_mean_tokens": True, "pooling_mode_weightedmean_tokens": True}) is None
+    assert poolings.pooling_of({"pooling_mode": ["mean", "max"]}) is None
     folder = shutil.copytree(encoder, tmp_path / "model")
     write_json(folder / poolings.FOLDER / "config.json", {"pooling_mode": "weightedmean"})
     with pytest.raises(

@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.numpy import load_file
 from torch.nn import Parameter
 
 from cocite.config.probes import MapTraining
+from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 from cocite.core.tables.places import Trained, training_of
@@ -41,13 +43,13 @@ def folder(tmp_path: Path) -> Path:
     columns = {"query": queries, "positives": positives, "negatives": negatives}
     write_table(tmp_path / "examples.parquet", "training_examples", pa.table(columns))
     np.save(tmp_path / "vectors.npy", vectors)
+    write_json(tmp_path / "modules.json", [])
     return tmp_path
 
 
 def probe(folder: Path, output: str = "maps", **settings) -> dict[Trained, np.ndarray]:
-    probe_examples(
-        folder / "examples.parquet", folder / "papers", asked(**settings), seed=1, threads=1, output=folder / output
-    )
+    how = {"encoder": folder, "seed": 1, "threads": 1, "output": folder / output}
+    probe_examples(folder / "examples.parquet", folder / "papers", asked(**settings), **how)
     return {training_of(name): weight for name, weight in load_file(folder / output).items()}
 
 
@@ -73,6 +75,16 @@ def test_a_map_learns_what_tells_the_papers_apart(folder: Path) -> None:
 
     assert near(vectors) < 0.7
     assert near(mapped) > 0.95
+
+
+def test_vectors_behind_a_map_are_normalised_as_those_of_the_encoder(folder: Path) -> None:
+    weights = []
+    for modules in ([], [{"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}]):
+        write_json(folder / "modules.json", modules)
+        weights += probe(folder, seeds=[1]).values()
+        with safe_open(folder / "maps", framework="numpy") as file:
+            assert file.metadata() == {"normalise": str(bool(modules))}
+    assert not np.allclose(*weights)
 
 
 def test_a_step_is_that_of_adamw_on_the_loss_of_a_batch(folder: Path) -> None:

@@ -26,7 +26,7 @@ from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_sentence
 from cocite.encoder.examples import open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
-from cocite.encoder.model import cast_for_inference, embed, open_encoder
+from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
@@ -163,7 +163,7 @@ def test_padding_and_packing_leave_vectors_and_gradients_as_they_are(by_sentence
 
 
 def test_an_encoder_in_half_precision_pools_in_float32(by_sentence):
-    encoder = cast_for_inference(open_encoder(by_sentence, "bfloat16"))
+    encoder = open_encoder(by_sentence, "bfloat16", reduced=True)
     assert {weight.dtype for weight in encoder.names.parameters()} == {torch.float32}
     exact = embed_papers(by_sentence, PAPERS)
     texts = [encoder.tokenizer.document(0, fields(*paper)).text for paper in PAPERS]

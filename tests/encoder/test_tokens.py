@@ -16,7 +16,6 @@ from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
-from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.encoder import tokens
@@ -248,7 +247,6 @@ def test_fields_are_joined_by_the_separator_that_the_encoder_names(reading):
         ({"text": ["title", "title"]}, "which has non-unique elements"),
         ({"text": ["title", "journal"]}, "journal"),
         ({"query_max_length": 600}, r"query_max_length \(600\) must not exceed max_length \(512\)"),
-        ({"prompts": {}}, "prompts needs query, document or both"),
         ({"prompts": {"queries": "q"}}, "queries"),
     ],
 )
@@ -336,8 +334,13 @@ def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, tm
     assert SentenceTransformer(str(tmp_path / "model"), device="cpu").prompts["query"] == PROMPTS["query"]
 
 
-def test_prompts_of_the_folder_that_is_fetched_are_not_taken_over(prompted, tmp_path):
-    copied = shutil.copytree(prompted, tmp_path / "copied")
-    fetch_encoder(EncoderSettings(model=str(copied), max_length=16), tmp_path / "model")
-    assert open_tokenizer(tmp_path / "model").reading.query_prompt == ""
-    assert "prompts" in read_json(copied / "config_sentence_transformers.json")
+@pytest.mark.parametrize(("prompts", "kept"), [(None, PROMPTS), ({}, {}), ({"query": "q: "}, {"query": "q: "})])
+def test_prompts_of_the_folder_that_is_fetched_are_taken_unless_the_settings_have_others(
+    prompted, tmp_path, prompts, kept
+):
+    settings = parse_settings(
+        EncoderSettings, json.dumps({"model": str(prompted), "max_length": 16, "prompts": prompts})
+    )
+    fetch_encoder(settings, tmp_path / "model")
+    reading = open_tokenizer(tmp_path / "model").reading
+    assert (reading.query_prompt, reading.document_prompt) == (kept.get("query", ""), kept.get("document", ""))

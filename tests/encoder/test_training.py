@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import assert_goes_on, paper_texts
+from tests.encoder.published import fetched, published
 from tests.examples import OVER_EXAMPLES, curve_in
 from transformers import AutoModel, AutoTokenizer
 
@@ -17,6 +18,7 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.encoder import trainer
+from cocite.encoder.adapters import choose_weights, learned_weights
 from cocite.encoder.examples import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import open_encoder
@@ -168,6 +170,40 @@ def test_low_rank_additions_are_merged_into_the_linear_weights(train, encoder):
     for name, difference in differences.items():
         assert name.endswith("weight")
         assert "embeddings" not in name
+        assert 1 <= torch.linalg.matrix_rank(difference, rtol=1e-3) <= 2
+
+
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+LINEAR = {
+    "qwen3": {*ATTENTION, "gate_proj", "up_proj", "down_proj"},
+    "llama": {*ATTENTION, "gate_proj", "up_proj", "down_proj"},
+    "gemma3_text": {*ATTENTION, "gate_proj", "up_proj", "down_proj"},
+    "modernbert": {"Wqkv", "Wo", "Wi"},
+    "xlm-roberta": {"query", "key", "value", "dense"},
+    "t5": {"q", "k", "v", "o", "wi", "wo"},
+}
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_low_rank_additions_are_to_the_linear_layers_of_the_architecture_or_to_some_of_them(kind, tmp_path):
+    folder = fetched(published(tmp_path / "plain", kind), tmp_path / "model")
+    for modules in (None, sorted(LINEAR[kind])[:2]):
+        model = open_encoder(folder, "bfloat16", reduced=True)
+        choose_weights(model, TrainingSettings(trainable={"kind": "lora", "modules": modules}), seed=1)
+        learned = learned_weights(model)
+        assert {name.split(".lora_")[0].rpartition(".")[2] for name in learned} == {*(modules or LINEAR[kind])}
+        assert {weight.dtype for weight in learned.values()} == {torch.float32}
+        assert {weight.dtype for name, weight in model.named_parameters() if "lora_" not in name} == {torch.bfloat16}
+    with pytest.raises(InputError, match=rf"names 'c_attn', and the linear .* are {', '.join(sorted(LINEAR[kind]))}\."):
+        choose_weights(
+            open_encoder(folder), TrainingSettings(trainable={"kind": "lora", "modules": ["c_attn"]}), seed=1
+        )
+
+
+def test_a_base_in_bfloat16_keeps_its_digits_and_gets_additions_of_low_rank(train, encoder):
+    differences = changed(train(trainable={"kind": "lora", "rank": 2, "alpha": 8}, precision="bfloat16"), encoder)
+    assert differences
+    for difference in differences.values():
         assert 1 <= torch.linalg.matrix_rank(difference, rtol=1e-3) <= 2
 
 

@@ -33,7 +33,9 @@ def folder(tmp_path):
     for bucket in (0, 1):
         rows = {"corpusid": papers[papers % 2 == bucket], "vector": vector_column(vectors[papers % 2 == bucket])}
         write_table(tmp_path / f"papers/{bucket}.parquet", "paper_embeddings", pa.table(rows))
-    save_file({name_of_map(trained): weight for trained, weight in MAPS.items()}, tmp_path / "maps")
+    save_file(
+        {name_of_map(trained): weight for trained, weight in MAPS.items()}, tmp_path / "maps", {"normalise": "False"}
+    )
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
-from cocite.plan.memory import mini_batch_tokens, training_memory
+from cocite.plan.memory import check_weights, mini_batch_tokens, training_memory
 
 MEASURED = """
 import resource, subprocess, sys
@@ -166,8 +166,20 @@ def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choos
     least = asked(batch_size=32, mini_batch_tokens=1)
     assert choose(least - 1, batch_size=32) == longest
     assert choose(least + 60, batch_size=32) > longest
-    with pytest.raises(InputError, match=r"a training needs [\d,]+ MB for its weights, .* and has 300 MB"):
-        choose(300, batch_size=32)
+
+
+def test_a_base_that_does_not_fit_is_refused_with_what_it_needs(folder, asked):
+    for trainable, needed in (
+        ("all", asked(on_gpu=True) - 3300),
+        ("lora", asked(on_gpu=True, trainable="lora") - 3300),
+    ):
+        settings = TrainingSettings(trainable=trainable)
+        check_weights(folder / "encoder", settings, needed, 1)
+        with pytest.raises(
+            InputError, match=rf"a training needs {needed} MB for its weights, .* and has {needed - 1} MB"
+        ):
+            check_weights(folder / "encoder", settings, needed - 1, 1)
+    assert asked(trainable="lora") < asked()
 
 
 @pytest.mark.parametrize("names", [("d_model", "num_layers", "num_heads"), ("dim", "n_layers", "n_heads")])

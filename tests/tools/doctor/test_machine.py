@@ -15,6 +15,7 @@ from tests.tools.builders import invoke
 
 from cocite.config import folders
 from cocite.config.configuration import resolve
+from cocite.core import memory
 from cocite.corpus.release import plan
 from cocite.tools import cluster, machine
 
@@ -190,7 +191,7 @@ def test_memory_is_compared_with_what_jobs_ask_for(complete, monkeypatch, total,
 
 def test_a_container_has_the_memory_that_it_is_granted(tmp_path, monkeypatch):
     (tmp_path / "memory.max").write_text("2000000000\n")
-    monkeypatch.setattr(machine, "LIMITS", (tmp_path / "memory.max", tmp_path / "none"))
+    monkeypatch.setattr(memory, "LIMITS", (tmp_path / "memory.max", tmp_path / "none"))
     assert machine.total_memory() == 2000
     assert machine.available_memory() <= 2000
     (tmp_path / "memory.max").write_text("max\n")

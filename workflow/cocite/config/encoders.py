@@ -27,6 +27,8 @@ from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
 
 POOLINGS = tuple(import_module("cocite.encoder.poolings").POOLINGS)
+USUAL_POOLING = "mean"
+"""That of an encoder whose folder and settings name none."""
 LOSSES = "cocite.encoder.losses"
 
 if TYPE_CHECKING:
@@ -79,18 +81,12 @@ class Adapter(Entry):
 
 
 class Prompts(Entry):
-    """What is put before texts. Models that were trained with prompts say which, such as `query: ` and `passage: `."""
+    """What is put before texts, such as `query: ` and `passage: `. Without either, nothing, whatever the folder has."""
 
     query: Text | None = None
     """Before short queries: those of sets of examples and of benchmarks, and what `cocite search` is asked."""
     document: Text | None = None
     """Before all other texts: papers, also where they are queries, and documents that are brought."""
-
-    @model_validator(mode="after")
-    def _has_one(self) -> "Prompts":
-        if self.query is None and self.document is None:
-            raise inconsistent(" needs query, document or both.")
-        return self
 
 
 class LearnedMap(Entry):
@@ -130,14 +126,15 @@ class EncoderSettings(Entry):
     """Installed Python package that carries the model and names its folder with get_model_path()."""
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
-    pooling: Literal[*POOLINGS] = "mean"  # type: ignore[valid-type]
+    pooling: Literal[*POOLINGS] | None = None  # type: ignore[valid-type]
     """How the vectors of a text's tokens become one: cls takes the first token's vector, last the last one's, as in
     decoders (Qwen3-Embedding), mean the mean over all tokens, max the largest value of each dimension, sentences the
-    vectors of its sentences, weighted by attention to the names of the aspects."""
+    vectors of its sentences, weighted by attention to the names of the aspects. Left out, that of the model's folder,
+    and mean if the folder has none."""
     normalise: bool | None = None
     """Whether vectors are scaled to length 1, so that Euclidean distances rank documents as cosines do. Models that are
-    trained from the encoder do the same, and losses see the scaled vectors. Left out, vectors stay as the pooling gives
-    them, as the literature on papers has it, also where the folder of the model has a normalisation."""
+    trained from the encoder do the same, and losses see the scaled vectors. Left out, they are scaled if the folder of
+    the model ends with a normalisation; false leaves it out, as the literature on papers has it."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
     text: Fields | None = None
@@ -158,8 +155,8 @@ class EncoderSettings(Entry):
     of training, scored as it is, and a start for models that are trained from the encoder. Left out, none but one that
     the model's own folder has."""
     prompts: Prompts | None = None
-    """What is put before texts. It travels with models that are trained from the encoder. Left out, nothing, also where
-    the folder of the model has prompts."""
+    """What is put before texts. It travels with models that are trained from the encoder. Left out, the prompts of the
+    model's folder; `{}` for none."""
     query_max_length: Annotated[int, Field(ge=8)] | None = None
     """Tokens of a short query, its prompt included; what is longer is cut. Left out, max_length."""
     adapters: dict[AdapterName, Adapter] | None = None
@@ -193,6 +190,11 @@ class EncoderSettings(Entry):
     def is_built(self) -> bool:
         """Whether it is built for the corpus."""
         return self.build is not None
+
+    @property
+    def known_pooling(self) -> str | None:
+        """The pooling before the encoder is fetched; None if it is that of a folder."""
+        return self.pooling or (USUAL_POOLING if self.is_built else None)
 
     @property
     def further(self) -> tuple[FieldName, ...]:
@@ -266,8 +268,7 @@ class StaticSettings(Entry):
     """Fields that a document is read as, in this order, as of a transformer. Left out, title and abstract."""
 
     # What else a transformer may be asked for, as it is with a table.
-    pooling: ClassVar[str] = "mean"
-    normalise: ClassVar[bool] = True
+    known_pooling: ClassVar[str] = USUAL_POOLING
     separator: ClassVar[str] = " "
     sentence_wise: ClassVar[bool] = False
     build: ClassVar[None] = None
@@ -354,6 +355,9 @@ class LowRank(Entry):
     """Rank of the additions."""
     alpha: Count = 16
     """The additions are scaled by this over their rank."""
+    modules: Annotated[tuple[Text, ...], Strict(False), AfterValidator(distinct)] | None = None
+    """Names of the linear layers that get additions, such as q_proj and v_proj. Left out, all within the layers of the
+    transformer: those of attention and of the feed-forward part."""
 
 
 class Bottlenecks(Entry):

@@ -349,7 +349,9 @@ class Model(TrainingSettings):
                 yield f"{key}: the loss mlm does not go with a static encoder, which sees no order of tokens."
             if self.poolings:
                 yield f"{key}.poolings does not go with a static encoder, which has the weighted mean alone."
-        pooling = config.encoders[encoder].pooling if encoder else None
+        pooling = config.encoders[encoder].known_pooling if encoder else None
+        if self.poolings and encoder and pooling is None:
+            yield f"{key}.poolings needs encoders.{encoder}.pooling: which is the encoder's own must be known before."
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
         elif pooling in self.poolings:

@@ -27,7 +27,7 @@ from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed
 from cocite.encoder.layers import checked_sizes
-from cocite.encoder.model import ADAPTERS, Encoder, readable
+from cocite.encoder.model import ADAPTERS, Encoder, open_transformer, readable
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
@@ -163,9 +163,11 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             torch.manual_seed(derive_seed(seed, "lora"))
             from peft import LoraConfig, get_peft_model
 
-            rank, alpha = settings.trainable.rank, settings.trainable.alpha
-            additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules="all-linear")
+            rank, alpha, modules = (getattr(settings.trainable, name) for name in ("rank", "alpha", "modules"))
+            _check_modules(encoder, modules or ())
+            additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=list(modules or ()) or "all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
+            encoder.mixes = True
         if encoder.dense is not None:
             encoder.dense.requires_grad_(False)
     elif isinstance(settings.trainable, Bottlenecks):
@@ -182,12 +184,38 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
         raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
 
 
+def _check_modules(encoder: Encoder, names: Iterable[str]) -> None:
+    """Raise unless the transformer has linear layers of these names."""
+    modules = encoder.transformer.named_modules()
+    linear = sorted({name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)})
+    if unknown := [name for name in names if name not in linear]:
+        has = f"the linear layers of the encoder are {', '.join(linear)}"
+        raise InputError(f"Setting trainable.modules names {unknown[0]!r}, and {has}.")
+
+
 def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
     """The weights of a module that learn, by name."""
     return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
-def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
-    """Add low-rank additions, if there are any, to the weights that they belong to."""
-    if isinstance(settings.trainable, LowRank):
-        encoder.transformer = encoder.transformer.merge_and_unload()
+def merge_lora(encoder: Encoder, settings: TrainingSettings, source: Path) -> None:
+    """Put low-rank additions, if there are any, into the weights in `source` that they were trained beside.
+
+    Those weights are opened again in float32, as they may be held in bfloat16, which would lose most of an addition.
+    """
+    if not isinstance(settings.trainable, LowRank):
+        return
+    from peft.tuners.lora import LoraLayer
+
+    modules = encoder.transformer.get_base_model().named_modules()
+    additions: dict[str, Any] = {name: module for name, module in modules if isinstance(module, LoraLayer)}
+    for layer in additions.values():
+        del layer.base_layer  # makes room
+    encoder.transformer = None
+    encoder.transformer = open_transformer(source)
+    with torch.no_grad():
+        for name, layer in additions.items():
+            weight = encoder.transformer.get_submodule(name).weight
+            product = layer.lora_B["default"].weight @ layer.lora_A["default"].weight
+            added = layer.scaling["default"] * product.to(weight)
+            weight += added.T if layer.fan_in_fan_out else added

@@ -154,7 +154,7 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
         f"Its {len(tokenizer)} WordPiece tokens come from the {read} of the corpus, but for the papers "
         f"that are kept out;\nits weights are random ({sizes.layers} layers of width {sizes.hidden}, {sizes.heads} "
         f"heads, seed {seed}). It is the starting point of\nfine-tuning and a baseline to compare with; by itself it "
-        f"knows nothing.\n\nPooling: {settings.pooling}; texts are cut to {settings.max_length} tokens."
+        f"knows nothing.\n\nPooling: {settings.known_pooling}; texts are cut to {settings.max_length} tokens."
     )
     card = card_of_untrained("An untrained BERT", text)
     with atomic_path(output) as folder:

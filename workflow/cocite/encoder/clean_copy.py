@@ -1,13 +1,14 @@
 """What is read of an encoder's folder that others have published, and a clean copy of its transformer.
 
 Everything that changes vectors in the layout of sentence-transformers is either read or refused: the modules behind the
-transformer, the pooling's treatment of prompts, and lowercase. The pooling itself is a setting.
+transformer, the pooling, prompts and their place in the pooling, and lowercase. Settings come before the folder.
 
 transformers opens the clean copy only. Files can make the library load another base beside an adapter, read pickles
 that an index names, and fetch kernels, code and vocabularies from a hub. The copy has the weights, the vocabulary and
 those settings that the architecture itself declares, and nothing else.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -18,13 +19,15 @@ from typing import Any
 import torch
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import USUAL_POOLING, EncoderSettings, Prompts
+from cocite.config.entries import as_json
+from cocite.config.models import SIMPLE_POOLINGS
 from cocite.core.atomic import read_json, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Dense, checked_sizes, fused, read_dense, refuse_unless
+from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Maps, chained, checked_sizes, read_dense, refuse_unless
 from cocite.encoder.model import WITH_DECODER, library_class
-from cocite.encoder.poolings import pooling_of
+from cocite.encoder.poolings import POOLINGS, WITH_PROMPT, pooling_of
 from cocite.encoder.tokens import PROMPTS
 
 MODULES = "modules.json"
@@ -99,10 +102,12 @@ class Layout:
     """The folder of the transformer."""
     pooling: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the pooling; empty if the folder has none."""
-    prompts: Mapping[str, Any] = field(default_factory=dict)
-    """Its own prompts by name."""
-    dense: Dense | None = None
-    """The linear map behind the pooling."""
+    prompts: Prompts = Prompts()
+    """Its own prompts."""
+    dense: Maps | None = None
+    """The linear maps behind the pooling."""
+    normalises: bool = False
+    """Whether its vectors have length 1."""
     lowers: bool = False
     """Whether texts are in lowercase before they reach the tokenizer."""
 
@@ -119,33 +124,45 @@ def layout_of(source: Path) -> Layout:
     folders = dict(modules)
     if "Normalize" in folders:
         refuse_unless(folders["Normalize"] / CONFIG, _settings_in(folders["Normalize"]), BEHIND)
-        report("The encoder has a normalisation, which is left out unless the setting normalise asks for it.")
     return Layout(
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
         prompts=_prompts_in(source),
-        dense=fused([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
+        dense=chained([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
+        normalises="Normalize" in folders,
         lowers=_lowers(folders["Transformer"]),
     )
 
 
-def check_prompts(layout: Layout, settings: EncoderSettings, source: Path) -> None:
-    """Raise if prompts are set and the encoder's own pooling leaves them out, which ours do not."""
-    included = layout.pooling.get("include_prompt", True)
-    if settings.prompts is not None and included is not True:
-        raise InputError(
-            f"{source}: its pooling leaves out the tokens of prompts (include_prompt is {included!r}), and those here "
-            "include them. Remove prompts, or bring vectors (kind: brought)."
-        )
+def with_folders_own(settings: EncoderSettings, layout: Layout, source: Path) -> EncoderSettings:
+    """The settings, completed by what the folder says; both are reported.
+
+    Raises `InputError` if the folder's pooling is to be taken and is none that can be.
+    """
+    own: dict[str, Any] = {"pooling": USUAL_POOLING, "normalise": layout.normalises, "prompts": layout.prompts}
+    if layout.pooling:
+        named = [f"{key}: {value}" for key, value in layout.pooling.items() if key.startswith("pooling") and value]
+        own["pooling"] = pooling_of(layout.pooling) or ", ".join(named)
+    taken = {key: value for key, value in own.items() if getattr(settings, key) is None}
+    if taken.get("pooling", USUAL_POOLING) not in SIMPLE_POOLINGS:
+        known = f"name one as encoders.<name>.pooling: {', '.join(POOLINGS)}"
+        raise InputError(f"{source}: its pooling ({own['pooling']}) is not taken by itself; {known}.")
+    if (source / MODULES).is_file():
+        further = {"Dense": layout.dense is not None, "include_prompt": pools_prompts(layout, settings)}
+        _tell("Taken from the folder of the encoder", taken | further)
+        _tell("The settings replace what the folder has", {key: own[key] for key in own.keys() - taken.keys()})
+    return settings.model_copy(update=taken)
 
 
-def tell_replaced(layout: Layout, settings: EncoderSettings) -> None:
-    """Report the folder's own pooling and prompts, if the settings replace them."""
-    own = pooling_of(layout.pooling) or "none of ours"
-    if layout.pooling and own != settings.pooling:
-        report(f"The encoder's own pooling is {own}; the setting pooling makes it {settings.pooling}.")
-    if settings.prompts is None and any(layout.prompts.values()):
-        report(f"The encoder has prompts that are left out, as the setting prompts is: {dict(layout.prompts)!r:.200}.")
+def pools_prompts(layout: Layout, settings: EncoderSettings) -> bool:
+    """Whether tokens of prompts are pooled; sentences are whatever the folder says, as their first tokens count."""
+    return bool(layout.pooling.get(WITH_PROMPT, True)) or settings.pooling == "sentences"
+
+
+def _tell(what: str, settings: Mapping[str, Any]) -> None:
+    said = (f"{key} {json.dumps(as_json(value), ensure_ascii=False)}" for key, value in sorted(settings.items()))
+    if settings:
+        report(f"{what}: {', '.join(said)}.")
 
 
 def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
@@ -173,11 +190,22 @@ def _settings_in(folder: Path) -> dict[str, Any]:
     return read_object(folder / CONFIG) if (folder / CONFIG).is_file() else {}
 
 
-def _prompts_in(source: Path) -> dict[str, Any]:
+def _prompts_in(source: Path) -> Prompts:
+    """The prompts before queries and before documents, by the names that sentence-transformers looks for."""
     settings = read_object(source / PROMPTS) if (source / PROMPTS).is_file() else {}
     if cut := settings.get("truncate_dim"):
         report(f"The encoder's own vectors are cut to {cut} dimensions; here only the setting dimension cuts them.")
-    return settings.get("prompts") or {}
+    prompts = settings.get("prompts") or {}
+    default = prompts.get(settings.get("default_prompt_name"))
+    of_each = {"query": ("query",), "document": ("document", "passage", "corpus")}
+    found = {
+        kind: next((prompts[name] for name in named if prompts.get(name) is not None), default)
+        for kind, named in of_each.items()
+    }
+    for text in found.values():
+        if not isinstance(text, str | None):
+            raise InputError(f"{source / PROMPTS}: a prompt is {text!r:.80}; it must be text.")
+    return Prompts(**{kind: text or None for kind, text in found.items()})
 
 
 def _lowers(folder: Path) -> bool:

@@ -17,6 +17,10 @@ from cocite.core.randomness import fractions, priorities
 
 Numbers = NDArray[np.int64]
 
+POOLED, POOLED_STARTS = "pooled", "pooled_starts"
+"""Input of the pooling among that of the transformer, if the pooling leaves out tokens; see `Documents._pooled`."""
+LEFT_OUT = "left_out"
+"""The file of what the pooling leaves out in a folder of tokens, if it leaves out any."""
 ROW = 128
 """Packed rows are a multiple of so many tokens long: products of matrices are fastest so, and memory is reused."""
 
@@ -63,6 +67,8 @@ class Documents:
     """Tokens between a document's head and the span that was drawn."""
     whole: Numbers | None = None
     """Tokens of each document before its span was drawn."""
+    left_out: Numbers | None = None
+    """Tokens at the start of each document that the pooling leaves out, but for its last one; None if it takes all."""
 
     def __len__(self) -> int:
         """Count the documents."""
@@ -80,8 +86,8 @@ class Documents:
 
     def chosen(self, rows: Numbers) -> "Documents":
         """Some documents, in the order of `rows`."""
-        names = ("file_of", "starts", "lengths", *(() if self.offsets is None else ("offsets", "whole")))
-        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        names = ("file_of", "starts", "lengths", "offsets", "whole", "left_out")
+        taken: dict[str, Any] = {name: of[rows] for name in names if (of := getattr(self, name)) is not None}
         return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
 
     def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
@@ -108,7 +114,8 @@ class Documents:
         ids = np.full(mask.shape, padding, dtype=np.int64)
         for line, row in enumerate(rows):
             ids[line, : lengths[line]] = self[row]
-        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        features = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        return features | self._pooled(np.asarray(rows, dtype=np.int64), lengths, mask.astype(bool))
 
     def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
         """Input of the transformer, by its names for packed documents: token ids in one row, and where each one starts.
@@ -121,12 +128,26 @@ class Documents:
         ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
         positions = count_within(lengths)
         positions[-filling:] = 0
-        return {
+        features = {
             "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
             "position_ids": torch.from_numpy(first_position + positions)[None],
             "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
             "max_length_q": int(lengths.max()),
         }
+        return features | self._pooled(rows, lengths, np.ones((1, ids.size), dtype=bool))
+
+    def _pooled(self, rows: Numbers, lengths: Numbers, is_token: NDArray[np.bool_]) -> dict[str, Any]:
+        """Which tokens are pooled, in the shape of the input, and where those of each document start and of the last
+        one end, if tokens are left out of the pooling. `lengths` are those of the rows, and of a filling if there is
+        one; `is_token` tells tokens from padding."""
+        if self.left_out is None:
+            return {}
+        left_out = np.zeros(len(lengths), dtype=np.int64)
+        left_out[: len(rows)] = np.minimum(self.left_out[rows], np.maximum(self.lengths[rows] - 1, 0))
+        pooled = is_token.copy()
+        pooled[is_token] = count_within(lengths) >= np.repeat(left_out, lengths)
+        starts = np.append(0, np.cumsum(lengths - left_out))
+        return {POOLED: torch.from_numpy(pooled), POOLED_STARTS: torch.from_numpy(starts.astype(np.int32))}
 
 
 def count_within(sizes: Numbers) -> Numbers:
@@ -148,16 +169,16 @@ def moved(value: Any, device: torch.device) -> Any:
     return value.pin_memory().to(device, non_blocking=True)
 
 
-def documents_in(tokens: NDArray[np.int32], lengths: Numbers) -> Documents:
+def documents_in(tokens: NDArray[np.int32], lengths: Numbers, left_out: Numbers | None = None) -> Documents:
     """The documents of these lengths, one after the other in the tokens."""
-    file_of = np.zeros(len(lengths), dtype=np.int8)
-    return Documents(files=[tokens], file_of=file_of, starts=np.cumsum(lengths) - lengths, lengths=lengths)
+    file_of, starts = np.zeros(len(lengths), dtype=np.int8), np.cumsum(lengths) - lengths
+    return Documents(files=[tokens], file_of=file_of, starts=starts, lengths=lengths, left_out=left_out)
 
 
-def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
+def documents_of(tokens: Sequence[NDArray[np.int32]], left_out: Numbers | None = None) -> Documents:
     """The documents with these tokens, in memory."""
     lengths = np.array([len(some) for some in tokens], dtype=np.int64)
-    return documents_in(np.concatenate([np.empty(0, np.int32), *tokens]), lengths)
+    return documents_in(np.concatenate([np.empty(0, np.int32), *tokens]), lengths, left_out)
 
 
 def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
@@ -165,7 +186,8 @@ def open_tokens(folder: Path) -> tuple[Numbers, Documents]:
     ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
     path = folder / "tokens.bin"
     tokens = np.memmap(path, dtype=np.int32, mode="r") if path.stat().st_size else np.empty(0, np.int32)
-    return ids, documents_in(tokens, lengths)
+    left_out = folder / f"{LEFT_OUT}.npy"
+    return ids, documents_in(tokens, lengths, np.load(left_out, allow_pickle=False) if left_out.is_file() else None)
 
 
 def joined_documents(parts: Sequence[Documents]) -> Documents:
@@ -179,10 +201,12 @@ def joined_documents(parts: Sequence[Documents]) -> Documents:
             for name in ("shortest", "longest", "papers", "roles")
         }
         spans = replace(spans, **columns)
+    left_out = [part.left_out for part in parts if part.left_out is not None]  # of all parts, or of none
     return Documents(
         files=[file for part in parts for file in part.files],
         file_of=np.concatenate(file_of).astype(np.int8),
         starts=np.concatenate([part.starts for part in parts]),
         lengths=np.concatenate([part.lengths for part in parts]),
         spans=spans,
+        left_out=np.concatenate(left_out) if left_out else None,
     )

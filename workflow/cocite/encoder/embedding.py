@@ -42,7 +42,7 @@ from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents, Numbers, count_within
-from cocite.encoder.model import Encoder, cast_for_inference, embed, embed_batch, open_encoder
+from cocite.encoder.model import Encoder, embed, embed_batch, open_encoder
 from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 
@@ -152,7 +152,7 @@ def embed_tables(
     The vectors of a source do not depend on the other sources.
     """
     take_gpus(1)
-    encoder = cast_for_inference(open_encoder(model, precision, dimension))
+    encoder = open_encoder(model, precision, dimension, reduced=True).eval()
     adapters = adapters or (NO_ADAPTER,)
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source

@@ -31,11 +31,21 @@ from cocite.core.options import Output
 from cocite.core.progress import report
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.clean_copy import Layout, check_prompts, copy_clean, layout_of, tell_replaced
+from cocite.encoder.clean_copy import Layout, copy_clean, layout_of, pools_prompts, with_folders_own
 from cocite.encoder.documents import documents_of
-from cocite.encoder.layers import INDEX_BUFFER, Dense, dense_of_probe
+from cocite.encoder.layers import INDEX_BUFFER, Maps, dense_of_probe
 from cocite.encoder.masking import read_head, save_head
-from cocite.encoder.model import ADAPTERS, Encoder, embed, kept_of, library_class, open_encoder, readable, save_encoder
+from cocite.encoder.model import (
+    ADAPTERS,
+    Encoder,
+    check_memory,
+    embed,
+    kept_of,
+    library_class,
+    open_encoder,
+    readable,
+    save_encoder,
+)
 from cocite.encoder.static import counts_in, save_static, save_tokenizer, tokenizer_in, vectors_in
 from cocite.encoder.tokens import write_reading
 
@@ -64,7 +74,7 @@ def fetch_encoder(
         fetch_static(settings, output)
         return
     with atomic_path(output) as folder, _source(settings) as source:
-        _write_encoder(source, folder, settings, _card(settings), maps)
+        _write_encoder(source, folder, settings, maps)
         try:
             with readable(folder, "embed a text"):
                 encoder = open_encoder(folder).cpu()
@@ -149,14 +159,14 @@ def _from_package(name: str) -> Path:
         raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
 
 
-def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, maps: Path | None) -> None:
+def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: Path | None) -> None:
     """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers."""
     with tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
         with readable(source):
             layout, clean = layout_of(source), Path(temporary)
-            check_prompts(layout, settings, source)
-            tell_replaced(layout, settings)
+            settings = with_folders_own(settings, layout, source)
             copy_clean(layout.transformer, clean)
+            check_memory(clean, source)
             opened = library_class(read_json(clean / "config.json")["model_type"])
             transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)
@@ -173,22 +183,23 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
         tokenizer.save_pretrained(folder)
     if head:
         save_head(head, folder)
-    save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
+    kept = kept_of(settings) | {"behind": behind, "pools_prompts": pools_prompts(layout, settings)}
+    save_encoder(transformer, folder, card=_card(settings), **kept)
     write_reading(folder, settings)
 
 
 def _map_behind(
     layout: Layout, transformer: Any, settings: EncoderSettings, maps: Path | None, source: Path
-) -> Dense | None:
-    """The linear map behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
+) -> Maps | None:
+    """The linear maps behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
     behind = layout.dense
     if settings.map is not None and maps is not None:
         if behind is not None:
             raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
-        behind = dense_of_probe(maps, settings.map)
-    if behind is not None and behind.linear.in_features != transformer.config.hidden_size:
-        takes, gives = behind.linear.in_features, transformer.config.hidden_size
-        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {takes}.")
+        behind = Maps(dense_of_probe(maps, settings.map))
+    gives = transformer.config.hidden_size
+    if behind is not None and behind.takes != gives:
+        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {behind.takes}.")
     return behind
 
 
@@ -286,6 +297,11 @@ def try_out(encoder: Encoder) -> None:
     if id >= rows:
         remedy = "resize them (resize_token_embeddings of transformers), or remove the tokens that were added"
         raise ValueError(f"its tokenizer gives {token!r} the id {id}, and it has embeddings of {rows} tokens; {remedy}")
+    for name, prompt in (("queries", tokenizer.reading.query_prompt), ("documents", tokenizer.reading.document_prompt)):
+        of_queries = name == "queries"
+        most = (of_queries and tokenizer.reading.query_max_length) or tokenizer.max_length
+        if prompt and len(*tokenizer([prompt], [of_queries])) == most:
+            raise InputError(f"Setting prompts: the prompt before {name} takes all {most} tokens that are read.")
     [tokens] = tokenizer([PLAIN])
     padding = (tokenizer.padding, getattr(encoder.transformer.config, "pad_token_id", None))
     longest = np.resize([token for token in tokens if token not in padding], tokenizer.max_length).astype(np.int32)

@@ -7,7 +7,6 @@ weighs the sentences of a document.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from cocite.encoder.tokens import Tokenizer, tokenise
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INDEX_BUFFER = "_ids"
 """The end of the names of buffers that older releases saved among the weights: `position_ids`, `token_type_ids`."""
-MAP, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SIZES = ("in_features", "out_features")
 DENSE = "sentence_transformers.models.Dense"
 ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
@@ -108,31 +107,38 @@ def read_dense(folder: Path) -> Dense:
     return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
 
 
-def fused(maps: Sequence[Dense], source: Path) -> Dense | None:
-    """Maps that follow one another as one; None if there are none.
+class Maps(nn.Sequential):
+    """Linear maps with their activations, one after the other."""
 
-    Raises `InputError` where one does not take what the last one gives, or an activation stands between two.
+    def __init__(self, *maps: Dense) -> None:
+        super().__init__(*maps)
+        self.takes, self.gives = maps[0].linear.in_features, maps[-1].linear.out_features
+
+
+def chained(maps: Sequence[Dense], source: Path) -> Maps | None:
+    """Maps that follow one another, of which those without an activation between them become one; None without maps.
+
+    Raises `InputError` where one does not take what the last one gives.
     """
-    if not maps:
-        return None
-    weight: Tensor = maps[0].linear.weight.double()
-    bias: Tensor | None = maps[0].linear.bias
-    for before, after in pairwise(maps):
-        if before.activation != "Identity":
-            raise InputError(
-                f"{source}: has the activation {before.activation} between two maps, which become one here."
-            )
-        if after.linear.in_features != before.linear.out_features:
-            gives, takes = before.linear.out_features, after.linear.in_features
+    chain = list(maps[:1])
+    for after in maps[1:]:
+        gives, takes = chain[-1].linear.out_features, after.linear.in_features
+        if gives != takes:
             raise InputError(f"{source}: a map gives {gives} dimensions, and the next one takes {takes}.")
-        own = after.linear.weight.double()
-        moved = None if bias is None else own @ bias.double()
-        bias = moved if after.linear.bias is None else after.linear.bias + (0 if moved is None else moved)
-        weight = own @ weight
-    return Dense(linear_of(weight.float(), None if bias is None else bias.float()), maps[-1].activation)
+        chain[-1:] = [_fused(chain[-1], after)] if chain[-1].activation == "Identity" else [chain[-1], after]
+    return Maps(*chain) if chain else None
 
 
-def save_dense(dense: Dense, folder: Path) -> None:
+def _fused(before: Dense, after: Dense) -> Dense:
+    """Two maps without an activation between them as one."""
+    own: Tensor = after.linear.weight.double()
+    biases = [] if before.linear.bias is None else [own @ before.linear.bias.double()]
+    biases += [] if after.linear.bias is None else [after.linear.bias.double()]
+    weight = (own @ before.linear.weight.double()).float()
+    return Dense(linear_of(weight, torch.stack(biases).sum(dim=0).float() if biases else None), after.activation)
+
+
+def save_dense(dense: Any, folder: Path) -> None:
     """Write a map to a folder of its own."""
     linear = dense.linear
     sizes = dict(zip(SIZES, (linear.in_features, linear.out_features), strict=True)) | {"bias": linear.bias is not None}

@@ -6,6 +6,7 @@ sentence-transformers reads, and transformers too. Here it is opened without sen
 longer than embedding a small benchmark.
 """
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,11 +26,13 @@ from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
+from cocite.core.memory import total_memory
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
-from cocite.encoder.documents import Documents, Numbers, moved
-from cocite.encoder.layers import DENSE, MAP, AspectNames, Dense, open_names, read_dense, save_dense, save_names
+from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
+from cocite.encoder.layers import DENSE, AspectNames, Maps, chained, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
+from cocite.plan.memory import LIBRARIES_MB, shapes_in
 
 Features = Mapping[str, Any]
 """Input of the transformer: `Documents.padded` or `Documents.packed`."""
@@ -64,7 +67,7 @@ class Encoder(nn.Module):
         tokenizer: Tokenizer,
         computes_in: torch.dtype = torch.float32,
         dimension: int | None = None,
-        dense: Dense | None = None,
+        dense: Maps | None = None,
     ) -> None:
         super().__init__()
         self.transformer, self.pooling, self.tokenizer, self.dense = transformer, pooling, tokenizer, dense
@@ -74,6 +77,8 @@ class Encoder(nn.Module):
         """Length of its vectors, which are cut if it is less than `whole`."""
         self.normalises = False
         """Whether its vectors have length 1."""
+        self.mixes = False
+        """Whether weights in float32 learn within a transformer that is held in another data type."""
         self.adapter: Any = None
         """The `adapters.Adapter` that is switched on, if any, and its hooks in the layers."""
         self.hooks: list[RemovableHandle] = []
@@ -98,7 +103,7 @@ class Encoder(nn.Module):
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        return self.transformer.config.hidden_size if self.dense is None else self.dense.linear.out_features
+        return self.transformer.config.hidden_size if self.dense is None else self.dense.gives
 
     @property
     def first_position(self) -> int:
@@ -114,16 +119,25 @@ class Encoder(nn.Module):
         """Write the weights and the model card into a folder that has the tokenizer already."""
         kept: dict[str, Any] = {"pooling": self.pooling, "max_length": self.tokenizer.max_length}
         kept |= {"behind": self.dense, "normalises": self.normalises}
+        kept |= {"pools_prompts": self.tokenizer.reading.pools_prompts}
         save_encoder(self.transformer, folder, card=card, **kept)
         if self.names is not None:
             save_names(self.names, folder)
 
+    def read(self, features: Features) -> Tensor:
+        """The vectors of tokens, before any pooling, in the shape of the input × width."""
+        given = {name: each for name, each in features.items() if name not in (POOLED, POOLED_STARTS)}
+        tokens: Tensor = self.transformer(**given).last_hidden_state
+        return tokens
+
     def forward(self, features: Features) -> Tensor:
         """The vectors of some documents, documents × dimension, pooled in float32."""
-        tokens: Tensor = self.transformer(**features).last_hidden_state.float()
+        tokens = self.read(features).float()
         packed = "cu_seq_lens_q" in features
         if self.names is not None:
             vectors = self.names.pool(self.transformer, features, tokens)
+        elif POOLED in features:
+            vectors = poolings.pool_packed(self.pooling, tokens[features[POOLED]], features[POOLED_STARTS])
         elif packed:
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
@@ -133,10 +147,14 @@ class Encoder(nn.Module):
         return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors
 
 
-def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
-    """The encoder in a folder, with weights in float32, on the GPU if there is one and it is a transformer.
+def open_encoder(
+    folder: Path, precision: Precision = "float32", dimension: int | None = None, *, reduced: bool = False
+) -> Encoder:
+    """The encoder in a folder, on the GPU if there is one and it is a transformer.
 
-    Raises `InputError` if the folder is not that of an encoder, or its vectors are shorter than `dimension`.
+    Its weights are in float32 or, if `reduced`, those of the transformer in the data type that it computes in: they
+    take less memory, and cannot learn. Raises `InputError` if the folder is not that of an encoder, its vectors are
+    shorter than `dimension`, or memory is too small.
     """
     from cocite.encoder import static
 
@@ -146,19 +164,34 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         if static.is_static(folder):
             return static.open_static(folder, dimension)
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
-        transformer = library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
-        )
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        modules = {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
-        behind = read_dense(folder / modules[DENSE]) if DENSE in modules else None
+        transformer = open_transformer(folder, computes_in(precision, device) if reduced else torch.float32)
+        maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
+        behind = chained(list(map(read_dense, maps)), folder)
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
-        encoder.normalises = NORMALISE in modules
+        encoder.normalises = is_normalised(folder)
         if poolings.is_by_sentence(pooling):
             encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
+
+
+def open_transformer(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """The transformer in the folder of an encoder. Raises `InputError` if memory is too small for it."""
+    check_memory(folder, folder, dtype)
+    return library_class(read_json(folder / "config.json")["model_type"]).from_pretrained(
+        folder, use_safetensors=True, dtype=dtype, local_files_only=True, trust_remote_code=False
+    )
+
+
+def check_memory(folder: Path, source: Path, dtype: torch.dtype = torch.float32) -> None:
+    """Raise if this machine has less memory than the weights in a folder, which are those of `source`, take."""
+    numbers = sum(math.prod(shape) for shape in shapes_in(folder))
+    needed, total = LIBRARIES_MB["cpu"] + numbers * dtype.itemsize // 10**6, total_memory()
+    if needed > total:
+        what = f"its {numbers:,} weights need {needed:,} MB in {str(dtype).removeprefix('torch.')}"
+        raise InputError(f"{source}: {what}, and this machine has {total:,} MB.")
 
 
 def library_class(kind: str) -> Any:
@@ -166,10 +199,15 @@ def library_class(kind: str) -> Any:
     return AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel
 
 
+def is_normalised(folder: Path) -> bool:
+    """Whether the vectors of the encoder in a folder have length 1."""
+    return any(module["type"] == NORMALISE for module in read_json(folder / "modules.json"))
+
+
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
     """What `save_encoder` takes of the settings of an encoder."""
     normalises = bool(settings.normalise)
-    return {"pooling": settings.pooling, "normalises": normalises, "max_length": settings.max_length}
+    return {"pooling": settings.known_pooling, "normalises": normalises, "max_length": settings.max_length}
 
 
 def save_encoder(
@@ -177,22 +215,25 @@ def save_encoder(
     folder: Path,
     *,
     pooling: str,
-    behind: Dense | None = None,
+    behind: Maps | None = None,
     normalises: bool = False,
+    pools_prompts: bool = True,
     max_length: int,
     card: str,
 ) -> None:
     """Write a transformer, what follows it, and a model card; a tokenizer is saved by itself."""
     transformer.save_pretrained(folder)
-    further = [("Map", DENSE)] * (behind is not None) + [("Normalize", NORMALISE)] * normalises
+    maps = list(behind or ())
+    further = [("Map", DENSE)] * len(maps) + [("Normalize", NORMALISE)] * normalises
     numbered = enumerate(further, len(MODULES))
     modules = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
     write_json(folder / "modules.json", [*MODULES, *modules])
-    if behind is not None:
-        save_dense(behind, folder / MAP)
+    for number, dense in enumerate(maps, len(MODULES)):
+        save_dense(dense, folder / f"{number}_Map")
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
-    write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
+    prompts = {} if pools_prompts else {poolings.WITH_PROMPT: False}
+    write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling) | prompts)
     write_text(folder / CARD, card)
 
 
@@ -238,13 +279,7 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArra
 
 
 def computing(encoder: Encoder) -> torch.autocast:
-    """Let an encoder with weights in float32 compute in its own data type, for the block."""
-    weights = next(encoder.parameters()).dtype
-    enabled = encoder.computes_in != torch.float32 and weights == torch.float32
+    """Let an encoder with weights in float32, all or some, compute in its own data type, for the block."""
+    in_float32 = encoder.mixes or next(encoder.parameters()).dtype == torch.float32
+    enabled = encoder.computes_in != torch.float32 and in_float32
     return torch.autocast(encoder.device.type, dtype=torch.bfloat16, enabled=enabled)
-
-
-def cast_for_inference(encoder: Encoder) -> Encoder:
-    """The encoder with its weights in the data type that it computes in: faster, but it can no longer learn."""
-    encoder.transformer.to(encoder.computes_in)
-    return encoder.eval()

@@ -46,7 +46,7 @@ class Learner(nn.Module):
 
     def losses_of_tokens(self, features: Features, places: Tensor, tokens: Tensor) -> Tensor:
         """The cross entropy of each token that is predicted, float32; see `masking.Masked`."""
-        hidden: Tensor = self.encoder.transformer(**features).last_hidden_state
+        hidden = self.encoder.read(features)
         return cast(PredictionHead, self.prediction).losses(hidden.flatten(0, 1)[places], tokens)
 
     def losses_of_no_tokens(self) -> Tensor:

@@ -15,6 +15,10 @@ else:
 
 FOLDER = "1_Pooling"
 """The folder of the pooling's settings in that of an encoder."""
+WITH_PROMPT = "include_prompt"
+"""The setting that is false if the tokens of prompts are left out of the pooling."""
+MODE = "pooling_mode_"
+"""The start of the flags."""
 FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
 """Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
 
@@ -127,14 +131,12 @@ def flags_of(name: str) -> dict[str, bool]:
 
 
 def pooling_of(config: Mapping[str, Any]) -> str | None:
-    """The pooling that such settings name, by its flag or by its name; None unless it is one of ours."""
+    """The pooling that such settings name, by its flag or by its name; None unless it is one of ours, alone."""
     mode = config.get("pooling_mode")
-    named = [
-        name
-        for name, each in POOLINGS.items()
-        if config.get(each.flag) or mode in (name, each.flag.removeprefix("pooling_mode_"))
-    ]
-    return named[0] if len(named) == 1 else None
+    modes = [mode] if isinstance(mode, str) else list(mode or ())
+    modes = modes or [key.removeprefix(MODE) for key, is_on in config.items() if key.startswith(MODE) and is_on]
+    names = (name for name, each in POOLINGS.items() if modes in ([name], [each.flag.removeprefix(MODE)]))
+    return next(names, None)
 
 
 def pooling_in(folder: Path) -> str:
@@ -143,6 +145,12 @@ def pooling_in(folder: Path) -> str:
     if pooling is None:
         raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
     return pooling
+
+
+def includes_prompts(folder: Path) -> bool:
+    """Whether the pooling of the encoder in a folder, if there is one, includes the tokens of prompts."""
+    path = folder / FOLDER / "config.json"
+    return bool(read_json(path).get(WITH_PROMPT, True)) if path.is_file() else True
 
 
 def is_by_sentence(name: str) -> bool:

@@ -30,10 +30,11 @@ from cocite.core.options import Output, Seed, Threads
 from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import read_table, vectors_of_papers
-from cocite.core.tables.places import Trained, name_of_map
+from cocite.core.tables.places import NORMALISE, Trained, name_of_map
 from cocite.encoder.batch import PairIndices, compared_by
 from cocite.encoder.documents import Numbers
 from cocite.encoder.examples import Numbered, numbered_examples
+from cocite.encoder.model import is_normalised
 from cocite.encoder.schedule import Mixture, Schedule
 
 TOGETHER = 8
@@ -72,7 +73,7 @@ def probe_examples(
     vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
     settings: GivenAsJson[MapTraining],
     *,
-    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
+    encoder: Annotated[Path, typer.Option(help="Folder of the encoder: mapped vectors are normalised as its own are.")],
     seed: Seed,
     threads: Threads,
     output: Output,
@@ -82,6 +83,7 @@ def probe_examples(
     Raises `InputError` if the vectors are missing, lack a paper, or are not finite.
     """
     torch.set_num_threads(threads)
+    normalise = is_normalised(encoder)
     ready = open_ready(examples, vectors, settings.examples, normalise=normalise, seed=seed)
     asked = list(product(settings.losses, settings.batch_sizes, settings.seeds))
     maps = {}
@@ -89,7 +91,7 @@ def probe_examples(
         name, drawn = name_of_map(Trained(described_loss(loss), batch_size, number)), derive_seed(seed, "probe", number)
         maps[name] = train_map(ready, loss, batch_size, settings, seed=drawn)
     with atomic_path(output) as temporary:
-        save_file(maps, temporary)
+        save_file(maps, temporary, {NORMALISE: str(normalise)})
 
 
 def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bool = False, seed: int) -> Ready:

@@ -27,7 +27,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
-from cocite.encoder.documents import Documents, documents_of
+from cocite.encoder.documents import LEFT_OUT, Documents, documents_of
 
 FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
@@ -57,6 +57,8 @@ class Reading:
     """Before a document."""
     query_max_length: int | None = None
     """Maximum tokens of a short query, with its prompt and the special ones; None for the maximum of documents."""
+    pools_prompts: bool = True
+    """Whether the tokens of prompts are pooled."""
 
     @property
     def further(self) -> list[str]:
@@ -67,7 +69,7 @@ class Reading:
 def write_reading(folder: Path, settings: EncoderSettings | StaticSettings) -> None:
     """Write how the settings read texts into the folder of an encoder; no file for what is usual."""
     prompts = settings.prompts
-    if prompts is not None:
+    if prompts is not None and (prompts.query or prompts.document):
         of_each = {"query": prompts.query or "", "document": prompts.document or ""}
         write_json(folder / PROMPTS, {"prompts": of_each, "default_prompt_name": None})
     if settings.query_max_length is not None:
@@ -91,6 +93,7 @@ def read_reading(folder: Path) -> Reading:
         query_prompt=of_each.get("query", ""),
         document_prompt=of_each.get("document", ""),
         query_max_length=queries.get("max_length"),
+        pools_prompts=poolings.includes_prompts(folder),
     )
 
 
@@ -152,6 +155,18 @@ class Tokenizer:
         encoded = self.backend.encode("a")
         of_text = np.flatnonzero(np.array(encoded.special_tokens_mask) == 0)
         return len(prompt.ids) + int(of_text[0]), len(encoded.ids) - 1 - int(of_text[-1])
+
+    def left_out(self, are_queries: Sequence[int]) -> NDArray[np.int64] | None:
+        """How many tokens at the start of each text the pooling leaves out, as sentence-transformers counts those of a
+        prompt; None if it leaves out none."""
+        if self.reading.pools_prompts:
+            return None
+        special = {id for id, token in self.backend.get_added_tokens_decoder().items() if token.special}
+        of_each = []
+        for prompt in (self.reading.document_prompt, self.reading.query_prompt):
+            ids = self.backend.encode(prompt).ids if prompt else []
+            of_each.append(len(ids) - (bool(ids) and ids[-1] in special))
+        return np.array(of_each)[np.array(are_queries, dtype=np.int64)]
 
     def parts_of(self, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> list[str]:
         """The parts of a document's text: the fields that are read, and what a task adds that is not among them.
@@ -240,7 +255,8 @@ def _open_backend(folder: Path, length: int) -> Any:
 
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:
     """Tokenise some texts in memory; without `are_queries`, none of them is a short query."""
-    return documents_of(list(tokenizer(texts, are_queries)))
+    left_out = tokenizer.left_out(are_queries or [False] * len(texts))
+    return documents_of(list(tokenizer(texts, are_queries)), left_out)
 
 
 def tokenise_table(
@@ -257,7 +273,7 @@ def tokenise_table(
     """Tokenise the documents of a set of examples, for all trainings that start from an encoder (see `open_tokens`)."""
     tokenizer = open_tokenizer(encoder)
     files = checked_files(documents, "training_documents")
-    ids, lengths = array("q"), array("q")
+    ids, lengths, are_queries = array("q"), array("q"), array("b")
     with atomic_path(output) as folder:
         folder.mkdir()
         read = texts_of(files, tokenizer, "training_documents", papers)
@@ -268,8 +284,11 @@ def tokenise_table(
                     file.write(tokens.tobytes())
                     ids.append(each.id)
                     lengths.append(len(tokens))
-        for name, numbers in (("ids", ids), ("lengths", lengths)):
-            np.save(folder / f"{name}.npy", np.array(numbers))
+                    are_queries.append(each.is_query)
+        columns = {"ids": ids, "lengths": lengths, LEFT_OUT: tokenizer.left_out(are_queries)}
+        for name, numbers in columns.items():
+            if numbers is not None:
+                np.save(folder / f"{name}.npy", np.array(numbers))
 
 
 def texts_of(

@@ -20,7 +20,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from cocite.config.aspects import ASPECTS
-from cocite.config.encoders import Bottlenecks
+from cocite.config.encoders import Bottlenecks, LowRank
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, work_in
@@ -67,7 +67,7 @@ from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
-from cocite.plan.memory import mini_batch_tokens
+from cocite.plan.memory import check_weights, mini_batch_tokens
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
@@ -128,7 +128,9 @@ def train_encoder(
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-    encoder = open_encoder(inputs.encoder, precision)
+    if memory_mb is not None and not torch.cuda.is_available():
+        check_weights(inputs.encoder, settings, memory_mb, processes.count())
+    encoder = open_encoder(inputs.encoder, precision, reduced=isinstance(settings.trainable, LowRank))
     if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
     seeds = {"run": seed, "training": training_seed}
@@ -160,7 +162,7 @@ def train_encoder(
     trainer.fit(stopping or Stopping())
     if processes.is_first():
         load_best(state, learner)
-        merge_lora(encoder, settings)
+        merge_lora(encoder, settings, inputs.encoder)
         write_results(
             outputs,
             encoder,
@@ -181,8 +183,7 @@ def _choose_tokens(
 ) -> int:
     """The tokens of a batch that are in memory at once; 0 for all, and in all processes but the first.
 
-    What the same training chose before it was killed or stopped stays. Raises `InputError` where the weights alone do
-    not fit.
+    What the same training chose before it was killed or stopped stays.
     """
     if not processes.is_first():
         return 0

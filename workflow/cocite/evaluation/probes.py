@@ -27,7 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.progress import progress
 from cocite.core.tables.files import read_table, vectors_of_papers
-from cocite.core.tables.places import Trained, training_of
+from cocite.core.tables.places import NORMALISE, Trained, training_of
 from cocite.evaluation.benchmark import Judgements, ScoredTasks, Tables, write_rows
 from cocite.evaluation.comparisons import drawn_interval, draws
 from cocite.evaluation.metrics import measure_rankings
@@ -78,7 +78,6 @@ def score_maps(
     tables: Tables,
     tasks: ScoredTasks,
     output: Output,
-    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
 ) -> None:
     """Score linear maps of ready vectors on held-out papers, those that choose and those that prove.
 
@@ -93,6 +92,7 @@ def score_maps(
     plain = Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, found)
     rows = list(_outcomes(UNTRAINED, plain, asked))
     with safe_open(maps, framework="numpy") as file:
+        normalise = file.metadata()[NORMALISE] == str(True)
         for name in progress(sorted(file.keys()), of="Scored", unit="map"):
             mapped = plain.matrix @ file.get_tensor(name).T
             mapped = directions(mapped) if normalise else mapped

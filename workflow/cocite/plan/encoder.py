@@ -183,10 +183,9 @@ class EncoderPlan(StagePlan):
         path = "<results>/encoder/untrained_{encoder}/seed-0/papers/{bucket}.parquet"
         return self.buckets(path, encoder=encoder)
 
-    def option_to_normalise(self, wildcards: Any) -> str:
-        """The option by which mapped vectors are scaled to length 1, if those of the probe's encoder are."""
-        encoder = self.config.encoders[self.config.probes[wildcards.probe].encoder]
-        return "--normalise" if encoder.normalise else ""
+    def encoder_of_probe(self, wildcards: Any) -> str:
+        """The folder of the encoder of a probe, before fine-tuning."""
+        return f"<results>/encoder/{UNTRAINED}{self.config.probes[wildcards.probe].encoder}/seed-0/model"
 
     def mapping_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to train the maps of a set: by its size, the trainings of each and their epochs."""

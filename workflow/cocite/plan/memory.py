@@ -7,13 +7,16 @@ tokens that a head compares. How many was measured on a CPU in float32 (docs/enc
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import chain
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from safetensors import safe_open
 
+from cocite.config.encoders import LowRank
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
@@ -25,9 +28,8 @@ PIECES_AT_LEAST = 2**16
 """The smallest mini-batches of a static encoder."""
 LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
 """Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
-OF_A_GPU_MB = LIBRARIES_MB["cuda"] - LIBRARIES_MB["cpu"]
-BYTES_OF_A_WEIGHT = 20
-"""Weight, gradient, the two moments of AdamW, and the copy that is saved."""
+BYTES_OF_A_WEIGHT, BYTES_OF_A_FROZEN_WEIGHT = 20, 4
+"""Weight, gradient, the two moments of AdamW, and the copy that is saved; and a weight that does not learn."""
 BYTES_OF_A_TOKEN = 135
 """For each layer and dimension of the hidden state."""
 BYTES_OF_A_PAIR = 12
@@ -77,8 +79,7 @@ def training_memory(
     """
     for path in (encoder, *chain(*sets), *teachers):
         path.stat()  # Snakemake asks again later where one of its inputs is the one that is missing
-    weights = sum(file.stat().st_size for file in encoder.glob("*.safetensors")) / 4  # float32
-    each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + BYTES_OF_A_WEIGHT * weights / 1e6
+    each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + _weight_bytes(encoder, settings) / 1e6
     each += sum(_taught_bytes(path, [tokens for _, tokens in sets]) for path in teachers) / 1e6
     step = 0.0 if on_gpu else max(_step_bytes(encoder, *of_set, settings) for of_set in sets)
     return round(processes * each + step / 1e6)
@@ -90,7 +91,7 @@ def mini_batch_tokens(
     """The tokens that are in memory at once so that a training on a CPU keeps to its memory, or None for all; and the
     memory that it takes then, MB, which is more where even the least does not fit.
 
-    They are those of the longest document at least. Raises `InputError` where the weights alone do not fit.
+    They are those of the longest document at least.
     """
 
     def needed(tokens: int | str) -> int:
@@ -98,10 +99,6 @@ def mini_batch_tokens(
 
     if (whole := needed("all")) <= memory_mb:
         return None, whole
-    weights = training_memory(encoder, sets, settings, **more, on_gpu=True) - more.get("processes", 1) * OF_A_GPU_MB
-    if weights > memory_mb:
-        what = "its weights, their gradients and the moments of AdamW"
-        raise InputError(f"{encoder}: a training needs {weights:,} MB for {what}, and has {memory_mb:,} MB.")
     longest = max(int(_lengths(tokens).max()) for _, tokens in sets)
     # Each mini-batch of a static encoder makes a gradient of its whole table.
     least = max(longest, PIECES_AT_LEAST) if _sizes(encoder)["model_type"] == STATIC else longest
@@ -109,6 +106,33 @@ def mini_batch_tokens(
     fits = bisect_left(range(most), True, key=lambda steps: needed(max(least, steps * STEP)) > memory_mb) - 1
     chosen = max(least, fits * STEP)
     return chosen, needed(chosen)
+
+
+def check_weights(encoder: Path, settings: TrainingSettings, memory_mb: int, processes: int) -> None:
+    """Raise if the memory of a training on a CPU does not hold its weights and what is held of those that learn."""
+    needed = round(processes * (LIBRARIES_MB["cpu"] + _weight_bytes(encoder, settings) / 1e6))
+    if needed > memory_mb:
+        what = "its weights, and the gradients and moments of AdamW of those that learn"
+        raise InputError(f"{encoder}: a training needs {needed:,} MB for {what}, and has {memory_mb:,} MB.")
+
+
+def shapes_in(folder: Path) -> list[list[int]]:
+    """The shapes of the weights in a folder, from the headers of their files."""
+    shapes = []
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            shapes += [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+    return shapes
+
+
+def _weight_bytes(encoder: Path, settings: TrainingSettings) -> float:
+    """What a training holds of the weights of an encoder. Those under low-rank additions do not learn."""
+    shapes = shapes_in(encoder)
+    weights = sum(map(prod, shapes))
+    if not isinstance(settings.trainable, LowRank):
+        return float(BYTES_OF_A_WEIGHT * weights)
+    added = settings.trainable.rank * sum(sum(shape) for shape in shapes if len(shape) == 2)
+    return float(BYTES_OF_A_FROZEN_WEIGHT * weights + BYTES_OF_A_WEIGHT * added)
 
 
 def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:

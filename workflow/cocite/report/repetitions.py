@@ -215,7 +215,7 @@ def traits(name: str, configuration: Configuration) -> dict[str, Any]:
         "mixing": model.mixing or ("in-batch" if len(entries) > 1 else None),
         "after": traits(model_of(model.from_), configuration)["sampler"] if model.from_ else None,
         "trainable": model.trainable.kind,
-        "pooling": encoder.pooling,
+        "pooling": encoder.known_pooling,
         "text": list(encoder.text or TITLE_AND_ABSTRACT),
         "base": (base, PurePath(encoder.model or "").name.lower()),
     }

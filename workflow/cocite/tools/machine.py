@@ -21,6 +21,7 @@ from cocite.config.settings import entry_of
 from cocite.config.source import Source
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
+from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size
 from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import KEYS, plan_corpus
@@ -29,8 +30,6 @@ from cocite.tools.cluster import TIMEOUT, Configuration, Finding, examine_cluste
 LITTLE_ROOM = 10**9
 """Bytes of free space that logs alone may soon fill."""
 LOCK = Path(__file__).parents[3] / "envs" / "lock.txt"
-LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Where Linux states the memory limit of a container, bytes."""
 
 
 def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[Finding]:
@@ -210,12 +209,6 @@ def memory(config: Configuration | None, granted: int) -> Finding:
             "warning", f"memory: jobs may take {granted} MB together, and {free} are free", "close other programs"
         )
     return Finding("ok", f"memory: {free} of {total} MB free, of which jobs may take {granted} together")
-
-
-def total_memory() -> int:
-    """Memory of this machine, or of its container or session, MB."""
-    limits = [int(text) for path in LIMITS if path.is_file() and (text := path.read_text().strip()).isdigit()]
-    return min([psutil.virtual_memory().total, *limits]) // 10**6
 
 
 def available_memory() -> int:

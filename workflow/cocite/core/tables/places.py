@@ -20,6 +20,9 @@ SHARDS = ("bucket", "suite")
 NUMBERS = ("bucket", "seed")
 """Names whose values are whole numbers."""
 
+NORMALISE = "normalise"
+"""Metadata of the maps of a probe: `True` if vectors behind them have length 1, as those of the encoder do."""
+
 Place = tuple[tuple[str, str], ...]
 """Names and values in a path, such as (("model", "cocite"), ("seed", "1"))."""
 
