@@ -330,7 +330,9 @@ def test_a_folder_of_ours_that_is_brought_again_keeps_its_counts(corpus, tmp_pat
 def test_a_text_whose_pieces_have_no_vector_stops_no_step():
     table = torch.ones(3, 4)
     table[1] = 0
-    encoder = StaticEncoder(table, Tokenizers(backend=None, separator=" ", padding=0, max_length=9), "plain")
+    encoder = StaticEncoder(
+        table, Tokenizers(backend=None, encode=None, separator=" ", padding=0, max_length=9), "plain"
+    )
     documents = documents_of([np.array([1], np.int32), np.array([2], np.int32)])
     vectors = encoder(encoder.features_of(documents, np.arange(2)))
     (vectors @ torch.randn(4)).sum().backward()

@@ -1,19 +1,21 @@
 """Tokenised documents, padded or packed as the transformer takes them; spans may stand for them, drawn for each epoch.
 
-Tokens are mapped from disk, so that memory holds only where each document starts, and its length.
+Tokens are mapped from disk, so that memory holds only where each document starts, and its length. The import of torch,
+which takes seconds, is left to what makes tensors: tokenising does without.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cocite.core.randomness import fractions, priorities
+
+if TYPE_CHECKING:
+    import torch
 
 Numbers = NDArray[np.int64]
 
@@ -109,6 +111,8 @@ class Documents:
 
     def padded(self, rows: Sequence[int] | Numbers, padding: int) -> dict[str, Any]:
         """Input of the transformer: token ids and attention mask of some documents, rows × tokens of the longest."""
+        import torch
+
         lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
@@ -122,6 +126,8 @@ class Documents:
 
         A document of filling comes last, which makes the row a multiple of `ROW` long.
         """
+        import torch
+
         filling = ROW - self.lengths[rows].sum() % ROW
         lengths = np.append(self.lengths[rows], filling)
         ends = np.cumsum(lengths)
@@ -160,11 +166,13 @@ def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:
     return np.minimum((fractions(numbers) * bounds).astype(np.int64), bounds - 1)
 
 
-def moved(value: Any, device: torch.device) -> Any:
+def moved(value: Any, device: "torch.device") -> Any:
     """A tensor, or all of a mapping, on a device; copied to a GPU from pinned memory, without waiting."""
+    import torch
+
     if isinstance(value, Mapping):
         return {name: moved(each, device) for name, each in value.items()}
-    if not isinstance(value, Tensor) or device.type != "cuda":
+    if not isinstance(value, torch.Tensor) or device.type != "cuda":
         return value
     return value.pin_memory().to(device, non_blocking=True)
 

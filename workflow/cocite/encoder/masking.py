@@ -9,7 +9,7 @@ that an encoder was pre-trained with is in its folder.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,13 +19,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint as recomputed
-from transformers import AutoModelForMaskedLM
-from transformers.modeling_outputs import BaseModelOutput
 
 from cocite.core.errors import InputError
 from cocite.core.randomness import fractions, priorities
 from cocite.encoder.documents import Documents, Numbers, count_within, documents_in, moved
 from cocite.encoder.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from transformers.modeling_outputs import BaseModelOutput
 
 HEAD = "mlm_head.safetensors"
 LOGITS_AT_ONCE = 2**25
@@ -135,7 +136,9 @@ class _Given(nn.Module):
 
     hidden: Tensor
 
-    def forward(self, *_: Any, **__: Any) -> BaseModelOutput:
+    def forward(self, *_: Any, **__: Any) -> "BaseModelOutput":
+        from transformers.modeling_outputs import BaseModelOutput
+
         return BaseModelOutput(last_hidden_state=self.hidden)
 
 
@@ -174,6 +177,8 @@ class PredictionHead(nn.Module):
 
 def new_head(transformer: Any) -> PredictionHead:
     """A head with new weights, drawn from torch's generator. Raises `InputError` if transformers has none."""
+    from transformers import AutoModelForMaskedLM
+
     config = transformer.config
     try:
         model = AutoModelForMaskedLM.from_config(config)
@@ -201,6 +206,8 @@ def open_head(folder: Path, transformer: Any) -> PredictionHead:
 
 def read_head(source: Path, transformer: Any) -> dict[str, Tensor]:
     """The weights of the head in the folder `source`, by name; none if it has no head."""
+    from transformers import AutoModelForMaskedLM
+
     told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, loading = AutoModelForMaskedLM.from_pretrained(
         source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told

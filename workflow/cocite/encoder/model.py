@@ -18,8 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from transformers import AutoModel, AutoModelForTextEncoding
-from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
@@ -49,9 +47,6 @@ WITH_DECODER = ("t5", "mt5", "umt5")
 """Types of transformers that have a decoder as well, which is left out."""
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
 """Tokens of a batch that is embedded, with padding: on a CPU to stay in its caches, on a GPU to fill it."""
-
-logging.set_verbosity_error()
-logging.disable_progress_bar()
 
 
 class Encoder(nn.Module):
@@ -196,6 +191,12 @@ def check_memory(folder: Path, source: Path, dtype: torch.dtype = torch.float32)
 
 def library_class(kind: str) -> Any:
     """The class of transformers that opens an encoder of this type."""
+    # An import takes seconds, which a static encoder does without.
+    from transformers import AutoModel, AutoModelForTextEncoding
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     return AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel
 
 

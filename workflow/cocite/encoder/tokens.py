@@ -7,7 +7,7 @@ which loads in a tenth of the time.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
+from tokenizers import Tokenizer as Backend
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings, StaticSettings
 from cocite.core.atomic import atomic_path, read_json, write_json
@@ -28,6 +29,7 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
 from cocite.encoder.documents import LEFT_OUT, Documents, documents_of
+from cocite.encoder.word_pieces import WordPieces, splits_at_spaces
 
 FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
@@ -126,7 +128,7 @@ class Tokenizer:
     """The tokenizer of an encoder."""
 
     backend: Any
-    """A `tokenizers.Tokenizer` that cuts texts to `max_length`."""
+    """A `tokenizers.Tokenizer`, without a limit."""
     separator: str
     """Between the fields of a document."""
     padding: int
@@ -136,8 +138,10 @@ class Tokenizer:
     sentence: int | None = None
     """Token id that each sentence starts with; None if texts are not split into sentences."""
     reading: Reading = Reading()
-    of_queries: Any = None
-    """A backend that cuts texts to the length of short queries; None if these are as long as documents."""
+    encode: Callable[[list[str]], list[NDArray[np.int32]]]
+    """The token ids of each text, with special ones, cut to `max_length`."""
+    encode_queries: Callable[[list[str]], list[NDArray[np.int32]]] | None = None
+    """Likewise, cut to the length of short queries; None if these are as long as documents."""
     mask: int | None = None
     """Token id of the mask; None if there is none."""
     unknown: int | None = None
@@ -205,20 +209,20 @@ class Tokenizer:
             yield from self._encoded(list(texts[some]), are_queries[some])
 
     def _encoded(self, texts: list[str], are_queries: Sequence[bool]) -> list[NDArray[np.int32]]:
-        if self.of_queries is None or not any(are_queries):
-            return [np.array(text.ids, dtype=np.int32) for text in self.backend.encode_batch_fast(texts)]
+        if self.encode_queries is None or not any(are_queries):
+            return self.encode(texts)
         encoded: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(texts)
-        for backend, of_queries in ((self.backend, False), (self.of_queries, True)):
+        for encode, of_queries in ((self.encode, False), (self.encode_queries, True)):
             rows = [row for row, is_query in enumerate(are_queries) if is_query == of_queries]
-            for row, text in zip(rows, backend.encode_batch_fast([texts[row] for row in rows]), strict=True):
-                encoded[row] = np.array(text.ids, dtype=np.int32)
+            for row, tokens in zip(rows, encode([texts[row] for row in rows]), strict=True):
+                encoded[row] = tokens
         return encoded
 
 
 def open_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in an encoder's folder. Raises `InputError` if there is none, or none with a vocabulary."""
     settings, reading = read_json(folder / "tokenizer_config.json"), read_reading(folder)
-    backend = _open_backend(folder, settings["model_max_length"])
+    backend, length = _open_backend(folder), settings["model_max_length"]
     named = (settings.get(f"{name}_token") for name in ("sep", "pad", "cls", "mask", "unk"))
     # A special token is text, or an object that has the text in it.
     separator, padding, first, mask, unknown = (
@@ -231,26 +235,34 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         backend=backend,
         separator=f"{separator}{first}" if splits else reading.separator or separator or " ",
         padding=(backend.token_to_id(padding) if padding else None) or 0,
-        max_length=settings["model_max_length"],
+        max_length=length,
         sentence=backend.token_to_id(first) if splits else None,
         reading=reading,
-        of_queries=_open_backend(folder, reading.query_max_length) if reading.query_max_length else None,
+        encode=_encoder_of(backend, length),
+        encode_queries=_encoder_of(backend, reading.query_max_length) if reading.query_max_length else None,
         mask=backend.token_to_id(mask) if mask else None,
         unknown=backend.token_to_id(unknown) if unknown else None,
     )
 
 
-def _open_backend(folder: Path, length: int) -> Any:
-    """The tokenizer of a folder, which cuts texts to so many tokens."""
-    from tokenizers import Tokenizer as Backend
-
+def _open_backend(folder: Path) -> Any:
+    """The tokenizer of a folder."""
     try:
         backend = Backend.from_file(str(folder / "tokenizer.json"))
     except Exception as error:  # tokenizers raises nothing more special
         raise InputError(f"{folder / 'tokenizer.json'}: cannot be opened as a tokenizer: {error}.") from error
     backend.no_padding()
-    backend.enable_truncation(length)
+    backend.no_truncation()
     return backend
+
+
+def _encoder_of(backend: Any, length: int) -> Callable[[list[str]], list[NDArray[np.int32]]]:
+    """What gives the token ids of texts, cut to so many."""
+    if splits_at_spaces(backend):
+        return WordPieces(backend, length)
+    cutting = Backend.from_str(backend.to_str())
+    cutting.enable_truncation(length)
+    return lambda texts: [np.array(text.ids, dtype=np.int32) for text in cutting.encode_batch_fast(texts)]
 
 
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:

@@ -30,7 +30,6 @@ from cocite.core.progress import ahead, report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
-from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import (
@@ -237,9 +236,13 @@ class Trainer:
         encoder = learner.encoder
         on_gpu = encoder.device.type == ON_GPU
         reads_bags = encoder.reads == "bags"
-        packs = on_gpu and enable_sequence_packing(encoder)
-        if not (on_gpu or reads_bags):
-            use_fast_dropout(encoder)
+        packs = False
+        if not reads_bags:
+            from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
+
+            packs = on_gpu and enable_sequence_packing(encoder)
+            if not on_gpu:
+                use_fast_dropout(encoder)
         sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
         mixture = Mixture(
             queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
