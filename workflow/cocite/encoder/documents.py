@@ -148,6 +148,8 @@ class Documents:
         one; `is_token` tells tokens from padding."""
         if self.left_out is None:
             return {}
+        import torch
+
         left_out = np.zeros(len(lengths), dtype=np.int64)
         left_out[: len(rows)] = np.minimum(self.left_out[rows], np.maximum(self.lengths[rows] - 1, 0))
         pooled = is_token.copy()
