@@ -14,7 +14,12 @@ PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revis
 
 @pytest.fixture
 def written():
-    return yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+    """The default configuration, with models that are transformers alone."""
+    config = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+    del config["triplets"]["citations"], config["encoders"]["static"]
+    bert = config["models"]["bert"] | {"seeds": [1, 2, 3]}
+    config["models"] = {name: bert | {"triplets": name} for name in config["triplets"]}
+    return config
 
 
 @pytest.fixture
@@ -39,8 +44,6 @@ def datasets(written, tmp_path):
 @pytest.fixture
 def with_aspects(written):
     """A configuration with a set of examples of aspects, and a model that learns from it."""
-    for of_demo in ("sciaspect", "hybrid"):
-        del written["models"][of_demo]
     written["graphs"]["cites"] = {"signal": "citation"}
     written["triplets"]["aspects"] = {"sampler": "aspects", "graph": "cites", "group": "aspects"}
     objectives = [{"loss": "supcon", "space": "aspects"}]

@@ -13,7 +13,7 @@ REFUSED = {
         models.cocite.loss: tripel | key models.cocite.loss is 'tripel'; it must be one of angle, cosent, distillation,
             infonce
         models.cocite.encoder: big | key models.cocite.encoder names 'big', which encoders does not declare
-        models.cocite.triplets: none | (declared: cocite, scincl, specter, aspects)
+        models.cocite.triplets: none | (declared: cocite, scincl, specter)
         models.bm25: {triplets: cocite, encoder: small} | key models.bm25: that name is a baseline's
         models.Cocite: {} | key models.Cocite: a name must be of small letters
         triplets.cocite.k_positive: 300 | k_positive (300) must be below k_negative (300)
@@ -70,7 +70,7 @@ REFUSED = {
         queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)
         queries: null | key queries must be of type object, not None (nothing stands behind the key: leave it out
         queries.fields: Art | key queries.fields must be of type array
-        exclude: [none.txt] | key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout, aspects,
+        exclude: [none.txt] | key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout,
             scire
         exclude: [scirepeval, holdout] | key exclude[1]: the papers of the benchmark holdout are held out already
         exclude: [mine.parquet] | key exclude[0]: mine.parquet is a table; the papers to exclude stand in a text f
@@ -260,7 +260,7 @@ REFUSED = {
     "with_oracle": """
         triplets.oracle.benchmark: nothing | triplets.oracle.benchmark names 'nothing', which benchmarks
         triplets.oracle.tasks: [pub_year] | tasks names 'pub_year'; tasks of scirepeval with answers are fos,
-        triplets.oracle.group: aspects | triplets.aspects.group (aspects) is that of an oracle
+        triplets.oracle.group: all | triplets.cocite.group (all) is that of an oracle
         models.best: {triplets: oracle, encoder: small} | models.best learns from the answers of a benchmark; call it
             best-oracle
         models.next: {triplets: specter, from: oracle} | models.next learns from the answers of a benchmark; call it

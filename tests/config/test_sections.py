@@ -134,9 +134,10 @@ def test_without_maps_there_is_one_of_the_first_benchmark_about_held_out_papers_
     assert resolve(written | {"benchmarks": {"scirepeval": scirepeval}})["maps"] == {}
 
 
-def test_a_map_has_encoders_and_models_by_their_first_seed_or_those_that_it_names(written):
-    named = ["hybrid_in_result", "untrained_small", "specter"]
-    config = configure(written | {"maps": {"one": {"benchmark": "holdout", "models": named}}})
+def test_a_map_has_encoders_and_models_by_their_first_seed_or_those_that_it_names(with_aspects):
+    with_aspects["models"]["aspects"]["spaces"] = ["result"]
+    named = ["aspects_in_result", "untrained_small", "specter"]
+    config = configure(with_aspects | {"maps": {"one": {"benchmark": "holdout", "models": named}}})
     assert mapped_runs(config, config.maps["one"].models) == list(zip(named, (1, 0, 1), strict=True))
     assert mapped_runs(config) == [("untrained_small", 0), *((name, 1) for name in config.models)]
 
