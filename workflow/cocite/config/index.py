@@ -32,9 +32,10 @@ class Ranking(Entry):
     benchmark); sum: by the sum of all that is known of a paper, standardised; reciprocal: by reciprocal rank fusion.
     Or weights of that sum, by the names of models, and words, votes and citations; what is left out has none."""
     known: Literal["more", "balanced", "less"] = "balanced"
-    """How much well-known papers are preferred. more: citations weigh what `rank` gives them; less: nothing; balanced:
-    as much as leaves the recall of rarely cited papers, on the held-out papers that choose between settings, no worse
-    than that of the best list alone."""
+    """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: the odds of a
+    paper are divided by the least power of its citations (0 to 1) that leaves the recall of rarely cited papers, on the
+    held-out papers that choose between settings, no worse than that of the best list alone. less: by twice that power,
+    at least .5."""
 
 
 class Index(Lists, Ranking):
@@ -43,9 +44,9 @@ class Index(Lists, Ranking):
     An index is scored on hold-outs with `search: true`, like a model.
     """
 
-    graph: Annotated[Name, Refers("graphs")] | None = None
+    graph: Annotated[Name | None, Refers("graphs")] = None
     """Name of the graph whose links vote: the first hits for the papers that they are linked with."""
-    of: Annotated[Name, Refers("indexes")] | None = None
+    of: Annotated[Name | None, Refers("indexes")] = None
     """Name of another index whose papers this one ranks in another way; in place of models, words and graph."""
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ from cocite.core.id_sets import Ids
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, vector_blocks
-from cocite.core.tables.files import read_table, table_in, vectors_of_papers, write_table
+from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
 from cocite.core.words import WordSearch
 from cocite.core.written_ids import look_up
 
@@ -51,7 +51,6 @@ class Vote(NamedTuple):
 
 VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
 """The votes by their columns."""
-MOST_HITS = max(vote.hits for vote in VOTES.values())
 
 
 @dataclass(frozen=True)
@@ -169,15 +168,15 @@ def find_candidates(
             found = found.joined(*by_words.first)
             judged = judged.joined(*by_words.first)
         cosines = [model.cosines(judged) for model in models]
-    has_links = look_up(np.asarray(adjacency.ids), judged.papers)[1][judged.places]
+    is_found = look_up(found.keys, judged.keys)[1]
     columns = {
         "query": queries[judged.rows],
         "paper": judged.papers[judged.places],
         "split": splits.take(pa.array(judged.rows)),
-        "is_found": look_up(found.keys, judged.keys)[1],
-        "cosines": _lists(cosines),
+        "is_found": is_found,
+        "cosines": vector_column(np.stack(cosines, axis=1)),
         "words": _known(by_words.of(judged) if by_words else np.full(len(judged.keys), np.nan)),
-        **{name: _known(np.where(has_links, _at(votes[name], judged), np.nan)) for name in VOTES},
+        **{name: _known(of) for name, of in _votes_of(judged, is_found, votes, adjacency).items()},
         "citations": popularity["citations"].to_numpy()[judged.places],
     }
     write_table(output, "candidates", pa.table(columns))
@@ -197,45 +196,53 @@ def _mean(columns: Sequence[NDArray[np.float32]]) -> Numbers:
 
 
 def _votes(pairs: Pairs, similarity: Numbers, adjacency: Adjacency) -> dict[str, csr_array]:
-    """The votes of the hits that are most similar to each query, queries × papers, each row divided by its largest."""
+    """The votes of the papers with links that are most similar to each query, queries × papers."""
+    papers, at = np.unique(pairs.places, return_inverse=True)
+    links = _links_of(papers, pairs.papers, adjacency)
+    degrees = links.sum(axis=1)
     order = np.lexsort((pairs.places, -similarity, pairs.rows))
-    rows, places, similarity = pairs.rows[order], pairs.places[order], similarity[order]
+    order = order[degrees[at[order]] > 0]
+    rows = pairs.rows[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    hits, at = np.unique(places[rank < MOST_HITS], return_inverse=True)
-    links, degrees = _links_of(hits, pairs.papers, adjacency)
-    of_hits = np.maximum(links.sum(axis=1), 1)
     votes = {}
     for name, vote in VOTES.items():
-        among = rank[rank < MOST_HITS] < vote.hits
-        of_query = rows[rank < MOST_HITS][among]
-        nearness = similarity[rank < MOST_HITS][among]
+        hits = order[rank < vote.hits]
+        of_query, nearness = pairs.rows[hits], similarity[hits]
         weights = np.exp((nearness - nearness[np.searchsorted(of_query, of_query)]) / TEMPERATURE)
         weights /= np.bincount(of_query, weights, len(pairs.queries))[of_query]
-        weights /= of_hits[at[among]] ** vote.voter
-        shape = len(pairs.queries), len(hits)
-        received = (csr_array((weights, (of_query, at[among])), shape=shape) @ links).tocsr()
-        received.data /= degrees[received.indices] ** vote.receiver
-        largest = received.max(axis=1).toarray().ravel()
-        received.data /= np.repeat(largest, np.diff(received.indptr))
-        received.sort_indices()
-        votes[name] = received
+        weights /= degrees[at[hits]] ** vote.voter
+        shape = len(pairs.queries), len(papers)
+        votes[name] = (csr_array((weights, (of_query, at[hits])), shape=shape) @ links).tocsr()
+        votes[name].sort_indices()
     return votes
 
 
-def _links_of(hits: Ids, papers: Ids, adjacency: Adjacency) -> tuple[csr_array, Numbers]:
-    """The links of some papers that are searched with others, hits × papers, and the number of links of each paper."""
-    at, is_there = look_up(np.asarray(adjacency.ids), papers[hits])
+def _links_of(some: Ids, papers: Ids, adjacency: Adjacency) -> csr_array:
+    """The links of some papers with papers that are searched, some × papers."""
+    at, is_there = look_up(np.asarray(adjacency.ids), papers[some])
     starts, ends = (adjacency.starts[at + step] * is_there for step in (0, 1))
     lengths = ends - starts
     spans = [adjacency.others[start:end] for start, end in zip(starts, ends, strict=True)]
     others = np.concatenate([np.empty(0, np.int32), *spans])
     places, is_searched = look_up(papers, np.asarray(adjacency.ids)[others])
-    rows = np.repeat(np.arange(len(hits)), lengths)[is_searched]
-    links = csr_array((np.ones(len(rows)), (rows, places[is_searched])), shape=(len(hits), len(papers)))
-    degrees = np.ones(len(papers))
-    of_ids, is_linked = look_up(papers, np.asarray(adjacency.ids))
-    degrees[of_ids[is_linked]] = adjacency.degrees[is_linked]
-    return links, degrees
+    rows = np.repeat(np.arange(len(some)), lengths)[is_searched]
+    return csr_array((np.ones(len(rows)), (rows, places[is_searched])), shape=(len(some), len(papers)))
+
+
+def _votes_of(
+    pairs: Pairs, is_found: NDArray[np.bool_], votes: dict[str, csr_array], adjacency: Adjacency
+) -> dict[str, Numbers]:
+    """The votes for the paper of each pair, by column; NaN for papers without links."""
+    papers, at = np.unique(pairs.places, return_inverse=True)
+    links = _links_of(papers, pairs.papers, adjacency).sum(axis=1)[at]
+    of_pairs = {}
+    for name, vote in VOTES.items():
+        received = _at(votes[name], pairs) / np.maximum(links, 1) ** vote.receiver
+        largest = np.zeros(len(pairs.queries))
+        np.maximum.at(largest, pairs.rows[is_found], received[is_found])
+        shares = received / np.where(largest > 0, largest, 1)[pairs.rows]
+        of_pairs[name] = np.where(links > 0, shares, np.nan)
+    return of_pairs
 
 
 def _first(votes: csr_array) -> tuple[Ids, Ids]:
@@ -313,9 +320,3 @@ def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
 def _known(numbers: Numbers) -> pa.Array:
     """Numbers as a column, null where they are NaN."""
     return pa.array(numbers.astype(np.float32), from_pandas=True)
-
-
-def _lists(columns: Sequence[NDArray[np.float32]]) -> pa.Array:
-    """One list for each pair, null where a number is NaN."""
-    flat = pa.array(np.stack(columns, axis=1).ravel(), from_pandas=True)
-    return pa.ListArray.from_arrays(pa.array(np.arange(0, len(flat) + 1, len(columns)), pa.int32()), flat)

@@ -6,7 +6,7 @@ regression on the held-out papers that choose between settings. How much citatio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,12 +22,15 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
 from cocite.core.options import Output
 from cocite.core.progress import report
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, vectors_of, write_table
 
 LEAST_QUERIES = 25
 """Queries that weights are learned from; with fewer, the sum ranks."""
-FACTORS = (1.0, 0.5, 0.25, 0.1, 0.0)
-"""What the weight of citations is multiplied by in the balanced setting: the first that finds rare papers."""
+DISCOUNTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""Powers of 1 + citations that the odds of a paper are divided by in the balanced setting, which takes the first that
+finds rare papers."""
+LEAST_OF_LESS = 0.5
+"""The power, at least, if little-known papers are preferred."""
 FIRST = 20
 RARE = CITATION_CLASSES["1-3"][1]
 """Citations of rarely cited papers, at most."""
@@ -51,11 +54,10 @@ class Known:
     @classmethod
     def of(cls, table: pa.Table, models: Sequence[str]) -> "Known":
         """What the table candidates says."""
-        cosines = table["cosines"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         columns = {name: table[name].to_numpy() for name in (WORDS, *OF_VOTES)}
         columns[CITATIONS] = np.log1p(table["citations"].to_numpy())
         columns[UNLINKED] = np.isnan(columns[OF_VOTES[0]].astype(np.float64))
-        values = np.column_stack([cosines.reshape(len(table), len(models)), *columns.values()])
+        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()])
         return cls(table, [*map(cosine_of, models), *columns], values.astype(np.float64))
 
     def where(self, kept: pa.ChunkedArray) -> "Known":
@@ -85,26 +87,25 @@ class Weights:
     deviations: Numbers
     weights: Numbers
 
-    def scores(self, known: Known, factor: float = 1) -> Numbers:
-        """The score of each candidate; the weight of citations is multiplied by a factor."""
-        weights = np.array(
-            [
-                weight * (factor if name in (CITATIONS, UNLINKED) else 1)
-                for name, weight in zip(self.names, self.weights, strict=True)
-            ]
-        )
+    def discounted(self, discount: float) -> "Weights":
+        """The weights of a score that is lower by the discount times log(1 + citations)."""
+        is_lower = np.array([name == CITATIONS for name in self.names])
+        return replace(self, weights=self.weights - discount * is_lower * self.deviations)
+
+    def scores(self, known: Known) -> Numbers:
+        """The score of each candidate."""
         if self.rank == "reciprocal":
             values = _reciprocal_ranks(known)
         else:
             values = np.nan_to_num((known.values - self.means) / self.deviations)
-        scores: Numbers = values @ weights
+        scores: Numbers = values @ self.weights
         return scores
 
-    def as_json(self, factor: float, queries: int) -> dict[str, Any]:
+    def as_json(self, discount: float, queries: int) -> dict[str, Any]:
         """A small table, from which numpy alone can rank."""
         columns = zip(self.names, self.means.tolist(), self.deviations.tolist(), self.weights.tolist(), strict=True)
         rows = [dict(zip(("name", "mean", "deviation", "weight"), row, strict=True)) for row in columns]
-        return {"rank": self.rank, "weights": rows, "factor_of_citations": factor, "queries": queries}
+        return {"rank": self.rank, "weights": rows, "discount": discount, "queries": queries}
 
 
 def rank_candidates(
@@ -127,17 +128,19 @@ def rank_candidates(
     rankings = {
         name: np.nan_to_num(choosing.values[:, at], nan=-1) for at, name in enumerate(known.names) if _is_of_text(name)
     }
-    rankings |= {f"citations × {factor:g}": fitted.scores(choosing, factor) for factor in FACTORS}
+    rankings |= {of_discount(each): fitted.discounted(each).scores(choosing) for each in DISCOUNTS}
     rare = set(citations["corpusid"].filter(pc.less_equal(citations["citations"], RARE)).to_pylist())
     rows = [
         row for name, scores in rankings.items() for row in _recalls(name, choosing.ranked_by(scores), searches, rare)
     ]
-    factor = {"more": 1.0, "less": 0.0}.get(settings.known, _balanced(rows))
-    chosen = [{**row, "chosen": row["ranking"] == f"citations × {factor:g}"} for row in rows]
+    balanced = _balanced(rows)
+    discount = {"more": 0.0, "less": max(LEAST_OF_LESS, 2 * balanced)}.get(settings.known, balanced)
+    ranked_by = fitted.discounted(discount)
+    chosen = [{**row, "chosen": row["ranking"] == of_discount(balanced)} for row in rows]
     write_table(selection, "selection_scores", _rows(chosen))
-    write_json(weights, fitted.as_json(factor, queries))
+    write_json(weights, ranked_by.as_json(discount, queries))
     tested = known.where(pc.equal(known.table["split"], "test"))
-    scores = pa.array(fitted.scores(tested, factor).astype(np.float32))
+    scores = pa.array(ranked_by.scores(tested).astype(np.float32))
     write_table(output, "answers", tested.table.select(["query", "paper", "is_found"]).append_column("score", scores))
 
 
@@ -160,10 +163,17 @@ def fit(known: Known, settings: Ranking, searches: pa.Table) -> tuple[Weights, i
         )
         rank = "sum"
     given = rank if isinstance(rank, Mapping) else None
+    if rank == "reciprocal":
+        means, deviations = np.zeros(len(known.names)), np.ones(len(known.names))
     signals = [_signal_of(name) for name in known.names]
     weight_of = {name: 0.0 if name == UNLINKED else 1.0 for name in signals} if given is None else given
     weights = np.array([weight_of.get(name, 0.0) / signals.count(name) for name in signals])
     return Weights("sum" if given is not None else rank, known.names, means, deviations, weights), 0
+
+
+def of_discount(discount: float) -> str:
+    """What the ranking with a discount is called."""
+    return f"index, discount {discount:g}"
 
 
 def cosine_of(model: str) -> str:
@@ -236,7 +246,7 @@ def _recalls(name: str, first: Mapping[int, Any], searches: pa.Table, rare: set[
 
 
 def _balanced(rows: Sequence[Mapping[str, Any]]) -> float:
-    """The first factor whose recall of rare papers is no worse than that of the best list alone, over all tasks."""
+    """The first discount whose recall of rare papers is no worse than that of the best list alone, over all tasks."""
 
     def total(name: str, measure: str) -> float:
         return sum(row[measure] or 0 for row in rows if row["ranking"] == name)
@@ -245,8 +255,8 @@ def _balanced(rows: Sequence[Mapping[str, Any]]) -> float:
         {row["ranking"] for row in rows if _is_of_text(row["ranking"])}, key=lambda name: total(name, "recall")
     )
     least = total(lists[-1], "recall_rare") if lists else 0
-    good = [factor for factor in FACTORS if total(f"citations × {factor:g}", "recall_rare") >= least]
-    return good[0] if good else FACTORS[-1]
+    good = [discount for discount in DISCOUNTS if total(of_discount(discount), "recall_rare") >= least]
+    return good[0] if good else DISCOUNTS[-1]
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

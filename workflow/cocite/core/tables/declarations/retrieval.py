@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, optional, required
+from cocite.core.tables.declarations.columns import COUNT, TEXT, VECTOR, Table, corpus_id, optional, required
 
 NUMBER = pa.float32()
 
@@ -19,18 +19,18 @@ TABLES = [
             "split": required(TEXT, "test, or selection for papers that choose between settings"),
             "is_found": required(pa.bool_(), "whether the index finds it; if not, only a task names it"),
             "cosines": required(
-                pa.list_(NUMBER), "cosine of the vectors by each model of the index, in its order; null without vectors"
+                VECTOR, "cosine of the vectors by each model of the index, in its order; NaN without vectors"
             ),
             "words": optional(
                 NUMBER, "BM25 divided by the largest for the query; null if no paper shares a word with the query"
             ),
             "votes_10": optional(
                 NUMBER,
-                "sum over the 10 nearest papers that are linked with it of their weights, a softmax of the mean cosine "
-                "/ 0.1, divided by the largest sum for the query; null if the paper has no links",
+                "weights of those of the 10 nearest papers that are linked with it, a softmax of the mean cosine / 0.1; "
+                "divided by the largest sum for the query; null if the paper has no links with papers that are searched",
             ),
             "votes_30": optional(
-                NUMBER, "the same of 30 papers, each divided by its links^0.5, and the sum by the paper's links^0.3"
+                NUMBER, "the same of 30 papers, each weight divided by its paper's links^0.5, the sum by links^0.3"
             ),
             "votes_100": optional(NUMBER, "the same as votes_10 of 100 papers"),
             "citations": required(COUNT, "how often training sees the paper cited"),
@@ -56,12 +56,12 @@ TABLES = [
         columns={
             "task": required(TEXT, "name of the task"),
             "ranking": required(
-                TEXT, "`cosine <model>` or `words`; or `citations × <factor>`, all that the index ranks by"
+                TEXT, "`cosine <model>` or `words`; or `index, discount <power of citations>`, all that it ranks by"
             ),
             "recall": optional(pa.float64(), "R@20, the mean over queries × 100; null without queries"),
             "recall_rare": optional(pa.float64(), "the same of papers that training sees cited at most three times"),
             "queries": required(COUNT, "queries with a relevant paper"),
-            "chosen": required(pa.bool_(), "whether it is the ranking of the index"),
+            "chosen": required(pa.bool_(), "whether it is the balanced setting"),
         },
     ),
 ]
