@@ -56,14 +56,14 @@ rule find_candidates:
         settings=plan.retrieval.lists,
         tasks=plan.retrieval.tasks,
         papers=folders_of("papers"),
-        vectors=lambda wildcards, input: [f"--vectors={folder}" for folder in folders_of("vectors")(wildcards, input)],
+        vectors=folders_of("vectors"),
     shell:
         """
-        cocite retrieval find {params.tables:q} \
+        cocite retrieval find {params.vectors:q} \
+            --tables {params.tables:q} \
             --settings {params.settings:q} \
             --tasks {params.tasks} \
             --papers {params.papers:q} \
-            {params.vectors:q} \
             --links {input.links:q} \
             --output {output:q} \
             >> {log:q} 2>&1

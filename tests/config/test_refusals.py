@@ -148,8 +148,8 @@ REFUSED = {
         baselines: {sgc: {kind: sgc, of: none, graph: citation}} | baselines.sgc.of names 'none', which baselines does
         indexes: {found: {}} | key indexes.found needs models and graph, or of, an index that has them
         indexes: {found: {models: [cocite]}} | key indexes.found needs models and graph, or of
-        indexes: {found: {models: [none], graph: citation}} | indexes.found.models names 'none', which neither models nor
-            encoders declares
+        indexes: {found: {models: [none], graph: citation}} | indexes.found.models names 'none', which neither models
+            nor encoders declares
         indexes: {found: {models: [cocite], graph: none}} | indexes.found.graph names 'none'
         indexes: {cocite: {models: [cocite], graph: citation}} | indexes.cocite: models has that name, and both are
         indexes: {bm25: {models: [cocite], graph: citation}} | indexes.bm25: baselines has that name, and both are

@@ -39,10 +39,16 @@ class Small:
         self.vectors = {name: {each: random.standard_normal(of) for each in self.ids} for name, of in RUNS.items()}
         self.texts = {each: (" ".join(random.choice(WORDS, 4)), " ".join(random.choice(WORDS, 9))) for each in self.ids}
         linked = self.ids[self.queries : -20]  # the last papers have no links
-        pairs = {(int(a), int(b)) for a, b in random.choice(linked, (260, 2)) if a < b}
+        pairs = {(int(a), int(b)) for a, b in random.choice(linked, (3 * self.papers, 2)) if a < b}
+        well_known = linked[-8:]
+        pairs |= {(int(a), int(random.choice(well_known))) for a in linked[:-8]}
         self.edges = sorted(pairs)
         self.citations = {each: sum(b == each for _, b in self.edges) for each in self.searched}
-        self.relevant = {q: sorted({*map(int, random.choice(self.searched, 9))} - {q}) for q in self.held_out}
+        self.relevant = {}
+        for q in self.held_out:  # some of the nearest by one model, some that everybody cites, and others
+            nearest = sorted(self.searched, key=lambda p: -np.dot(*(self.vectors["one"][each] for each in (q, p))))[:9]
+            drawn = [int(p) for of in (nearest, well_known, self.searched) for p in random.choice(of, 3)]
+            self.relevant[q] = sorted({*drawn} - {q})
         self.splits = {q: "selection" if at % 4 else "test" for at, q in enumerate(self.held_out)}
         self.judged = {q: {str(p): 0 for p in self.searched[-5:]} for q in self.held_out if self.splits[q] == "test"}
 
@@ -80,11 +86,11 @@ class Small:
         """The table candidates."""
         output = self.folder / "candidates.parquet"
         find_candidates(
-            self.folder / "tables",
+            [self.folder / name for name in models],
+            tables=self.folder / "tables",
             settings=Lists(words=words),
             tasks="cite",
             papers=self.folder / "papers",
-            vectors=[self.folder / name for name in models],
             links=self.folder / "links",
             output=output,
         )

@@ -134,12 +134,12 @@ class ModelVectors:
 
 
 def find_candidates(
-    tables: Annotated[Path, typer.Argument(help="Folder of the tables of a hold-out whose papers search the corpus.")],
+    vectors: Annotated[Sequence[Path], typer.Argument(help="Folder of the vectors of all papers by each model.")],
     *,
+    tables: Annotated[Path, typer.Option(help="Folder of the tables of a hold-out whose papers search the corpus.")],
     settings: GivenAsJson[Lists],
     tasks: Annotated[str, typer.Option(help="Tasks that name candidates, with commas between them.")],
     papers: Papers,
-    vectors: Annotated[Sequence[Path], typer.Option(help="Folder of the vectors of all papers by a model; in order.")],
     links: Annotated[Path, typer.Option(help="Folder of the links of papers in the graph.")],
     output: Output,
 ) -> None:

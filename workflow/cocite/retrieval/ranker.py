@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.benchmarks.holdout import CITATION_CLASSES
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, SEARCHED
 from cocite.config.index import CITATIONS, VOTES, WORDS, Ranking
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
@@ -26,7 +26,7 @@ from cocite.core.tables.files import read_table, vectors_of, write_table
 
 LEAST_QUERIES = 25
 """Queries that weights are learned from; with fewer, the sum ranks."""
-DISCOUNTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+DISCOUNTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
 """Powers of 1 + citations that the odds of a paper are divided by in the balanced setting, which takes the first that
 finds rare papers."""
 LEAST_OF_LESS = 0.5
@@ -124,11 +124,13 @@ def rank_candidates(
     searches = searches.filter(pc.equal(searches["split"], "selection"))
     citations = read_table(tables / "popularity.parquet", "popularity")
     choosing = known.where(pc.and_(pc.equal(known.table["split"], "selection"), known.table["is_found"]))
-    fitted, queries = fit(choosing if len(choosing.table) else known, settings, searches)
+    cited = searches.filter(pc.equal(searches["task"], f"cite{SEARCHED}"))
+    rank, queries = _rank(settings.rank, choosing, cited)
+    fitted = fit(choosing if len(choosing.table) else known, rank, cited)
     rankings = {
         name: np.nan_to_num(choosing.values[:, at], nan=-1) for at, name in enumerate(known.names) if _is_of_text(name)
     }
-    rankings |= {of_discount(each): fitted.discounted(each).scores(choosing) for each in DISCOUNTS}
+    rankings |= _cross_fitted(choosing, rank, cited)
     rare = set(citations["corpusid"].filter(pc.less_equal(citations["citations"], RARE)).to_pylist())
     rows = [
         row for name, scores in rankings.items() for row in _recalls(name, choosing.ranked_by(scores), searches, rare)
@@ -144,31 +146,48 @@ def rank_candidates(
     write_table(output, "answers", tested.table.select(["query", "paper", "is_found"]).append_column("score", scores))
 
 
-def fit(known: Known, settings: Ranking, searches: pa.Table) -> tuple[Weights, int]:
-    """The weights of what is known, and how many queries they are learned from; 0 if they are given."""
+def _rank(rank: Any, known: Known, cited: pa.Table) -> tuple[Any, int]:
+    """How an index ranks, and how many queries its weights are learned from: with too few, by the sum."""
+    if rank != "learned":
+        return rank, 0
+    queries = len(set(known.table.filter(pa.array(_is_cited(known, cited)))["query"].to_pylist()))
+    if queries >= LEAST_QUERIES:
+        return rank, queries
+    report(
+        f"{queries} held-out papers choose between settings and find a cited paper; weights are learned from "
+        f"{LEAST_QUERIES} or more. The sum of what is known ranks instead. Hold out more papers, or raise "
+        "`choosing` of the benchmark."
+    )
+    return "sum", 0
+
+
+def _cross_fitted(known: Known, rank: Any, cited: pa.Table) -> dict[str, Numbers]:
+    """The scores by each discount of queries that choose between settings, by weights fitted on the other half."""
+    scores = {of_discount(each): np.zeros(len(known.table)) for each in DISCOUNTS}
+    is_second = np.unique(known.table["query"].to_numpy(), return_inverse=True)[1] % 2 == 1
+    for half in (is_second, ~is_second) if len(is_second) else ():
+        fitted, scored = fit(known.where(pa.chunked_array([~half])), rank, cited), known.where(pa.chunked_array([half]))
+        for each in DISCOUNTS:
+            scores[of_discount(each)][half] = fitted.discounted(each).scores(scored)
+    return scores
+
+
+def fit(known: Known, rank: Any, cited: pa.Table) -> Weights:
+    """The weights of what is known."""
     means, deviations = np.zeros(len(known.names)), np.ones(len(known.names))
     for at, column in enumerate(known.values.T):
         if len(there := column[~np.isnan(column)]) and there.std() > 0:
             means[at], deviations[at] = there.mean(), there.std()
-    rank: Any = settings.rank
     if rank == "learned":
-        is_relevant, queries = _relevant(known, searches)
-        if queries >= LEAST_QUERIES:
-            standard = np.nan_to_num((known.values - means) / deviations)
-            return Weights(rank, known.names, means, deviations, _logistic(standard, is_relevant)), queries
-        report(
-            f"{queries} held-out papers choose between settings and find a relevant paper; weights are learned from "
-            f"{LEAST_QUERIES} or more. The sum of what is known ranks instead. Hold out more papers, or raise "
-            "`choosing` of the benchmark."
-        )
-        rank = "sum"
+        standard = np.nan_to_num((known.values - means) / deviations)
+        return Weights(rank, known.names, means, deviations, _logistic(standard, _is_cited(known, cited)))
     given = rank if isinstance(rank, Mapping) else None
     if rank == "reciprocal":
         means, deviations = np.zeros(len(known.names)), np.ones(len(known.names))
     signals = [_signal_of(name) for name in known.names]
     weight_of = {name: 0.0 if name == UNLINKED else 1.0 for name in signals} if given is None else given
     weights = np.array([weight_of.get(name, 0.0) / signals.count(name) for name in signals])
-    return Weights("sum" if given is not None else rank, known.names, means, deviations, weights), 0
+    return Weights("sum" if given is not None else rank, known.names, means, deviations, weights)
 
 
 def of_discount(discount: float) -> str:
@@ -190,12 +209,12 @@ def _is_of_text(name: str) -> bool:
     return name == WORDS or name.startswith("cosine ")
 
 
-def _relevant(known: Known, searches: pa.Table) -> tuple[NDArray[np.bool_], int]:
-    """Which candidates are cited by their query or co-cited with it, and how many queries have one."""
-    pairs = {*zip(searches["query"].to_pylist(), searches["paper"].to_pylist(), strict=True)}
-    queries, papers = (known.table[name].to_pylist() for name in ("query", "paper"))
-    is_relevant = np.array([pair in pairs for pair in zip(queries, papers, strict=True)], np.bool_)
-    return is_relevant, len({query for query, relevant in zip(queries, is_relevant, strict=True) if relevant})
+def _is_cited(known: Known, cited: pa.Table) -> NDArray[np.bool_]:
+    """Which candidates are cited by their query. Co-cited papers teach to prefer what everybody cites, and find neither
+    more of themselves nor more of the others."""
+    pairs = {*zip(cited["query"].to_pylist(), cited["paper"].to_pylist(), strict=True)}
+    candidates = zip(known.table["query"].to_pylist(), known.table["paper"].to_pylist(), strict=True)
+    return np.array([pair in pairs for pair in candidates], np.bool_)
 
 
 def _logistic(values: Numbers, is_relevant: NDArray[np.bool_]) -> Numbers:
@@ -246,7 +265,8 @@ def _recalls(name: str, first: Mapping[int, Any], searches: pa.Table, rare: set[
 
 
 def _balanced(rows: Sequence[Mapping[str, Any]]) -> float:
-    """The first discount whose recall of rare papers is no worse than that of the best list alone, over all tasks."""
+    """The first discount whose recall of rare papers is no worse than that of the best list alone, over all tasks, or
+    else that with the most."""
 
     def total(name: str, measure: str) -> float:
         return sum(row[measure] or 0 for row in rows if row["ranking"] == name)
@@ -255,8 +275,9 @@ def _balanced(rows: Sequence[Mapping[str, Any]]) -> float:
         {row["ranking"] for row in rows if _is_of_text(row["ranking"])}, key=lambda name: total(name, "recall")
     )
     least = total(lists[-1], "recall_rare") if lists else 0
-    good = [discount for discount in DISCOUNTS if total(of_discount(discount), "recall_rare") >= least]
-    return good[0] if good else DISCOUNTS[-1]
+    reached = {discount: total(of_discount(discount), "recall_rare") for discount in DISCOUNTS}
+    good = [discount for discount, recall in reached.items() if recall >= least]
+    return good[0] if good else max(reached, key=lambda discount: reached[discount])
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
