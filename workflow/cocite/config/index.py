@@ -28,9 +28,10 @@ class Ranking(Entry):
     """How an index ranks the papers that it finds."""
 
     rank: Rank | dict[Name, float] = "learned"
-    """learned: by a logistic regression on what the held-out papers cite that choose between settings (`choosing` of
-    the benchmark); sum: by the sum of all that is known of a paper, standardised; reciprocal: by reciprocal rank fusion.
-    Or weights of that sum, by the names of models, and words, votes and citations; what is left out has none."""
+    """learned: by a logistic regression on what is cited by the held-out papers that choose between settings
+    (`choosing` of the benchmark); sum: by the sum of all that is known of a paper, standardised; reciprocal: by
+    reciprocal rank fusion. Or weights of that sum, by the names of models, and words, votes and citations; what is left
+    out has none."""
     known: Literal["more", "balanced", "less"] = "balanced"
     """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: the odds of a
     paper are divided by the least power of its citations (0 to 3) that leaves the recall of rarely cited papers, on the

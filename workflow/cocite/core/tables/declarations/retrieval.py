@@ -27,7 +27,8 @@ TABLES = [
             "votes_10": optional(
                 NUMBER,
                 "weights of those of the 10 nearest papers with links that are linked with it, a softmax of the mean "
-                "cosine / 0.1; divided by the largest sum for the query; null if the paper has no links with searched papers",
+                "cosine / 0.1; divided by the largest sum for the query; null if the paper has no links with searched "
+                "papers",
             ),
             "votes_30": optional(
                 NUMBER, "the same of 30 papers, each weight divided by its paper's links^0.5, the sum by links^0.3"
