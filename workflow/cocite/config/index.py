@@ -35,7 +35,7 @@ class Ranking(Entry):
     known: Literal["more", "balanced", "less"] = "balanced"
     """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: the odds of a
     paper are divided by the least power of its citations (0 to 3) that leaves the recall of rarely cited papers, on the
-    held-out papers that choose between settings, no worse than that of the best list alone. less: by twice that power,
+    held-out papers that choose between settings, no worse than that of any list alone. less: by twice that power,
     at least .5."""
 
 

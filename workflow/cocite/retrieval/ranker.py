@@ -265,17 +265,15 @@ def _recalls(name: str, first: Mapping[int, Any], searches: pa.Table, rare: set[
 
 
 def _balanced(rows: Sequence[Mapping[str, Any]]) -> float:
-    """The first discount whose recall of rare papers is no worse than that of the best list alone, over all tasks, or
-    else that with the most."""
+    """The first discount whose recall of rare papers is no worse than that of any list alone, over all tasks, or else
+    that with the most."""
 
-    def total(name: str, measure: str) -> float:
-        return sum(row[measure] or 0 for row in rows if row["ranking"] == name)
+    def total(name: str) -> float:
+        return sum(row["recall_rare"] or 0 for row in rows if row["ranking"] == name)
 
-    lists = sorted(
-        {row["ranking"] for row in rows if _is_of_text(row["ranking"])}, key=lambda name: total(name, "recall")
-    )
-    least = total(lists[-1], "recall_rare") if lists else 0
-    reached = {discount: total(of_discount(discount), "recall_rare") for discount in DISCOUNTS}
+    lists = {row["ranking"] for row in rows if _is_of_text(row["ranking"])}
+    least = max((total(name) for name in lists), default=0)
+    reached = {discount: total(of_discount(discount)) for discount in DISCOUNTS}
     good = [discount for discount, recall in reached.items() if recall >= least]
     return good[0] if good else max(reached, key=lambda discount: reached[discount])
 
