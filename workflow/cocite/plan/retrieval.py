@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from cocite.config.index import Index, Lists, Ranking, searches
-from cocite.config.runs import UNTRAINED
+from cocite.config.runs import UNTRAINED, seeds_of_index
 from cocite.config.settings import settings_of
 from cocite.plan.stage import StagePlan, as_text, expand
 
@@ -63,8 +63,6 @@ class RetrievalPlan(StagePlan):
 
     def answers(self) -> list[str]:
         """The answers of all indexes on all hold-outs that search."""
-        from cocite.config.runs import seeds_of_index
-
         path = "<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet"
         return [
             file
