@@ -422,6 +422,13 @@ def test_an_index_that_cannot_rank_is_refused(written, index, said):
     assert said in refused(written, "indexes", indexes)
 
 
+def test_an_index_of_another_is_read_again_as_it_was_recorded(written):
+    written["benchmarks"]["holdout"]["search"] = True
+    found = {"models": ["cocite"], "graph": "citation"}
+    resolved = resolve({**written, "indexes": {"found": found, "again": {"of": "found"}}})
+    assert resolve(resolved) == resolved
+
+
 def test_vectors_with_adapters_are_not_joined(written):
     encoder = {"model": ".", "adapters": {"proximity": {"model": "."}}}
     baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}

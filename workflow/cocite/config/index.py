@@ -52,7 +52,7 @@ class Index(Lists, Ranking):
 
     @model_validator(mode="after")
     def _finds_papers(self) -> "Index":
-        if self.of is not None and {"models", "words", "graph"} & self.model_fields_set:
+        if self.of is not None and (self.models or self.graph or not self.words):
             raise inconsistent(".of names the index that finds its papers; leave out models, words and graph.")
         if self.of is None and not (self.models and self.graph):
             raise inconsistent(" needs models and graph, or of, an index that has them.")
