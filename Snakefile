@@ -28,6 +28,7 @@ wildcard_constraints:
     embedding=named("embeddings"),
     triplets=named("triplets"),
     model=either(plan.evaluation.scored),
+    index=named("indexes"),
     baseline=named("baselines"),
     benchmark=named("benchmarks"),
     map=named("maps"),
@@ -42,6 +43,7 @@ include: "rules/embeddings.smk"
 include: "rules/neighbours.smk"
 include: "rules/triplets.smk"
 include: "rules/encoder.smk"
+include: "rules/retrieval.smk"
 include: "rules/baselines.smk"
 include: "rules/evaluation.smk"
 include: "rules/report.smk"
@@ -95,6 +97,11 @@ rule probe:
 rule encoder:
     input:
         plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/model"),
+
+
+rule retrieval:
+    input:
+        plan.retrieval.answers(),
 
 
 rule baselines:

@@ -309,6 +309,26 @@ use rule score_words as score_popularity with:
         by=["--by-citations"],
 
 
+use rule score_words as score_index with:
+    input:
+        tables=plan.evaluation.prepared(),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
+        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.jsonl"
+    params:
+        version=1,
+        tasks=plan.retrieval.tasks,
+        model="{index}",
+        by=lambda wildcards, input: ["--answers", str(input.answers)],
+
+
 rule search_corpus:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
@@ -356,6 +376,28 @@ rule search_corpus:
             --by-citations {output.by_citations:q} \
             >> {log:q} 2>&1
         """
+
+
+use rule search_corpus as search_corpus_by_index with:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/search/{index}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{index}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{index}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{index}-{seed}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/search-by-index-{index}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/search-by-index-{index}-{seed}.jsonl"
+    resources:
+        mem_mb=megabytes(1000, answers=60, popularity=30),
+        runtime=minutes(20),
+    params:
+        model="{index}",
+        by=lambda wildcards, input: ["--answers", str(input.answers)],
 
 
 use rule search_corpus as search_corpus_by_baseline with:

@@ -63,7 +63,7 @@ def iterate(folder: Path, queries: int, *neighbours: Path) -> tuple[float, list[
     our tables of neighbours the share of the best papers of the iteration that are in it."""
     from scipy.sparse import csr_array
 
-    from cocite.neighbours.adjacency import open_adjacency
+    from cocite.core.adjacency import open_adjacency
 
     graph = open_adjacency(folder)
     ids, degrees = np.array(graph.ids), np.array(graph.degrees)

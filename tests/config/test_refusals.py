@@ -152,6 +152,17 @@ REFUSED = {
         baselines: {joined: {kind: joined, models: [cocite, none]}} | 'none'
         baselines: {joined: {kind: joined, models: [cocite, small], weights: [1]}} | weights are 1, and models are 2
         baselines: {joined: {kind: joined, models: [cocite, small], seeds: [7]}} | seeds has 7, and models.cocite has
+        baselines: {sgc: {kind: sgc, of: none, graph: citation}} | baselines.sgc.of names 'none', which baselines does
+        indexes: {found: {}} | key indexes.found needs models and graph, or of, an index that has them
+        indexes: {found: {models: [cocite]}} | key indexes.found needs models and graph, or of
+        indexes: {found: {models: [none], graph: citation}} | indexes.found.models names 'none', which neither models
+            nor encoders declares
+        indexes: {found: {models: [cocite], graph: none}} | indexes.found.graph names 'none'
+        indexes: {cocite: {models: [cocite], graph: citation}} | indexes.cocite: models has that name, and both are
+        indexes: {bm25: {models: [cocite], graph: citation}} | indexes.bm25: baselines has that name, and both are
+        indexes: {found: {models: [cocite], graph: citation}} | is scored on hold-outs with search: true, and benchmarks
+        indexes: {found: {models: [cocite], graph: citation, rank: {words: 0}}} | .rank has no weight other than 0
+        indexes: {found: {models: [cocite], graph: citation, rank: best}} | indexes.found.rank
         encoders.small.sentence_wise: true | models.cocite.encoder names 'small', which is sentence_wise; no model
             starts
             from such an encoder.
@@ -401,6 +412,34 @@ def test_a_set_of_all_links_is_no_part_of_another(written):
     }
     message = refused(written, "triplets", written["triplets"] | triplets)
     assert "triplets.part.of names 'every', whose queries are all papers; a model mixes such sets" in message
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        (
+            {"models": ["cocite"], "rank": {"titles": 1}},
+            "rank names 'titles'; it can name cocite, words, votes, citations",
+        ),
+        ({"of": "found", "known": "less", "graph": "citation"}, ".of names the index that finds its papers; leave out"),
+        ({"of": "again"}, "of names again, which finds no papers itself; name found"),
+        ({"models": ["cocite", "other"]}, "models have no training seed in common"),
+    ],
+)
+def test_an_index_that_cannot_rank_is_refused(written, index, said):
+    found = {"models": ["cocite"], "graph": "citation"}
+    written["benchmarks"]["holdout"]["search"] = True
+    written["models"]["other"] = {**written["models"]["cocite"], "seeds": [99]}
+    own = {"graph": "citation"} if "models" in index else {}
+    indexes = {"found": found, "again": {"of": "found"}, "new": own | index}
+    assert said in refused(written, "indexes", indexes)
+
+
+def test_an_index_of_another_is_read_again_as_it_was_recorded(written):
+    written["benchmarks"]["holdout"]["search"] = True
+    found = {"models": ["cocite"], "graph": "citation"}
+    resolved = resolve({**written, "indexes": {"found": found, "again": {"of": "found"}}})
+    assert resolve(resolved) == resolved
 
 
 def test_vectors_with_adapters_are_not_joined(written):

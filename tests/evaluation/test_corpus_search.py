@@ -11,6 +11,7 @@ from tests.evaluation.folders import RUN
 from tests.papers import papers_table
 
 from cocite.config.benchmarks import TASKS
+from cocite.core import searching
 from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation import corpus_search
 from cocite.evaluation.benchmark import Benchmark, write_tables
@@ -103,7 +104,7 @@ def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_pat
     similarity = {q: {p: -np.linalg.norm(exact[q] - exact[p]) for p in ids} for q in queries}
     found = search(tmp_path, vectors=tmp_path / "vectors")
     assert values(found) == pytest.approx(expected_values(similarity, relevant), abs=1e-9)
-    monkeypatch.setattr(corpus_search, "PAPERS_AT_ONCE", 7)
+    monkeypatch.setattr(searching, "PAPERS_AT_ONCE", 7)
     monkeypatch.setattr(corpus_search, "DEPTH", 100)
     small = values(search(tmp_path, vectors=tmp_path / "vectors"))
     assert {key: value for key, value in small.items() if key[1] != "map"} == {

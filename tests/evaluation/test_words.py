@@ -87,8 +87,11 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ([], "One of --embeddings, --words and --by-citations says"),
-        (["--embeddings=vectors.parquet", '--words={"k1": 1.5}'], "One of --embeddings, --words and --by-citations"),
+        ([], "One of --embeddings, --words, --by-citations and --answers says"),
+        (
+            ["--embeddings=vectors.parquet", '--words={"k1": 1.5}'],
+            "One of --embeddings, --words, --by-citations and --answers",
+        ),
         (["--words={k1: 1.5}"], "--words: not JSON"),
         (['--words={"k2": 1.5}'], "--words: key k2"),
     ],

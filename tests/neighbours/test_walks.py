@@ -25,10 +25,11 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.embeddings import Links, WalkSettings
+from cocite.core.adjacency import open_adjacency
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.neighbours import walking
-from cocite.neighbours.adjacency import build_adjacency, open_adjacency
+from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import (
     NOT_LINKED,
     NOT_REACHED,

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from tests.workflow.conftest import ROOT, SMALL, Plan, Run, edited, planned
 
-STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "baselines", "evaluation", "report"]
+STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "retrieval", "baselines"]
+STAGES += ["evaluation", "report"]
 SETS = SMALL["triplets"]
 NEAR = {**SETS["cocite"], "easy": 3}
 TINY = {"encoder": "small", "triplets": "cocite", "loss": "triplet"}

@@ -90,6 +90,10 @@ STEPS: dict[str, dict[str, str]] = {
         "measure-bands": "band_quality:measure_bands",
         "check": "checks:check_triplets",
     },
+    "retrieval": {
+        "find": "candidates:find_candidates",
+        "rank": "ranker:rank_candidates",
+    },
     "baselines": {
         "train": "steps:train_baseline",
         "embed": "steps:embed_documents",
@@ -199,6 +203,7 @@ STAGES = {
     "neighbours": "Search nearest neighbours, exactly or with an index.",
     "triplets": "Sample triplets and join them with texts.",
     "encoder": "Fine-tune encoders; embed documents.",
+    "retrieval": "Find papers by texts and citations, and learn how they are ranked.",
     "baselines": "Train and apply what models are compared with.",
     "evaluation": "Score embeddings on benchmarks.",
     "report": "Tables, figures, the DuckDB file and the page.",

@@ -29,6 +29,7 @@ from cocite.config.entries import (
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
+from cocite.config.index import Index
 from cocite.config.map import MapSettings
 from cocite.config.models import Model
 from cocite.config.plugins import one_of, plugins
@@ -44,7 +45,7 @@ from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
-NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
+NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "indexes", "baselines", "benchmarks", "probes")
 SAMPLERS = "cocite.triplets.samplers"
 
 if TYPE_CHECKING:
@@ -75,9 +76,9 @@ USUAL_BASELINES = ("bm25", "popularity", "random")
 
 
 class Configuration(Entry):
-    """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, baselines, benchmarks,
-    probes and maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes
-    again what depends on it and nothing else."""
+    """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, indexes, baselines,
+    benchmarks, probes and maps. An entry refers to others by name, its results lie in the folder of its name, and
+    editing it makes again what depends on it and nothing else."""
 
     seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
@@ -117,6 +118,8 @@ class Configuration(Entry):
     """Text encoders before fine-tuning, by name."""
     models: dict[Name, Model] = Field(default={})
     """Encoders that are fine-tuned on triplets, by name."""
+    indexes: dict[Name, Index] = Field(default={})
+    """What finds papers for a text, by what it says and by who cites whom, by name (docs/retrieval.md)."""
     baselines: dict[Name, AnyBaseline] = Field(default={kind: _methods[kind](kind=kind) for kind in USUAL_BASELINES})
     """What every model is compared with, by name. Left out, they are bm25, popularity and random; given, exactly
     what is named is scored, which may be nothing ({})."""

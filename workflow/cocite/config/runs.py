@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cocite.config.baseline import Baseline
 from cocite.config.benchmark import SEARCH
+from cocite.config.index import searches
 from cocite.config.plugins import one_of
 
 METHODS = "cocite.baselines.methods"
@@ -85,8 +86,13 @@ def numbers_of_seeds(config: "Configuration") -> dict[str, int]:
     return {
         **{name: len(training_seeds(config, name)) for name in scored_models(config)},
         **dict.fromkeys(untrained(config), 0),
-        **{name: 0 if list(seeds) == [0] else len(seeds) for name, seeds in baselines.items()},
+        **{name: _number(seeds_of_index(config, name)) for name in config.indexes},
+        **{name: _number(seeds) for name, seeds in baselines.items()},
     }
+
+
+def _number(seeds: Sequence[int]) -> int:
+    return 0 if list(seeds) == [0] else len(seeds)
 
 
 def scored_in(config: "Configuration") -> str:
@@ -97,7 +103,7 @@ def scored_in(config: "Configuration") -> str:
 
 def names_in_order(config: "Configuration") -> list[str]:
     """The names of all that are scored."""
-    return [*scored_models(config), *untrained(config), *config.baselines]
+    return [*scored_models(config), *untrained(config), *config.indexes, *config.baselines]
 
 
 def runs_of(config: "Configuration", benchmark: str | None = None) -> list[str]:
@@ -107,8 +113,24 @@ def runs_of(config: "Configuration", benchmark: str | None = None) -> list[str]:
     return [
         *(f"{name}-{seed}" for name in names for seed in training_seeds(config, name)),
         *(f"{name}-0" for name in untrained(config)),
+        *runs_of_indexes(config, benchmark),
         *_runs_of_baselines(config, baselines_on(config, benchmark)),
     ]
+
+
+def runs_of_indexes(config: "Configuration", benchmark: str | None = None) -> list[str]:
+    """The indexes that are scored on a benchmark, or on any, with their seeds."""
+    if not any(searches(config.benchmarks[name]) for name in (config.benchmarks if benchmark is None else [benchmark])):
+        return []
+    return [f"{name}-{seed}" for name in config.indexes for seed in seeds_of_index(config, name)]
+
+
+def seeds_of_index(config: "Configuration", name: str) -> Sequence[int]:
+    """The seeds of an index: those that all its models were trained with; 0 if none was trained."""
+    entry = config.indexes[name]
+    models = (entry if entry.of is None else config.indexes[entry.of]).models
+    trained = [config.models[model].seeds for model in models if model in config.models]
+    return [seed for seed in trained[0] if all(seed in seeds for seeds in trained)] if trained else (0,)
 
 
 def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[str]:
@@ -117,7 +139,7 @@ def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[st
 
 def runs_that_rank_alone(config: "Configuration") -> list[str]:
     """The runs that have scores on rankings alone: what compares words does nothing else."""
-    return _runs_of_baselines(config, that_rank_alone(config))
+    return [*runs_of_indexes(config), *_runs_of_baselines(config, that_rank_alone(config))]
 
 
 def runs_that_search(config: "Configuration") -> list[str]:
@@ -127,6 +149,7 @@ def runs_that_search(config: "Configuration") -> list[str]:
     return [
         *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
         *(f"{name}-0" for name in untrained(config)),
+        *runs_of_indexes(config),
         *_runs_of_baselines(config, able),
     ]
 
@@ -171,6 +194,8 @@ def first_seed(config: "Configuration", name: str) -> int:
     """The first training seed of what has this name; 0 for what is not trained."""
     if name in config.baselines:
         return seeds_of(name, config.baselines)[0]
+    if name in config.indexes:
+        return seeds_of_index(config, name)[0]
     return training_seeds(config, name)[0] if model_of(name) in config.models else 0
 
 
@@ -235,5 +260,7 @@ def that_rank_alone(config: "Configuration") -> list[str]:
 
 
 def beside_models(config: "Configuration") -> list[str]:
-    """The names of the baselines that figures show with models: all that are scored but chance, which is far away."""
-    return [name for name in baselines_on(config, None) if not config.baselines[name].is_chance]
+    """The names of the indexes and baselines that figures show with models: all that are scored but chance, which is
+    far away."""
+    indexes = list(config.indexes) if runs_of_indexes(config) else []
+    return [*indexes, *(name for name in baselines_on(config, None) if not config.baselines[name].is_chance)]

@@ -22,6 +22,7 @@ from scipy.sparse import csc_array, csr_array
 from cocite.config.entries import Entry, NonNegative
 from cocite.config.tasks import Task
 from cocite.core.tables.files import open_table
+from cocite.core.words import tokens_of
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import score_collection, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
@@ -61,12 +62,6 @@ def score_words(
         words = Words({document: texts[document] for document in documents}, formula)
         score_ranking(scored, benchmark, words.share if task.kind == "clicks" else words.to_some, words.rows)
     return scored
-
-
-def tokens_of(texts: Sequence[str]) -> list[list[str]]:
-    """The words of each text."""
-    tokens: list[list[str]] = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
-    return tokens
 
 
 class Words:

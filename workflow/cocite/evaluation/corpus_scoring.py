@@ -23,8 +23,15 @@ from cocite.core.tables.files import read_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import ScoredTasks, Tables, write_rows
 from cocite.evaluation.bm25 import Formula
-from cocite.evaluation.corpus_search import Popularity, Search, SearchResult, by_citations_alone, by_vectors
-from cocite.evaluation.corpus_words import by_words
+from cocite.evaluation.corpus_search import (
+    Popularity,
+    Search,
+    SearchResult,
+    by_answers,
+    by_citations_alone,
+    by_vectors,
+    by_words,
+)
 from cocite.evaluation.scored import Item, Row, Run, Scored, UnscorableError
 
 FIRST = 20
@@ -54,12 +61,13 @@ def search_corpus(
     ] = None,
     papers: Annotated[Path | None, typer.Option(help="Folder of the table papers, for what ranks by words.")] = None,
     words: Annotated[str | None, typer.Option(help="For the same, k1, b and method of BM25 as JSON.")] = None,
+    answers: Annotated[Path | None, typer.Option(help="Table answers of an index.")] = None,
     scores: Annotated[Path, typer.Option(help="Table scores, written.")],
     outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
     failures: Annotated[Path, typer.Option(help="Table failures, written.")],
     by_citations: Annotated[Path, typer.Option(help="Table scores_by_citations, written.")],
 ) -> None:
-    """Score what held-out papers find in the whole corpus: by vectors, by words, or by citations alone."""
+    """Score what held-out papers find in the whole corpus: by vectors, by words, by citations alone, or by an index."""
     run = Run(
         model=model,
         training_seed=training_seed,
@@ -76,7 +84,7 @@ def search_corpus(
     elif papers:
         search = by_words(papers, parse_settings(Formula, words or "{}", "--words"))
     else:
-        search = by_citations_alone
+        search = by_answers(answers) if answers else by_citations_alone
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": [], "scores_by_citations": []}
     try:
         with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.

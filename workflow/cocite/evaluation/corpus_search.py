@@ -1,24 +1,22 @@
-"""Search of the whole corpus by held-out papers: by vectors, or by how often papers are cited.
+"""Search of the whole corpus by held-out papers: by vectors, by words, by how often papers are cited, or by an index.
 
-The vectors, or the texts, of all papers stream past those of the queries in blocks. Memory holds a block, the best
-answers of each query, and some tens of bytes for each paper. Equal similarities are ordered at random, the same way
-each time. Products are taken in double precision and rounded, so that equal vectors tie.
+The vectors, or the texts, of all papers stream past those of the queries in blocks (`core.searching`). Products are
+taken in double precision and rounded, so that equal vectors tie.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from cocite.config.benchmarks.holdout import CITATION_CLASSES, MOST_CITED
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
-from cocite.core.tables.files import open_table, read_table, table_in, vectors_of, vectors_of_papers
+from cocite.core.searching import Answers, block_size, vector_blocks
+from cocite.core.tables.files import read_table, table_in, vectors_of_papers
+from cocite.core.words import Formula, WordSearch
 from cocite.core.written_ids import look_up
 from cocite.evaluation.scored import UnscorableError
 
@@ -27,12 +25,6 @@ DEPTH = 1000
 SHARE_OF_MOST_CITED = 0.01
 ROUNDING = 1e-9
 """Squared distances below this share of the squared lengths are 0."""
-PAPERS_AT_ONCE = 4096
-PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
-"""Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
-
-Block = tuple[Ids, NDArray[np.float32]]
-"""Papers, and the similarity of each query to each of them; more is nearer, and -inf is no answer."""
 
 
 class Popularity(NamedTuple):
@@ -59,50 +51,6 @@ class Popularity(NamedTuple):
         return {**CITATION_CLASSES, MOST_CITED: (least, np.inf)}
 
 
-@dataclass
-class Answers:
-    """The nearest papers of each query among the blocks so far."""
-
-    queries: Ids
-    rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    """The place of the query of each answer."""
-    papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
-    least: NDArray[np.float32] | None = None
-    """What an answer of each query must reach."""
-
-    def add(self, block: Block) -> None:
-        """Take the answers of a block; keep a few times as many as are wanted, at most."""
-        papers, nearness = block
-        places, is_there = look_up(papers, self.queries)
-        nearness[np.flatnonzero(is_there), places[is_there]] = -np.inf  # no paper finds itself
-        least = np.full(len(self.queries), -np.inf, np.float32) if self.least is None else self.least
-        rows, columns = np.nonzero((nearness >= least[:, None]) & (nearness > -np.inf))
-        self.rows = np.concatenate([self.rows, rows])
-        self.papers = np.concatenate([self.papers, papers[columns]])
-        self.nearness = np.concatenate([self.nearness, nearness[rows, columns]])
-        if len(self.rows) > 3 * DEPTH * len(self.queries):
-            self.cut()
-
-    def cut(self) -> None:
-        """Put the answers in order, query by query, and drop those beyond the depth."""
-        ties = priorities(0, "equal answers", self.papers)
-        order = np.lexsort((ties, -self.nearness, self.rows))
-        starts = np.searchsorted(self.rows[order], np.arange(len(self.queries) + 1))
-        rank = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
-        self.least = np.full(len(self.queries), -np.inf, np.float32)
-        is_last = rank == DEPTH - 1
-        self.least[self.rows[order[is_last]]] = self.nearness[order[is_last]]
-        kept = order[rank < DEPTH]
-        self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
-
-    def ranked(self) -> dict[int, Ids]:
-        """The papers that each query finds, the nearest first."""
-        self.cut()
-        starts = np.searchsorted(self.rows, np.arange(1, len(self.queries)))
-        return dict(zip(self.queries.tolist(), np.split(self.papers, starts), strict=True))
-
-
 class SearchResult(NamedTuple):
     """What a search of the corpus gives."""
 
@@ -124,9 +72,11 @@ def by_vectors(folder: Path) -> Search:
     def search(queries: Ids, popularity: Popularity) -> SearchResult:
         files = sorted(folder.glob("*.parquet"))
         vectors, is_known = vectors_of_papers(files, table_in(files[0]), queries)
-        vectors, answers = vectors[is_known].astype(np.float64), Answers(queries[is_known])
+        vectors, answers = vectors[is_known].astype(np.float64), Answers(queries[is_known], DEPTH)
         seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(vectors))
-        for places, matrix in progress(_blocks(files, popularity, size), of="Searched", unit="block"):
+        for places, matrix in progress(vector_blocks(files, popularity.papers, size), of="Searched", unit="block"):
+            if not np.isfinite(matrix).all():
+                raise UnscorableError(f"{folder}: a vector is not finite; the model's training has probably diverged.")
             squares = (vectors**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
             nearness = 2 * vectors @ matrix.T - squares
             nearness[nearness > -ROUNDING * squares] = 0  # the same vector
@@ -139,23 +89,34 @@ def by_vectors(folder: Path) -> Search:
     return search
 
 
-def block_size(queries: int) -> int:
-    """How many papers a block has."""
-    return max(1, min(PAPERS_AT_ONCE, PAIRS_AT_ONCE // max(queries, 1)))
+def by_words(folder: Path, formula: Formula) -> Search:
+    """Search the table papers by the words of the queries. A paper that shares no word with a query is no answer."""
+
+    def search(queries: Ids, popularity: Popularity) -> SearchResult:
+        by_words = WordSearch(folder, queries, popularity.papers, formula)
+        answers = Answers(by_words.queries, DEPTH)
+        for block in by_words.blocks():
+            answers.add(block)
+        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
+        missing = len(queries) - len(by_words.queries)
+        return SearchResult(answers.ranked(), len(popularity.papers) + outside, missing)
+
+    return search
 
 
-def _blocks(files: Iterable[Path], popularity: Popularity, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
-    """The places of papers that are searched, and their vectors. Raises `UnscorableError` if one is not finite."""
-    for path in files:
-        with open_table(path, table_in(path)) as file:
-            for batch in file.iter_batches(size, columns=["corpusid", "vector"]):
-                papers, matrix = batch["corpusid"].to_numpy(), vectors_of(pa.table(batch)).astype(np.float64)
-                places, is_searched = look_up(popularity.papers, papers)
-                if not np.isfinite(matrix).all():
-                    raise UnscorableError(
-                        f"{path}: a vector is not finite; the model's training has probably diverged."
-                    )
-                yield places[is_searched], matrix[is_searched]
+def by_answers(path: Path) -> Search:
+    """The answers of an index, in the order of their scores."""
+
+    def search(queries: Ids, popularity: Popularity) -> SearchResult:
+        table = read_table(path, "answers")
+        table = table.filter(table["is_found"])
+        rows, is_asked = look_up(queries, table["query"].to_numpy())
+        papers, scores = (table[name].to_numpy()[is_asked] for name in ("paper", "score"))
+        answers = Answers(queries, DEPTH, rows[is_asked], papers, scores)
+        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
+        return SearchResult(answers.ranked(), len(popularity.papers) + outside, 0)
+
+    return search
 
 
 def by_citations_alone(queries: Ids, popularity: Popularity) -> SearchResult:

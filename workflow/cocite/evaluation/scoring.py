@@ -1,4 +1,4 @@
-"""What the vectors of a model or a baseline, BM25, and citations alone score on the tasks of a benchmark.
+"""What the vectors of a model or a baseline, BM25, citations alone, and an index score on the tasks of a benchmark.
 
 The table scores has a row for each evaluation seed and mode where they can change the value (classification,
 regression). Other tasks have one row, under the first evaluation seed, with the mode `both`. The table outcomes says
@@ -20,6 +20,8 @@ from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.options import Threads
 from cocite.core.progress import report
+from cocite.core.tables.files import read_table
+from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
 from cocite.evaluation.corpus_search import Popularity
 from cocite.evaluation.ranking import (
@@ -68,6 +70,7 @@ def score_run(
     by_citations: Annotated[
         bool, typer.Option("--by-citations", help="Rank papers by how often training sees them cited, and score that.")
     ] = False,
+    answers: Annotated[Path | None, typer.Option(help="Table answers of an index, which ranks candidates.")] = None,
     scores: Annotated[Path, typer.Option(help="Table scores, written.")],
     outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
     failures: Annotated[
@@ -86,10 +89,12 @@ def score_run(
         threads=threads,
         ranks_alone=embeddings is None,
     )
-    if [embeddings is not None, words is not None, by_citations].count(True) != 1:
-        raise InputError("One of --embeddings, --words and --by-citations says what is scored.")
+    if [embeddings is not None, words is not None, by_citations, answers is not None].count(True) != 1:
+        raise InputError("One of --embeddings, --words, --by-citations and --answers says what is scored.")
     if by_citations:
         score = by_popularity(tables / "popularity.parquet", run)
+    elif answers:
+        score = by_index(answers, run)
     else:
         score = embedded(embeddings, run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
@@ -164,6 +169,29 @@ def by_popularity(popularity: Path, run: Run) -> Score:
             score_collection(scored, asked, collection, [citations(collection)] * len(asked.judgements[task.name]))
         else:
             score_ranking(scored, asked, lambda _, documents: citations(documents), asked.documents_of(task))
+        return scored
+
+    return score
+
+
+def by_index(answers: Path, run: Run) -> Score:
+    """How the candidates of held-out papers are ranked by the scores that an index gives them; it searches papers, and
+    no titles."""
+    table = read_table(answers, "answers")
+    queries, papers, scores = (table[name].to_numpy() for name in ("query", "paper", "score"))
+
+    def similarity(query: str, documents: Sequence[str]) -> NDArray[np.floating]:
+        start, end = np.searchsorted(queries, [int(query), int(query) + 1])
+        places, is_there = look_up(papers[start:end], np.array(documents, np.int64))
+        if not is_there.all():
+            raise InputError(f"{answers}: has no score of a candidate of {query}; make it again.")
+        of_query: NDArray[np.float32] = scores[start:end][places]
+        return of_query
+
+    def score(task: Task, asked: Benchmark) -> Scored:
+        documents = asked.documents_of(task)
+        scored = count_missing(task, asked, documents, run)
+        score_ranking(scored, asked, similarity, documents)
         return scored
 
     return score

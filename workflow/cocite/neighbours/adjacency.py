@@ -1,22 +1,15 @@
 """The edges of a graph as rows: for each paper, the papers that it has an edge with, in either direction.
 
-In come the buckets of the table `edges`; out goes a folder of arrays, which is read without being loaded:
-
-    ids.npy       corpus ids of all papers with an edge, rising; the place of a paper among them stands for it
-    starts.npy    where the links of each paper start, and at the end how many there are
-    others.npy    the places of the papers that it is linked to, rising (int32)
-    weights.npy   the weights of these links (float32); only where they are asked for
-    degrees.npy   the number of links of each paper, or the sum of their weights (float64)
-
-Two papers that cite each other have two edges, and so two links either way. Edges are read three times or more: once
-for the papers, once for the numbers of their links, and once for the links of as many papers as there is memory for.
+In come the buckets of the table `edges`; out goes a folder of arrays (`core.adjacency`). Edges are read three times or
+more: once for the papers, once for the numbers of their links, and once for the links of as many papers as there is
+memory for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -25,9 +18,10 @@ from numpy.typing import NDArray
 
 from cocite.config.embeddings import Links
 from cocite.config.settings import GivenAsJson
+from cocite.core.adjacency import Places, Starts
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
+from cocite.core.id_sets import IdSet, check_ids, id_set, members_at, places_of, size
 from cocite.core.options import MemoryMb, Output
 from cocite.core.progress import ahead, report
 from cocite.core.tables.files import checked_files, open_table
@@ -39,33 +33,7 @@ BYTES_OF_PAPER = 40
 EDGES_READ = 1_000_000
 """Edges that are read at once."""
 
-Places = NDArray[np.int32]
-Starts = NDArray[np.int64]
 EdgeBlock = tuple[Places, Places, NDArray[np.float32]]
-
-
-class Adjacency(NamedTuple):
-    """The links of all papers; arrays lie on the disk."""
-
-    ids: Ids
-    starts: Starts
-    others: Places
-    weights: NDArray[np.float32]
-    """Empty where links have no weights."""
-    degrees: NDArray[np.float64]
-
-
-def open_adjacency(folder: Path) -> Adjacency:
-    """The links in a folder. Raises `InputError` where it does not exist."""
-    if not (folder / "ids.npy").is_file():
-        raise InputError(f"{folder}: holds no links of papers; `cocite neighbours adjacency` makes it.")
-
-    def array(name: str) -> NDArray:
-        return np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
-
-    has_weights = (folder / "weights.npy").exists()
-    weights = array("weights") if has_weights else np.empty(0, dtype=np.float32)
-    return Adjacency(array("ids"), array("starts"), array("others"), weights, array("degrees"))
 
 
 def build_adjacency(

@@ -37,12 +37,12 @@ from numpy.typing import NDArray
 from cocite.config.embeddings import WalkSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
+from cocite.core.adjacency import Adjacency, Places, open_adjacency
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.options import MemoryMb, Omissions, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
 from cocite.core.written_ids import look_up
-from cocite.neighbours.adjacency import Adjacency, Places, open_adjacency
 from cocite.neighbours.nearest import FARTHEST, Keys, Workers, key_of, start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text

@@ -35,6 +35,7 @@ from cocite.plan.graph import GraphPlan
 from cocite.plan.neighbours import NeighbourPlan
 from cocite.plan.recorded import check_folder, record
 from cocite.plan.report import ReportPlan
+from cocite.plan.retrieval import RetrievalPlan
 from cocite.plan.stage import expand
 from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
 from cocite.plan.triplets import TripletPlan
@@ -59,6 +60,7 @@ class Plan:
         self.triplets = TripletPlan(self)
         self.encoder = EncoderPlan(self)
         self.baselines = BaselinePlan(self)
+        self.retrieval = RetrievalPlan(self)
         self.evaluation = EvaluationPlan(self)
         self.report = ReportPlan(self)
 

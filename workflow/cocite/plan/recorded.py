@@ -38,7 +38,7 @@ STEPS = {
     "evaluation": ("benchmark", ""),
 }
 """What the steps of a stage are of, and what follows its name in theirs."""
-NAMES = ("graph", "embedding", "triplets", "benchmark", "map", "probe", "suite", "group")
+NAMES = ("graph", "embedding", "triplets", "index", "benchmark", "map", "probe", "suite", "group")
 """What a path tells that has a name in the configuration."""
 FOR_PROVENANCE = ".state/configuration.json"
 """The configuration of a run for its step `provenance`."""
@@ -82,6 +82,8 @@ def names_of(what: str, benchmark: str, config: Configuration) -> Collection[str
     match what:
         case "embedding":
             return [*config.embeddings, *config.walks]
+        case "index":
+            return config.indexes
         case "suite":
             return config.benchmarks[benchmark].suites
         case "group":
@@ -98,7 +100,7 @@ def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
     benchmark = wildcards.get("benchmark")
     if any(wildcards[what] not in names_of(what, benchmark or "", config) for what in NAMES if what in wildcards):
         return False
-    scored = wildcards.get("model") or wildcards.get("baseline")
+    scored = wildcards.get("model") or wildcards.get("index") or wildcards.get("baseline")
     if scored is None:
         return True
     if "seed" not in wildcards:

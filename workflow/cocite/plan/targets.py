@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.release_folder import WORKS
-from cocite.config.runs import model_of, seeds_of, training_seeds
+from cocite.config.runs import model_of, seeds_of, seeds_of_index, training_seeds
 from cocite.core.errors import InputError
 from cocite.plan.recorded import NAMES, names_of
 
@@ -37,7 +37,7 @@ Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
 CHECKED = (
     *("graph", "embedding", "triplets", "encoder", "benchmark", "map", "probe", "dataset", "pairs", "group"),
-    *("model", "baseline", "suite", "seed", "part", "bucket"),
+    *("model", "index", "baseline", "suite", "seed", "part", "bucket"),
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
 NUMBERED = {"bucket", "part"}
@@ -137,6 +137,7 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
             return names_of(name, wildcards["benchmark"], config), f"benchmarks.{wildcards['benchmark']}"
         case _ if name in (*NAMES, "encoder"):
             sections = {"triplets": "triplets", "group": "triplets"}
+            sections |= {"index": "indexes"}
             sections |= {"embedding": "embeddings or walks"} if config.walks else {}
             return names_of(name, "", config), sections.get(name, f"{name}s")
         case "dataset":
@@ -154,6 +155,8 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
             return [dict(plan.report.runs_on_map(wildcards["map"]))[wildcards["model"]]], f"the map {wildcards['map']}"
         case "seed" if "baseline" in wildcards:
             return seeds_of(wildcards["baseline"], config.baselines), f"baselines.{wildcards['baseline']}.seeds"
+        case "seed" if "index" in wildcards:
+            return seeds_of_index(config, wildcards["index"]), f"the models of indexes.{wildcards['index']}"
         case "seed" if (model := model_of(wildcards["model"])) in config.models:
             return training_seeds(config, wildcards["model"]), f"models.{model}.seeds"
         case "seed":

@@ -40,9 +40,9 @@ class PropagatedFeatures(Trained):
     """
 
     kind: Literal["sgc"]
-    of: Annotated[Name, Refers("baselines")] | None = None
+    of: Annotated[Name | None, Refers("baselines")] = None
     """Name of the baseline whose vectors are the features."""
-    encoder: Annotated[Name, Refers("encoders")] | None = None
+    encoder: Annotated[Name | None, Refers("encoders")] = None
     """Name of the encoder whose vectors are the features, as it is before fine-tuning; in place of `of`."""
     graph: Annotated[Name, Refers("graphs")]
     """Name of the graph."""

@@ -7,13 +7,15 @@ uniqueness is a comparison of neighbouring rows; `ordered=False` marks the ones 
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations import corpus, evaluation, graph, report, training
+from cocite.core.tables.declarations import corpus, evaluation, graph, report, retrieval, training
 from cocite.core.tables.declarations.columns import COUNT, ID, TEXT, VECTOR, Column, Table
 from cocite.core.tables.declarations.corpus import PRIMARY_KEYS
 
 __all__ = ["COUNT", "ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]
 
-TABLES = {table.name: table for stage in (corpus, graph, training, evaluation, report) for table in stage.TABLES}
+TABLES = {
+    table.name: table for stage in (corpus, graph, training, retrieval, evaluation, report) for table in stage.TABLES
+}
 
 
 def empty_schema(table: Table) -> pa.Schema:

@@ -1,23 +1,45 @@
-"""BM25 of held-out papers' texts over the whole corpus, whose texts stream past twice.
+"""BM25 of some texts against those of many papers, which stream past twice.
 
 The first pass counts, of the words of the queries, in how many texts each is, and how long the texts are; the second
 one scores. The formula, the words and the stop words are those of bm25s (Lù, 2024), whose index would hold all texts.
-A paper that shares no word with a query is no answer.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
+import bm25s
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
+from cocite.core.searching import Block, block_size
 from cocite.core.tables.files import checked_files, open_table
 from cocite.core.written_ids import look_up
-from cocite.evaluation.bm25 import Formula, tokens_of
-from cocite.evaluation.corpus_search import Answers, Popularity, Search, SearchResult, block_size
+
+
+class Formula(Protocol):
+    """What a word is worth, as bm25s takes it."""
+
+    @property
+    def k1(self) -> float:
+        """How much a word that comes again adds."""
+
+    @property
+    def b(self) -> float:
+        """How much a long text counts less."""
+
+    @property
+    def method(self) -> str:
+        """lucene, robertson or atire."""
+
+
+def tokens_of(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text."""
+    tokens: list[list[str]] = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
+    return tokens
 
 
 class Counted:
@@ -34,37 +56,40 @@ class Counted:
         self.counts.sum_duplicates()
 
 
-def by_words(folder: Path, formula: Formula) -> Search:
-    """Search the table papers by the words of the queries."""
+class WordSearch:
+    """A search of the table papers by the words of some of its papers, the queries."""
 
-    def search(queries: Ids, popularity: Popularity) -> SearchResult:
-        size = block_size(len(queries))
+    def __init__(self, folder: Path, queries: Ids, papers: Ids, formula: Formula) -> None:
+        """Count the words of the queries in the texts of the papers that are searched."""
+        self.folder, self.papers, self.formula = folder, papers, formula
+        self.size = block_size(len(queries))
         texts_of = {
             paper: text
-            for papers, texts in _texts(folder, queries, size)
-            for paper, text in zip(papers.tolist(), texts, strict=True)
+            for some, texts in _texts(folder, queries, self.size)
+            for paper, text in zip(some.tolist(), texts, strict=True)
         }
+        self.queries = np.array(sorted(texts_of), np.int64)
+        """Those that have a text, ascending."""
         words = sorted({word for of_text in tokens_of([*texts_of.values()]) for word in of_text})
-        vocabulary = {word: number for number, word in enumerate(words)}
+        self.vocabulary = {word: number for number, word in enumerate(words)}
         having, length, number = np.zeros(len(words)), 0.0, 0
-        for papers, texts in progress(_texts(folder, popularity.papers, size), of="Counted", unit="block"):
-            counted = Counted(texts, vocabulary)
+        for some, texts in progress(_texts(folder, papers, self.size), of="Counted", unit="block"):
+            counted = Counted(texts, self.vocabulary)
             having += np.bincount(counted.counts.indices, minlength=len(words))
-            length, number = length + counted.lengths.sum(), number + len(papers)
-        worth = _inverse_frequency(formula, having, number)
-        known = np.array(sorted(texts_of), np.int64)
-        words_of = Counted([texts_of[paper] for paper in known.tolist()], vocabulary).counts.T.tocsr()
-        answers = Answers(known)
-        for papers, texts in progress(_texts(folder, popularity.papers, size), of="Searched", unit="block"):
-            weighted = _weighted(formula, Counted(texts, vocabulary), length / max(number, 1))
-            weighted.data *= worth[weighted.indices]
-            nearness = (weighted @ words_of).T.toarray().astype(np.float32)
-            nearness[nearness == 0] = -np.inf
-            answers.add((papers, nearness))
-        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
-        return SearchResult(answers.ranked(), len(popularity.papers) + outside, len(queries) - len(known))
+            length, number = length + counted.lengths.sum(), number + len(some)
+        self.mean_length = length / max(number, 1)
+        self.worth = _inverse_frequency(formula, having, number)
+        texts = [texts_of[paper] for paper in self.queries.tolist()]
+        self.words_of = Counted(texts, self.vocabulary).counts.T.tocsr()
 
-    return search
+    def blocks(self) -> Iterator[Block]:
+        """The papers that are searched, and BM25 of each query to each; -inf for one that shares no word."""
+        for papers, texts in progress(_texts(self.folder, self.papers, self.size), of="Searched", unit="block"):
+            weighted = _weighted(self.formula, Counted(texts, self.vocabulary), self.mean_length)
+            weighted.data *= self.worth[weighted.indices]
+            nearness = (weighted @ self.words_of).T.toarray().astype(np.float32)
+            nearness[nearness == 0] = -np.inf
+            yield papers, nearness
 
 
 def _texts(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]]]:

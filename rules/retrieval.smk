@@ -1,0 +1,109 @@
+from cocite.config.embeddings import Links
+
+
+rule link_papers:
+    input:
+        edges=lambda wildcards: plan.graph.edges(wildcards.graph),
+    output:
+        directory("<results>/retrieval/links/{graph}"),
+    log:
+        "<logs>/retrieval/links/{graph}.log",
+    benchmark:
+        "<benchmarks>/retrieval/links/{graph}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # As build_adjacency, whose command it is.
+        mem_mb=plan.neighbours.adjacency_memory,
+        runtime=minutes(10, edges=0.02),
+    params:
+        version=1,
+        settings=as_text(Links()),
+    shell:
+        """
+        cocite neighbours adjacency {input.edges:q} \
+            --settings {params.settings:q} \
+            --memory-mb {resources.mem_mb} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule find_candidates:
+    input:
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+        papers=plan.corpus.papers(),
+        vectors=plan.retrieval.vectors,
+        links=plan.retrieval.links,
+    output:
+        "<results>/retrieval/{index}/seed-{seed}/{benchmark}/candidates.parquet",
+    log:
+        "<logs>/retrieval/{index}/seed-{seed}/find-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/retrieval/{index}/seed-{seed}/find-{benchmark}.jsonl"
+    wildcard_constraints:
+        index=either(plan.retrieval.finding),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # 1,000 queries among 27,152 papers, with two models (150 MB of vectors), took 812 MB and 29 s; it holds the
+        # candidates of each query and some tens of bytes for each paper.
+        mem_mb=megabytes(1500 + 2 * configuration.queries.holdout, popularity=60),
+        runtime=minutes(20, vectors=0.3, papers=1),
+    params:
+        version=1,
+        tables=subpath(input.searches, parent=True),
+        settings=plan.retrieval.lists,
+        tasks=plan.retrieval.tasks,
+        papers=folders_of("papers"),
+        vectors=folders_of("vectors"),
+    shell:
+        """
+        cocite retrieval find {params.vectors:q} \
+            --tables {params.tables:q} \
+            --settings {params.settings:q} \
+            --tasks {params.tasks} \
+            --papers {params.papers:q} \
+            --links {input.links:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule rank_candidates:
+    input:
+        candidates=plan.retrieval.candidates,
+        searches="<results>/evaluation/{benchmark}/searches.parquet",
+        popularity="<results>/evaluation/{benchmark}/popularity.parquet",
+    output:
+        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
+        weights="<results>/retrieval/{index}/seed-{seed}/{benchmark}/weights.json",
+        selection="<results>/retrieval/{index}/seed-{seed}/{benchmark}/selection_scores.parquet",
+    log:
+        "<logs>/retrieval/{index}/seed-{seed}/rank-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/retrieval/{index}/seed-{seed}/rank-{benchmark}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # 20 MB of candidates took 670 MB and 7 s.
+        mem_mb=megabytes(1000, candidates=40, popularity=60),
+        runtime=minutes(20, candidates=1),
+    params:
+        version=1,
+        tables=subpath(input.searches, parent=True),
+        settings=plan.retrieval.ranking,
+        models=plan.retrieval.models,
+    shell:
+        """
+        cocite retrieval rank {input.candidates:q} \
+            --tables {params.tables:q} \
+            --settings {params.settings:q} \
+            --models {params.models} \
+            --weights {output.weights:q} \
+            --selection {output.selection:q} \
+            --output {output.answers:q} \
+            >> {log:q} 2>&1
+        """

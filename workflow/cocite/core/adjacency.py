@@ -1,0 +1,46 @@
+"""The links of papers in a folder of arrays, which is read without being loaded; `neighbours.adjacency` writes it.
+
+    ids.npy       corpus ids of all papers with an edge, rising; the place of a paper among them stands for it
+    starts.npy    where the links of each paper start, and at the end how many there are
+    others.npy    the places of the papers that it is linked to, rising (int32)
+    weights.npy   the weights of these links (float32); only where they are asked for
+    degrees.npy   the number of links of each paper, or the sum of their weights (float64)
+
+Two papers that cite each other have two edges, and so two links either way.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+
+Places = NDArray[np.int32]
+Starts = NDArray[np.int64]
+
+
+class Adjacency(NamedTuple):
+    """The links of all papers; arrays lie on the disk."""
+
+    ids: Ids
+    starts: Starts
+    others: Places
+    weights: NDArray[np.float32]
+    """Empty where links have no weights."""
+    degrees: NDArray[np.float64]
+
+
+def open_adjacency(folder: Path) -> Adjacency:
+    """The links in a folder. Raises `InputError` where it does not exist."""
+    if not (folder / "ids.npy").is_file():
+        raise InputError(f"{folder}: holds no links of papers; `cocite neighbours adjacency` makes it.")
+
+    def array(name: str) -> NDArray:
+        return np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+
+    has_weights = (folder / "weights.npy").exists()
+    weights = array("weights") if has_weights else np.empty(0, dtype=np.float32)
+    return Adjacency(array("ids"), array("starts"), array("others"), weights, array("degrees"))

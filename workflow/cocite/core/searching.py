@@ -1,0 +1,86 @@
+"""Search of all papers in blocks: their vectors stream past those of queries, and the best answers of each are kept.
+
+Memory holds a block, the best answers of each query, and some tens of bytes for each paper. Equal similarities are
+ordered at random, the same way each time.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.core.id_sets import Ids
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import open_table, table_in, vectors_of
+from cocite.core.written_ids import look_up
+
+PAPERS_AT_ONCE = 4096
+PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
+"""Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
+
+Block = tuple[Ids, NDArray[np.float32]]
+"""Papers, and the similarity of each query to each of them; more is nearer, and -inf is no answer."""
+
+
+@dataclass
+class Answers:
+    """The nearest papers of each query among the blocks so far."""
+
+    queries: Ids
+    depth: int
+    """How many of them are kept for each query."""
+    rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    """The place of the query of each answer."""
+    papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    least: NDArray[np.float32] | None = None
+    """What an answer of each query must reach."""
+
+    def add(self, block: Block) -> None:
+        """Take the answers of a block; keep a few times as many as are wanted, at most."""
+        papers, nearness = block
+        places, is_there = look_up(papers, self.queries)
+        nearness[np.flatnonzero(is_there), places[is_there]] = -np.inf  # no paper finds itself
+        least = np.full(len(self.queries), -np.inf, np.float32) if self.least is None else self.least
+        rows, columns = np.nonzero((nearness >= least[:, None]) & (nearness > -np.inf))
+        self.rows = np.concatenate([self.rows, rows])
+        self.papers = np.concatenate([self.papers, papers[columns]])
+        self.nearness = np.concatenate([self.nearness, nearness[rows, columns]])
+        if len(self.rows) > 3 * self.depth * len(self.queries):
+            self.cut()
+
+    def cut(self) -> None:
+        """Put the answers in order, query by query, and drop those beyond the depth."""
+        ties = priorities(0, "equal answers", self.papers)
+        order = np.lexsort((ties, -self.nearness, self.rows))
+        starts = np.searchsorted(self.rows[order], np.arange(len(self.queries) + 1))
+        rank = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
+        self.least = np.full(len(self.queries), -np.inf, np.float32)
+        is_last = rank == self.depth - 1
+        self.least[self.rows[order[is_last]]] = self.nearness[order[is_last]]
+        kept = order[rank < self.depth]
+        self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
+
+    def ranked(self) -> dict[int, Ids]:
+        """The papers that each query finds, the nearest first."""
+        self.cut()
+        starts = np.searchsorted(self.rows, np.arange(1, len(self.queries)))
+        return dict(zip(self.queries.tolist(), np.split(self.papers, starts), strict=True))
+
+
+def block_size(queries: int) -> int:
+    """How many papers a block has."""
+    return max(1, min(PAPERS_AT_ONCE, PAIRS_AT_ONCE // max(queries, 1)))
+
+
+def vector_blocks(files: Iterable[Path], papers: Ids, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
+    """The places of papers, rising, among some papers that are ascending, and their vectors in double precision."""
+    for path in files:
+        with open_table(path, table_in(path)) as file:
+            for batch in file.iter_batches(size, columns=["corpusid", "vector"]):
+                matrix = vectors_of(pa.table(batch)).astype(np.float64)
+                places, is_asked = look_up(papers, batch["corpusid"].to_numpy())
+                yield places[is_asked], matrix[is_asked]

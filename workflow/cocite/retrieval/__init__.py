@@ -1,0 +1,1 @@
+"""The stage retrieval: indexes that read the text and know the citations."""

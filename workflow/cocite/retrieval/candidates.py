@@ -1,0 +1,322 @@
+"""The papers that an index finds for each held-out paper, and what it knows of them.
+
+Found are the nearest by the vectors of each model, the best by BM25, and the papers that the nearest by all models cite
+or are cited by (their votes). All else is computed for these alone. Vectors and texts stream past in blocks, and of the
+links only those of the nearest papers are read. Memory holds, for each query, some hundred candidates and the papers
+that their links lead to, and some tens of bytes for each paper.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from cocite.config.index import Lists
+from cocite.config.settings import GivenAsJson
+from cocite.core.adjacency import Adjacency, open_adjacency
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.options import Output, Papers
+from cocite.core.progress import progress, report
+from cocite.core.searching import Answers, block_size, vector_blocks
+from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
+from cocite.core.words import WordSearch
+from cocite.core.written_ids import look_up
+
+LISTED = 300
+"""Papers that each list gives a query."""
+TEMPERATURE = 0.1
+"""What cosines are divided by before the softmax that weighs the hits."""
+PAIRS_AT_ONCE = 8192
+ROWS_AT_ONCE = 100_000
+
+Numbers = NDArray[np.float64]
+
+
+class Vote(NamedTuple):
+    """How the nearest papers vote: how many, and the power of the links of a voter and a receiver that divides."""
+
+    hits: int
+    voter: float
+    receiver: float
+
+
+VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
+"""The votes by their columns."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """BM25 as the baseline has it by default."""
+
+    k1: float = 1.5
+    b: float = 0.75
+    method: str = "lucene"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of a query and a paper that is searched; a pair is a number, and they rise."""
+
+    queries: Ids
+    papers: Ids
+    """All that are searched, ascending."""
+    keys: Ids
+
+    @property
+    def rows(self) -> Ids:
+        """The place of the query of each."""
+        return self.keys // len(self.papers)
+
+    @property
+    def places(self) -> Ids:
+        """The place of the paper of each."""
+        return self.keys % len(self.papers)
+
+    def joined(self, rows: Ids, places: Ids) -> "Pairs":
+        """These and others; no query is paired with itself."""
+        others = (self.queries[rows] != self.papers[places]).nonzero()[0]
+        keys = np.union1d(self.keys, rows[others] * len(self.papers) + places[others])
+        return Pairs(self.queries, self.papers, keys)
+
+
+class ModelVectors:
+    """The vectors of all papers by one model, on the disk, and those of the queries, of length 1."""
+
+    def __init__(self, folder: Path, pairs: Pairs) -> None:
+        """Raises `InputError` where none of the queries has a vector."""
+        self.folder, self.files, self.papers = folder, sorted(folder.glob("*.parquet")), pairs.papers
+        table = table_in(self.files[0]) if self.files else ""
+        vectors, self.is_known = vectors_of_papers(self.files, table, pairs.queries)
+        if not self.is_known.any():
+            raise InputError(f"{folder}: holds no vector of a held-out paper; embed the corpus by the model first.")
+        self.queries = _of_unit_length(vectors.astype(np.float64))
+        self.size = block_size(len(pairs.queries))
+
+    def _blocks(self) -> Iterator[tuple[Ids, Numbers]]:
+        for places, matrix in progress(vector_blocks(self.files, self.papers, self.size), of="Searched", unit="block"):
+            if not np.isfinite(matrix).all():
+                raise InputError(f"{self.folder}: a vector is not finite; the model's training has probably diverged.")
+            yield places, _of_unit_length(matrix)
+
+    def nearest(self, pairs: Pairs) -> Pairs:
+        """The pairs, and those of each query with the papers that are nearest by the cosine."""
+        answers, of_answers = Answers(pairs.queries[self.is_known], LISTED), np.flatnonzero(self.is_known)
+        for places, matrix in self._blocks():
+            answers.add((self.papers[places], (self.queries[self.is_known] @ matrix.T).astype(np.float32)))
+        answers.cut()
+        return pairs.joined(of_answers[answers.rows], look_up(self.papers, answers.papers)[0])
+
+    def cosines(self, pairs: Pairs) -> NDArray[np.float32]:
+        """The cosine of each pair; NaN where one of the two has no vector."""
+        order = np.argsort(pairs.places, kind="stable")
+        rows, sought, found = pairs.rows[order], pairs.places[order], np.full(len(order), np.nan, np.float32)
+        for places, matrix in self._blocks():
+            if not len(places):
+                continue
+            first, end = np.searchsorted(sought, [places[0], places[-1] + 1])
+            at, is_there = look_up(places, sought[first:end])
+            mine = np.flatnonzero(is_there & self.is_known[rows[first:end]])
+            for some in np.split(mine, range(PAIRS_AT_ONCE, len(mine), PAIRS_AT_ONCE)):
+                of_queries = self.queries[rows[first:end][some]]
+                found[first + some] = np.einsum("ij,ij->i", of_queries, matrix[at[some]])
+        cosines = np.empty_like(found)
+        cosines[order] = found
+        return cosines
+
+
+def find_candidates(
+    vectors: Annotated[Sequence[Path], typer.Argument(help="Folder of the vectors of all papers by each model.")],
+    *,
+    tables: Annotated[Path, typer.Option(help="Folder of the tables of a hold-out whose papers search the corpus.")],
+    settings: GivenAsJson[Lists],
+    tasks: Annotated[str, typer.Option(help="Tasks that name candidates, with commas between them.")],
+    papers: Papers,
+    links: Annotated[Path, typer.Option(help="Folder of the links of papers in the graph.")],
+    output: Output,
+) -> None:
+    """Find papers for held-out papers, and compute what an index knows of them.
+
+    Raises `InputError` where no held-out paper has a vector, or the graph has none of the papers that are searched.
+    """
+    searches = read_table(tables / "searches.parquet", "searches", ["query", "split"])
+    popularity = read_table(tables / "popularity.parquet", "popularity")
+    queries, first = np.unique(searches["query"].to_numpy(), return_index=True)
+    splits = searches["split"].take(first).combine_chunks()
+    nothing = Pairs(queries, popularity["corpusid"].to_numpy(), np.empty(0, np.int64))
+    adjacency = open_adjacency(links)
+    if not len(np.intersect1d(adjacency.ids, nothing.papers)):
+        raise InputError(f"{links}: the graph links none of the papers that are searched; name one of citations.")
+    with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
+        models = [ModelVectors(folder, nothing) for folder in vectors]
+        nearest = nothing
+        for model in models:
+            nearest = model.nearest(nearest)
+        votes = _votes(nearest, _mean([model.cosines(nearest) for model in models]), adjacency)
+        found = nearest.joined(*_first(votes["votes_100"]))
+        judged = found.joined(*_named_by_tasks(tables / "judgements.parquet", tasks.split(","), nothing))
+        by_words = _by_words(judged, papers) if settings.words else None
+        if by_words:
+            found = found.joined(*by_words.first)
+            judged = judged.joined(*by_words.first)
+        cosines = [model.cosines(judged) for model in models]
+    is_found = look_up(found.keys, judged.keys)[1]
+    columns = {
+        "query": queries[judged.rows],
+        "paper": judged.papers[judged.places],
+        "split": splits.take(pa.array(judged.rows)),
+        "is_found": is_found,
+        "cosines": vector_column(np.stack(cosines, axis=1)),
+        "words": _known(by_words.of(judged) if by_words else np.full(len(judged.keys), np.nan)),
+        **{name: _known(of) for name, of in _votes_of(judged, is_found, votes, adjacency).items()},
+        "citations": popularity["citations"].to_numpy()[judged.places],
+    }
+    write_table(output, "candidates", pa.table(columns))
+    report(f"{len(found.keys) / max(len(queries), 1):,.0f} papers found for each of {len(queries):,} held-out papers")
+
+
+def _of_unit_length(vectors: Numbers) -> Numbers:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Numbers = vectors / np.where(lengths > 0, lengths, 1)
+    return unit
+
+
+def _mean(columns: Sequence[NDArray[np.float32]]) -> Numbers:
+    """The mean of the numbers that are known; every pair has one."""
+    mean: Numbers = np.nanmean(np.stack(columns).astype(np.float64), axis=0)
+    return mean
+
+
+def _votes(pairs: Pairs, similarity: Numbers, adjacency: Adjacency) -> dict[str, csr_array]:
+    """The votes of the papers with links that are most similar to each query, queries × papers."""
+    papers, at = np.unique(pairs.places, return_inverse=True)
+    links = _links_of(papers, pairs.papers, adjacency)
+    degrees = links.sum(axis=1)
+    order = np.lexsort((pairs.places, -similarity, pairs.rows))
+    order = order[degrees[at[order]] > 0]
+    rows = pairs.rows[order]
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    votes = {}
+    for name, vote in VOTES.items():
+        hits = order[rank < vote.hits]
+        of_query, nearness = pairs.rows[hits], similarity[hits]
+        weights = np.exp((nearness - nearness[np.searchsorted(of_query, of_query)]) / TEMPERATURE)
+        weights /= np.bincount(of_query, weights, len(pairs.queries))[of_query]
+        weights /= degrees[at[hits]] ** vote.voter
+        shape = len(pairs.queries), len(papers)
+        votes[name] = (csr_array((weights, (of_query, at[hits])), shape=shape) @ links).tocsr()
+        votes[name].sort_indices()
+    return votes
+
+
+def _links_of(some: Ids, papers: Ids, adjacency: Adjacency) -> csr_array:
+    """The links of some papers with papers that are searched, some × papers."""
+    at, is_there = look_up(np.asarray(adjacency.ids), papers[some])
+    starts, ends = (adjacency.starts[at + step] * is_there for step in (0, 1))
+    lengths = ends - starts
+    spans = [adjacency.others[start:end] for start, end in zip(starts, ends, strict=True)]
+    others = np.concatenate([np.empty(0, np.int32), *spans])
+    places, is_searched = look_up(papers, np.asarray(adjacency.ids)[others])
+    rows = np.repeat(np.arange(len(some)), lengths)[is_searched]
+    return csr_array((np.ones(len(rows)), (rows, places[is_searched])), shape=(len(some), len(papers)))
+
+
+def _votes_of(
+    pairs: Pairs, is_found: NDArray[np.bool_], votes: dict[str, csr_array], adjacency: Adjacency
+) -> dict[str, Numbers]:
+    """The votes for the paper of each pair, by column; NaN for papers without links."""
+    papers, at = np.unique(pairs.places, return_inverse=True)
+    links = _links_of(papers, pairs.papers, adjacency).sum(axis=1)[at]
+    of_pairs = {}
+    for name, vote in VOTES.items():
+        received = _at(votes[name], pairs) / np.maximum(links, 1) ** vote.receiver
+        largest = np.zeros(len(pairs.queries))
+        np.maximum.at(largest, pairs.rows[is_found], received[is_found])
+        shares = received / np.where(largest > 0, largest, 1)[pairs.rows]
+        of_pairs[name] = np.where(links > 0, shares, np.nan)
+    return of_pairs
+
+
+def _first(votes: csr_array) -> tuple[Ids, Ids]:
+    """The queries and papers with the most votes, at most so many for each query."""
+    rows = np.repeat(np.arange(votes.shape[0]), np.diff(votes.indptr))
+    order = np.lexsort((votes.indices, -votes.data, rows))
+    rank = np.arange(len(order)) - np.searchsorted(rows, rows)
+    kept = order[rank < LISTED]
+    return rows[kept], votes.indices[kept].astype(np.int64)
+
+
+def _at(votes: csr_array, pairs: Pairs) -> Numbers:
+    """The votes of some pairs; 0 where there are none."""
+    rows = np.repeat(np.arange(votes.shape[0], dtype=np.int64), np.diff(votes.indptr))
+    at, is_there = look_up(rows * len(pairs.papers) + votes.indices, pairs.keys)
+    return np.where(is_there, votes.data[at], 0) if len(votes.data) else np.zeros(len(pairs.keys))
+
+
+def _named_by_tasks(judgements: Path, tasks: Sequence[str], pairs: Pairs) -> tuple[Ids, Ids]:
+    """The queries and the candidates that tasks of the benchmark name."""
+    rows = read_table(judgements, "judgements", ["task", "query", "candidate"])
+    rows = rows.filter(pc.is_in(rows["task"], pa.array(tasks)))
+    asking, named = (rows[name].cast(pa.int64()).to_numpy() for name in ("query", "candidate"))
+    return look_up(pairs.queries, asking)[0], look_up(pairs.papers, named)[0]
+
+
+@dataclass(frozen=True)
+class _WordScores:
+    """What a search by words finds."""
+
+    first: tuple[Ids, Ids]
+    """The queries and papers with the best scores."""
+    keys: Ids
+    """Pairs with a score above 0, ascending."""
+    scores: Numbers
+    """Their scores, divided by the best of the query."""
+    has_words: NDArray[np.bool_]
+    """Whether each query shares a word with a paper."""
+
+    def of(self, pairs: Pairs) -> Numbers:
+        """The scores of pairs that were asked for or are the best; NaN where the query shares no word."""
+        at, is_there = look_up(self.keys, pairs.keys)
+        scores = np.where(is_there, self.scores[at], 0) if len(self.keys) else np.zeros(len(pairs.keys))
+        return np.where(self.has_words[pairs.rows], scores, np.nan)
+
+
+def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
+    """Search by words, and score the pairs as well."""
+    search = WordSearch(folder, pairs.queries, pairs.papers, Formula())
+    asking = look_up(pairs.queries, search.queries)[0]
+    answers = Answers(search.queries, LISTED)
+    order = np.argsort(pairs.places, kind="stable")
+    row_of = np.full(len(pairs.queries), -1)
+    row_of[asking] = np.arange(len(asking))
+    rows, sought, keys = row_of[pairs.rows[order]], pairs.places[order], pairs.keys[order]
+    of_pairs = np.zeros(len(order))
+    for papers, nearness in search.blocks():
+        if len(papers):
+            places = look_up(pairs.papers, papers)[0]
+            first, end = np.searchsorted(sought, [places[0], places[-1] + 1])
+            at, is_there = look_up(places, sought[first:end])
+            mine = np.flatnonzero(is_there & (rows[first:end] >= 0))
+            of_pairs[first + mine] = nearness[rows[first:end][mine], at[mine]]
+            answers.add((papers, nearness))
+    answers.cut()
+    best = np.zeros(len(pairs.queries))
+    np.maximum.at(best, asking[answers.rows], answers.nearness)
+    first = asking[answers.rows], look_up(pairs.papers, answers.papers)[0]
+    all_keys = np.concatenate([keys, first[0] * len(pairs.papers) + first[1]])
+    distinct, at = np.unique(all_keys, return_index=True)
+    scores = np.maximum(np.concatenate([of_pairs, answers.nearness])[at], 0)
+    return _WordScores(first, distinct, scores / np.maximum(best, 1e-9)[distinct // len(pairs.papers)], best > 0)
+
+
+def _known(numbers: Numbers) -> pa.Array:
+    """Numbers as a column, null where they are NaN."""
+    return pa.array(numbers.astype(np.float32), from_pandas=True)
