@@ -1,6 +1,7 @@
 """Small encoders in the layouts in which encoders are published, with weights that are drawn."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,19 @@ BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
+WORDS = sorted({word for sentence in SENTENCES for word in re.findall(r"\w+", sentence)})
+LETTERS = sorted({letter for sentence in SENTENCES for letter in sentence} - {" "})
+"""Vocabularies are written out: trainers number and choose equally frequent pieces anew in each process."""
+
+
 def _wordpiece() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(unk_token=BERT[1]))
+    letters = sorted({letter.lower() for letter in LETTERS})
+    pieces = [*BERT, *(word.lower() for word in WORDS if len(word) > 1), *letters, *(f"##{each}" for each in letters)]
+    vocabulary = {piece: id for id, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT[1]))
+    tokenizer.add_special_tokens([*BERT])
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(SENTENCES, trainers.WordPieceTrainer(vocab_size=200, special_tokens=[*BERT]))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -49,10 +58,10 @@ def _bytes() -> Tokenizer:
 
 
 def _unigram() -> Tokenizer:
-    tokenizer = Tokenizer(models.Unigram())
+    pieces = [*((token, 0.0) for token in ROBERTA), *((f"▁{word}", -1.0) for word in WORDS)]
+    tokenizer = Tokenizer(models.Unigram([*pieces, *((letter, -5.0) for letter in ["▁", *LETTERS])], unk_id=3))
+    tokenizer.add_special_tokens([*ROBERTA])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=100, special_tokens=[*ROBERTA], unk_token=ROBERTA[3])
-    tokenizer.train_from_iterator(SENTENCES, trainer)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     tokenizer.decoder = decoders.Metaspace()
     return tokenizer

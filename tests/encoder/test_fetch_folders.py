@@ -247,7 +247,7 @@ REFUSED = {
     "8-bit floats": (retyped(torch.float8_e4m3fn), f"{WORD} is float8_e4m3fn; weights must be"),
     "another shape": (
         reweighed(lambda weights: weights.update({WORD: weights[WORD][:, :8].clone()})),
-        r"embeddings\.weight is \(134, 8\); by config.json it must be \(134, 16\)",
+        r"embeddings\.weight is \(72, 8\); by config.json it must be \(72, 16\)",
     ),
     "numbers that hardly differ": (reweighed(nearly_constant), "the same vector"),
     "too large to compute with": (reweighed(lambda weights: weights[LAYER].fill_(3e38)), "its vectors are not finite"),
