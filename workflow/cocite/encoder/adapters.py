@@ -216,6 +216,4 @@ def merge_lora(encoder: Encoder, settings: TrainingSettings, source: Path) -> No
     with torch.no_grad():
         for name, layer in additions.items():
             weight = encoder.transformer.get_submodule(name).weight
-            product = layer.lora_B["default"].weight @ layer.lora_A["default"].weight
-            added = layer.scaling["default"] * product.to(weight)
-            weight += added.T if layer.fan_in_fan_out else added
+            weight += layer.get_delta_weight("default").to(weight)
