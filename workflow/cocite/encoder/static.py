@@ -19,13 +19,13 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer as Backend
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
-from transformers import PreTrainedTokenizerFast
 
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError
 from cocite.encoder.documents import Documents, Numbers, documents_of
 from cocite.encoder.model import CARD, NORMALISE, Encoder, embed
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
+from cocite.encoder.word_pieces import special_ends
 
 STATIC = "sentence_transformers.models.StaticEmbedding"
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -210,6 +210,8 @@ def tokenizer_in(source: Path) -> Backend:
 
 def save_tokenizer(backend: Backend, folder: Path, max_length: int) -> None:
     """Write the tokenizer of a table, which cuts texts to `max_length` pieces, into its folder."""
+    from transformers import PreTrainedTokenizerFast
+
     given = {"model_max_length": max_length, "unk_token": _unknown_in(backend)}
     named = {key: value for key, value in given.items() if value is not None}
     PreTrainedTokenizerFast(tokenizer_object=backend, **named).save_pretrained(folder)
@@ -259,9 +261,7 @@ def distilled_vectors(encoder: Encoder, occurs: NDArray[np.bool_], dimension: in
     principal components of those that occur (model2vec, Minish Lab, 2024). Each component is scaled to variance 1
     (Su et al., 2021, arXiv 2103.15316): else a few of them, common to all tokens, decide what is near.
     """
-    around = encoder.tokenizer.backend.encode("a")
-    of_text = np.flatnonzero(np.array(around.special_tokens_mask) == 0)
-    before, after = around.ids[: of_text[0]], around.ids[of_text[-1] + 1 :]
+    before, after = special_ends(encoder.tokenizer.backend)
     vectors = embed(
         encoder, documents_of([np.array([*before, token, *after], np.int32) for token in range(len(occurs))])
     )

@@ -29,7 +29,7 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
 from cocite.encoder.documents import LEFT_OUT, Documents, documents_of
-from cocite.encoder.word_pieces import WordPieces, splits_at_spaces
+from cocite.encoder.word_pieces import WordPieces, special_ends, splits_at_spaces
 
 FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
@@ -128,7 +128,7 @@ class Tokenizer:
     """The tokenizer of an encoder."""
 
     backend: Any
-    """A `tokenizers.Tokenizer`, without a limit."""
+    """A `tokenizers.Tokenizer`, which cuts texts itself unless they are tokenised word by word."""
     separator: str
     """Between the fields of a document."""
     padding: int
@@ -156,9 +156,8 @@ class Tokenizer:
     def frame(self) -> tuple[int, int]:
         """Number of tokens that every document starts with, those of its prompt included, and ends with."""
         prompt = self.backend.encode(self.reading.document_prompt, add_special_tokens=False)
-        encoded = self.backend.encode("a")
-        of_text = np.flatnonzero(np.array(encoded.special_tokens_mask) == 0)
-        return len(prompt.ids) + int(of_text[0]), len(encoded.ids) - 1 - int(of_text[-1])
+        head, tail = special_ends(self.backend)
+        return len(prompt.ids) + len(head), len(tail)
 
     def left_out(self, are_queries: Sequence[int]) -> NDArray[np.int64] | None:
         """How many tokens at the start of each text the pooling leaves out, as sentence-transformers counts those of a
@@ -239,7 +238,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         sentence=backend.token_to_id(first) if splits else None,
         reading=reading,
         encode=_encoder_of(backend, length),
-        encode_queries=_encoder_of(backend, reading.query_max_length) if reading.query_max_length else None,
+        encode_queries=_encoder_of(_open_backend(folder), shorter) if (shorter := reading.query_max_length) else None,
         mask=backend.token_to_id(mask) if mask else None,
         unknown=backend.token_to_id(unknown) if unknown else None,
     )
@@ -260,9 +259,8 @@ def _encoder_of(backend: Any, length: int) -> Callable[[list[str]], list[NDArray
     """What gives the token ids of texts, cut to so many."""
     if splits_at_spaces(backend):
         return WordPieces(backend, length)
-    cutting = Backend.from_str(backend.to_str())
-    cutting.enable_truncation(length)
-    return lambda texts: [np.array(text.ids, dtype=np.int32) for text in cutting.encode_batch_fast(texts)]
+    backend.enable_truncation(length)
+    return lambda texts: [np.array(text.ids, dtype=np.int32) for text in backend.encode_batch_fast(texts)]
 
 
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:

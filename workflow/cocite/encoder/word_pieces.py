@@ -13,28 +13,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers, pre_tokenizers
 
 from cocite.encoder.documents import count_within
 
-WORDS_KEPT = 2**20
-"""Distinct words whose tokens are kept; they take some 200 MB."""
+WORDS_KEPT, CHARACTERS_KEPT = 2**19, 2**23
+"""Distinct words whose tokens are kept, and their characters; a text without spaces is one word."""
 
 
 class WordPieces:
     """The tokens of texts, word by word; equal to those of the library."""
 
     def __init__(self, backend: Any, max_length: int) -> None:
-        """`backend` is a `tokenizers.Tokenizer` for which `splits_at_spaces` holds; it is used without a limit."""
-        framed = backend.encode("a")
-        of_text = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)
-        self._head = np.array(framed.ids[: of_text[0]], dtype=np.int32)
-        self._tail = np.array(framed.ids[of_text[-1] + 1 :], dtype=np.int32)
+        """`backend` is a `tokenizers.Tokenizer` without a limit for which `splits_at_spaces` holds."""
+        self._backend = backend
+        self._head, self._tail = special_ends(backend)
         self._room = max(0, max_length - len(self._head) - len(self._tail))
-        self._backend = Backend.from_str(backend.to_str())
-        self._backend.no_truncation()
         self._row_of: dict[str, int] = {}
+        self._characters = 0
         self._starts, self._sizes = np.empty(0, np.int64), np.empty(0, np.int64)
         self._tokens = np.empty(0, np.int32)
 
@@ -54,8 +50,9 @@ class WordPieces:
     def _rows_of(self, words: list[str]) -> NDArray[np.int64]:
         """Where each word stands among those that are kept; new ones are tokenised."""
         new = [word for word in words if word not in self._row_of]
-        if len(self._row_of) + len(new) > WORDS_KEPT:
-            self._row_of, new = {}, words
+        characters = self._characters + sum(map(len, new))
+        if len(self._row_of) + len(new) > WORDS_KEPT or characters > CHARACTERS_KEPT:
+            self._row_of, new, characters = {}, words, sum(map(len, words))
             self._starts, self._sizes, self._tokens = self._starts[:0], self._sizes[:0], self._tokens[:0]
         if new:
             encoded = [each.ids for each in self._backend.encode_batch_fast(new, add_special_tokens=False)]
@@ -63,8 +60,17 @@ class WordPieces:
             self._starts = np.append(self._starts, len(self._tokens) + np.cumsum(sizes) - sizes)
             self._sizes = np.append(self._sizes, sizes)
             self._tokens = np.concatenate([self._tokens, *(np.array(ids, dtype=np.int32) for ids in encoded)])
+            self._characters = characters
             self._row_of.update(zip(new, range(len(self._row_of), len(self._sizes)), strict=True))
         return np.fromiter(map(self._row_of.__getitem__, words), dtype=np.int64, count=len(words))
+
+
+def special_ends(backend: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The ids of the special tokens that a text starts and ends with."""
+    framed = backend.encode("a")
+    of_text = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)
+    ids = np.array(framed.ids, dtype=np.int32)
+    return ids[: of_text[0]], ids[of_text[-1] + 1 :]
 
 
 def splits_at_spaces(backend: Any) -> bool:
