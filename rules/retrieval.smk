@@ -1,7 +1,7 @@
 from cocite.config.embeddings import Links
 
 
-rule link_papers:
+use rule build_adjacency as link_papers with:
     input:
         edges=lambda wildcards: plan.graph.edges(wildcards.graph),
     output:
@@ -10,23 +10,8 @@ rule link_papers:
         "<logs>/retrieval/links/{graph}.log",
     benchmark:
         "<benchmarks>/retrieval/links/{graph}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # As build_adjacency, whose command it is.
-        mem_mb=plan.neighbours.adjacency_memory,
-        runtime=minutes(10, edges=0.02),
     params:
-        version=1,
         settings=as_text(Links()),
-    shell:
-        """
-        cocite neighbours adjacency {input.edges:q} \
-            --settings {params.settings:q} \
-            --memory-mb {resources.mem_mb} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
 
 
 rule find_candidates:

@@ -35,8 +35,6 @@ SETTINGS = "settings.json"
 TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""
 ROWS_AT_ONCE = 4096
-SHORTEST = 1e-12
-"""Vectors that are shorter stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +149,6 @@ def vector_batches(path: Path) -> Iterator[tuple[pa.Array, NDArray[np.float32]]]
     with open_table(path, table) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=[key, "vector"]):
             yield batch[key], vectors_of(pa.Table.from_batches([batch]))
-
-
-def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors scaled to length 1, but for those that are as good as zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=vectors.copy(), where=lengths > SHORTEST)
 
 
 def read_batches(path: Path, table: str, without: pa.Array | None = None) -> Iterator[Batch]:

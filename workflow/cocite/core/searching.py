@@ -7,6 +7,7 @@ ordered at random, the same way each time.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +75,13 @@ class Answers:
 def block_size(queries: int) -> int:
     """How many papers a block has."""
     return max(1, min(PAPERS_AT_ONCE, PAIRS_AT_ONCE // max(queries, 1)))
+
+
+def of_unit_length(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Vectors of length 1; vectors of zeros stay what they are."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[Any] = vectors / np.where(lengths > 0, lengths, 1)
+    return scaled
 
 
 def vector_blocks(files: Iterable[Path], papers: Ids, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:

@@ -14,9 +14,9 @@ from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
 from cocite.core.progress import progress
+from cocite.core.searching import of_unit_length
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.metrics import b3_statistic, on_all
-from cocite.evaluation.ranking import directions
 from cocite.evaluation.scored import Scored, UnscorableError, Vectors
 
 DISTANCES = 100
@@ -77,7 +77,7 @@ def _merges(blocks: Blocks, documents: Mapping[str, str], vectors: Vectors) -> d
 
 def cosine_distances(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 − cosine of each pair of rows, in SciPy's condensed form; 1 to a vector of zeros."""
-    unit = directions(matrix)
+    unit = of_unit_length(matrix)
     return squareform(np.maximum(1 - unit @ unit.T, 0), checks=False)
 
 

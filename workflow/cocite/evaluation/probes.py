@@ -26,12 +26,13 @@ from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.progress import progress
+from cocite.core.searching import of_unit_length
 from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.places import NORMALISE, Trained, training_of
 from cocite.evaluation.benchmark import Judgements, ScoredTasks, Tables, write_rows
 from cocite.evaluation.comparisons import drawn_interval, draws
 from cocite.evaluation.metrics import measure_rankings
-from cocite.evaluation.ranking import by_distance, directions, rank_candidates
+from cocite.evaluation.ranking import by_distance, rank_candidates
 from cocite.evaluation.scored import Vectors
 
 UNTRAINED = Trained("untrained", 0, 0)
@@ -95,7 +96,7 @@ def score_maps(
         normalise = file.metadata()[NORMALISE] == str(True)
         for name in progress(sorted(file.keys()), of="Scored", unit="map"):
             mapped = plain.matrix @ file.get_tensor(name).T
-            mapped = directions(mapped) if normalise else mapped
+            mapped = of_unit_length(mapped) if normalise else mapped
             rows += _outcomes(training_of(name), Vectors(plain.rows, mapped), asked)
     write_rows(output, "probe_outcomes", rows)
 

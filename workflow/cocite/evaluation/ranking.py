@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.core.progress import progress
+from cocite.core.searching import of_unit_length
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
 from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, Vectors, count_missing
@@ -175,24 +176,17 @@ def _nearness_in_blocks(
 ) -> Iterator[Block]:
     """The cosine of each query and each document, or minus the squared distance; add the documents to those seen."""
     by_cosine = task.similarity == "cosine"
-    asked = directions(queries) if by_cosine else queries
+    asked = of_unit_length(queries) if by_cosine else queries
     for block in progress(blocks, of="Searched", unit="block"):
         names = list(block.rows)
         seen.update(names)
         if names and len(queries):
             documents = block.of(names)
             if by_cosine:
-                yield names, asked @ directions(documents).T
+                yield names, asked @ of_unit_length(documents).T
             else:
                 squares = (asked**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
                 yield names, 2 * asked @ documents.T - squares
-
-
-def directions(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Vectors of length 1; vectors of zeros stay what they are."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: NDArray[Any] = vectors / np.where(lengths > 0, lengths, 1)
-    return scaled
 
 
 def depth_of(task: Task) -> int:

@@ -26,7 +26,7 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
-from cocite.core.searching import Answers, block_size, vector_blocks
+from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
 from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
 from cocite.core.words import WordSearch
 from cocite.core.written_ids import look_up
@@ -36,7 +36,6 @@ LISTED = 300
 TEMPERATURE = 0.1
 """What cosines are divided by before the softmax that weighs the hits."""
 PAIRS_AT_ONCE = 8192
-ROWS_AT_ONCE = 100_000
 
 Numbers = NDArray[np.float64]
 
@@ -98,14 +97,14 @@ class ModelVectors:
         vectors, self.is_known = vectors_of_papers(self.files, table, pairs.queries)
         if not self.is_known.any():
             raise InputError(f"{folder}: holds no vector of a held-out paper; embed the corpus by the model first.")
-        self.queries = _of_unit_length(vectors.astype(np.float64))
+        self.queries = of_unit_length(vectors.astype(np.float64))
         self.size = block_size(len(pairs.queries))
 
     def _blocks(self) -> Iterator[tuple[Ids, Numbers]]:
         for places, matrix in progress(vector_blocks(self.files, self.papers, self.size), of="Searched", unit="block"):
             if not np.isfinite(matrix).all():
                 raise InputError(f"{self.folder}: a vector is not finite; the model's training has probably diverged.")
-            yield places, _of_unit_length(matrix)
+            yield places, of_unit_length(matrix)
 
     def nearest(self, pairs: Pairs) -> Pairs:
         """The pairs, and those of each query with the papers that are nearest by the cosine."""
@@ -181,12 +180,6 @@ def find_candidates(
     }
     write_table(output, "candidates", pa.table(columns))
     report(f"{len(found.keys) / max(len(queries), 1):,.0f} papers found for each of {len(queries):,} held-out papers")
-
-
-def _of_unit_length(vectors: Numbers) -> Numbers:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Numbers = vectors / np.where(lengths > 0, lengths, 1)
-    return unit
 
 
 def _mean(columns: Sequence[NDArray[np.float32]]) -> Numbers:

@@ -62,7 +62,8 @@ class JoinedVectors(Baseline):
         """The joined vectors of the documents that all models have a vector for."""
         import numpy as np
 
-        from cocite.baselines.steps import of_unit_length, vector_batches
+        from cocite.baselines.steps import vector_batches
+        from cocite.core.searching import of_unit_length
 
         weights = np.array(self.weights or [1.0] * len(self.models))
         shares = np.sqrt(weights / weights.sum())

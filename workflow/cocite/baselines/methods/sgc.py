@@ -67,9 +67,9 @@ class PropagatedFeatures(Trained):
         """Propagate the features of all papers that have a vector. Raises `InputError` where none has one."""
         import numpy as np
 
-        from cocite.baselines.steps import of_unit_length
         from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint
         from cocite.core.progress import progress
+        from cocite.core.searching import of_unit_length
 
         files = [*training.paper_vectors, *training.edges]
         follows_from = {"hops": self.hops, "inputs": sampled_fingerprint(files)}
@@ -97,8 +97,9 @@ class PropagatedFeatures(Trained):
         """The propagated features of papers of the corpus, and the own features of other documents."""
         import numpy as np
 
-        from cocite.baselines.steps import of_unit_length, vector_batches
+        from cocite.baselines.steps import vector_batches
         from cocite.core.progress import report
+        from cocite.core.searching import of_unit_length
         from cocite.core.tables import TABLES
         from cocite.core.tables.files import table_in
         from cocite.core.tables.papers import papers_of_documents
