@@ -44,10 +44,10 @@ class GraphPlan(StagePlan):
         return self.plan.corpus.papers() if self.config.corpus.authors else []
 
     def sentences_of_bucket(self, wildcards: Any) -> list[str]:
-        """The sentences of a bucket if citations are weighed by them; else nothing."""
+        """The sentences of a bucket if citations are chosen or weighed by them; else nothing."""
         entry: Any = self.config.graphs[wildcards.graph]
-        weights = entry.citations.weights
-        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if weights and weights.mentions else []
+        are_needed = entry.citations.counts_mentions
+        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if are_needed else []
 
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
