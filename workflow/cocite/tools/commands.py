@@ -21,6 +21,8 @@ app = typer.Typer(add_completion=False)
 
 Form = Literal["text", "csv", "json"]
 """The ways to print an answer."""
+Known = Literal["more", "balanced", "less"]
+"""How much well-known papers are preferred."""
 Limit = Annotated[int, typer.Option(min=1, max=10**9, help="Rows at most.")]
 Format = Annotated[Form, typer.Option("--format", help="How it is printed.")]
 Configuration = Annotated[Path, typer.Option(help="The configuration of the run.")]
@@ -86,26 +88,41 @@ def show(
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="A text, such as a title, or the corpus id of a paper.")],
-    model: Annotated[str | None, typer.Option(help="Name of a model, or model/seed; else the first there is.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="Name of an index; default: the best one of the run, if it has any.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Name of a model, or model/seed, to search by its vectors instead.")
+    ] = None,
+    known: Annotated[Known | None, typer.Option(help="How much an index prefers well-known papers.")] = None,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
     limit: Limit = 10,
     form: Format = "text",
-    embed: Annotated[
-        bool, typer.Option(help="Ask the model that was trained last, and embed the papers by it first if need be.")
-    ] = False,
+    embed: Annotated[bool, typer.Option(help="Embed the papers first if the model has no vectors of them.")] = False,
 ) -> None:
-    """Find the papers that a trained model places nearest to a text or a paper."""
+    """Find papers for a text or a paper, by an index or by the vectors of a model.
+
+    The default is the index with the highest recall on the selection queries, or the first model of a run without
+    indexes.
+    """
     from cocite.tools.answers import print_answer
+    from cocite.tools.found_by_index import choose_index, papers_of_index
     from cocite.tools.nearest import choose_model, nearest_papers
     from cocite.tools.opening import open_results
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
     folder = results_of(results, configfile)
-    chosen = choose_model(folder, model, configfile, embed=embed)
+    chosen = choose_index(folder, index, configfile) if index or not (model or embed) else None
+    if known and not chosen:
+        raise InputError("--known is for indexes, and a model answers here.")
+    by_model = None if chosen else choose_model(folder, model, configfile, embed=embed)
     with open_results(folder, {"papers"}) as db:
-        answer = nearest_papers(db, chosen, query, limit)
+        if chosen:
+            answer = papers_of_index(db, chosen, query, limit, known)
+        elif by_model:
+            answer = nearest_papers(db, by_model, query, limit)
     if form != "text":
         report(answer.heading)
     print_answer(answer, form)
