@@ -94,7 +94,7 @@ rule rank_candidates:
         """
 
 
-rule build_index:
+rule lay_out_index:
     input:
         papers=plan.corpus.papers(),
         vectors=plan.retrieval.vectors,

@@ -7,7 +7,7 @@ is, `check` whether its tables are whole. `doctor` and `config` look at a config
 """
 
 import os
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -132,9 +132,12 @@ def search(
 def serve(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    model: Annotated[
+    index: Annotated[
         list[str] | None,
-        typer.Option(help="Name of a model, or model/seed; can be given again. Without it, all that have vectors."),
+        typer.Option(help="Name of an index; can be given again. Without --index and --model, all that are ready."),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Name of a model with vectors, or model/seed; can be given again.")
     ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
@@ -144,7 +147,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8642,
 ) -> None:
-    """Search a finished run in a browser: the nearest papers by two models, and what the graph says of them."""
+    """Search a finished run in a browser, by two of its indexes or models at a time."""
     import ipaddress
     import signal
 
@@ -154,7 +157,9 @@ def serve(
 
     folder = results_of(results, configfile)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
-    with open_run(folder, model or [], cache or default_cache(), configfile) as run, listen(host, port) as listening:
+    with ExitStack() as opened:
+        listening = opened.enter_context(listen(host, port))
+        run = opened.enter_context(open_run(folder, model or [], cache or default_cache(), configfile, index or []))
         if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
             report(
                 f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
@@ -241,19 +246,28 @@ def config(configfile: Configuration = Path("config.yaml")) -> None:
 
 @app.command()
 def publish(
-    model: Annotated[str, typer.Argument(help="Name of a model, or model/seed.")],
+    model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
+    index: Annotated[str | None, typer.Option(help="Name of an index to publish instead of a model.")] = None,
     licence: Annotated[str, typer.Option(help="Licence of the weights, as the hub calls it, such as apache-2.0.")],
     output: Output,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    vectors: Annotated[bool, typer.Option(help="Put the vectors of all papers in.")] = False,
+    vectors: Annotated[bool, typer.Option(help="Include the vectors of all papers.")] = False,
 ) -> None:
-    """Write the folder of a model for publication, and check that it opens and embeds as the run did."""
+    """Write the folder of a model for publication, and check that it opens and embeds as the run did; or that of an
+    index, which NumPy alone can search."""
+    from cocite.tools.found_by_index import choose_index
     from cocite.tools.nearest import find_model
-    from cocite.tools.published_folder import write_folder
+    from cocite.tools.published_folder import write_folder, write_index
 
     folder = results_of(results, configfile)
+    if (model is None) == (index is None):
+        raise InputError("Name either a model or, with --index, an index.")
+    if index and (chosen := choose_index(folder, index, configfile)):
+        papers = write_index(folder, chosen, output, licence=licence)
+        report(f"{output}: finds {papers:,} papers; README.md in it shows how.")
+        return
     checked = write_folder(folder, find_model(folder, model, "MODEL"), output, licence=licence, with_vectors=vectors)
     report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
 

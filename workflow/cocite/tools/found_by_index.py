@@ -56,17 +56,28 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
         raise InputError(f"There is no index {name!r}; --index can be {choices}." if names else "The run has no index.")
     if config is None or not names:
         return None
-    indexes = [_index_of(results, config, each) for each in ([name] if name else names)]
-    chosen = max(indexes, key=_selection_recall)
-    inputs = [file for model in chosen.models.values() for file in model.vectors]
-    made = (chosen.folder / "index.json").stat().st_mtime if (chosen.folder / "index.json").is_file() else 0
-    if not chosen.weights.is_file() or any(made < file.stat().st_mtime for file in inputs) or not made:
+    chosen = max((_index_of(results, config, each) for each in ([name] if name else names)), key=_selection_recall)
+    if not _is_current(chosen):
         targets = [str(path.relative_to(results)) for path in (chosen.folder, chosen.weights)]
         raise InputError(
             f"Index {chosen.name} was not laid out since its models embedded the papers. This does it:\n"
             f"  {remaking_command(results, targets, configfile)}"
         )
     return chosen
+
+
+def current_indexes(results: Path) -> list[RunIndex]:
+    """The indexes of a run that are laid out, the one with the highest recall on the selection queries first."""
+    config = configuration_of(results)
+    indexes = [_index_of(results, config, each) for each in config.indexes] if config else []
+    return sorted(filter(_is_current, indexes), key=_selection_recall, reverse=True)
+
+
+def _is_current(index: RunIndex) -> bool:
+    """Whether an index is there, and newer than the vectors that it is made of."""
+    written = index.folder / "index.json"
+    made = [file.stat().st_mtime for model in index.models.values() for file in model.vectors]
+    return written.is_file() and index.weights.is_file() and all(each <= written.stat().st_mtime for each in made)
 
 
 def _index_of(results: Path, config: Configuration, name: str) -> RunIndex:
@@ -97,25 +108,21 @@ def _selection_recall(index: RunIndex) -> float:
     return float(np.mean(recalls)) if recalls else -1
 
 
-def opened(index: RunIndex) -> "OpenIndex":
-    """The index, ready to answer; encoders are opened with the first text."""
-    return OpenIndex(index, Index(index.folder, index.weights), {})
-
-
 @dataclass(frozen=True)
 class OpenIndex:
     """An index that answers."""
 
     index: RunIndex
     arrays: Index
-    embedders: dict[str, Callable[[str], list[float]]]
+    embed: Callable[[Model, str], Any]
+    """The vector that a model gives to a text."""
 
     def find(
         self, db: duckdb.DuckDBPyConnection, query: str | int, k: int, known: str | None = None
     ) -> list[FoundPaper]:
         """The k papers that a text finds, or the text of a paper, without itself.
 
-        `db` has the view papers. Raises `InputError` if a paper has no vectors in the index.
+        `db` has the view papers. Raises `InputError` if a paper has no vectors in the index, or an encoder is gone.
         """
         if isinstance(query, int):
             vectors: dict[str, Any] = self.arrays.vectors_of(query)
@@ -124,15 +131,10 @@ class OpenIndex:
             rows = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": query}).fetchall()
             text = " ".join(filter(None, rows[0] if rows else ()))
             return self.arrays.search(text, vectors, k=k, known=known, without=query)
-        return self.arrays.search(query, self._embedded(query), k=k, known=known)
-
-    def _embedded(self, text: str) -> dict[str, list[float]]:
         if missing := self.arrays.models.keys() - self.index.models.keys():
             raise InputError(f"The encoder of {missing.pop()} is gone from the results; run the workflow again.")
-        for name in self.arrays.models:
-            if name not in self.embedders:
-                self.embedders[name] = text_embedder(self.index.models[name])
-        return {name: self.embedders[name](text) for name in self.arrays.models}
+        vectors = {name: self.embed(self.index.models[name], query) for name in self.arrays.models}
+        return self.arrays.search(query, vectors, k=k, known=known)
 
 
 def papers_of_index(
@@ -141,7 +143,7 @@ def papers_of_index(
     """The papers that an index finds for a text or, if the query is a corpus id, for that paper: their scores, what
     these are the sum of, and how often they are cited."""
     paper = corpus_id(query) if query.strip().isdecimal() else None
-    open_index = opened(index)
+    open_index = OpenIndex(index, Index(index.folder, index.weights), lambda model, text: text_embedder(model)(text))
     found = open_index.find(db, query if paper is None else paper, limit, known)
     ids = [each.paper for each in found] + ([] if paper is None else [paper])
     rows = db.execute("SELECT corpusid, year, title FROM papers WHERE corpusid IN $ids", {"ids": ids}).fetchall()
