@@ -56,13 +56,13 @@ class GraphPlan(StagePlan):
             "sentence-cocitation": "contexts",
             "coupling": "citations_by_cited",
         }[self.config.graphs[wildcards.graph].signal]
-        return self.buckets(self._source_of(wildcards.graph, table))
+        return self.buckets(self.source_of(wildcards.graph, table))
 
     def citations_of_bucket(self, wildcards: Any) -> str:
         """A bucket of the citations that become edges."""
-        return self._source_of(wildcards.graph, "citations")
+        return self.source_of(wildcards.graph, "citations")
 
-    def _source_of(self, graph: str, table: str) -> str:
+    def source_of(self, graph: str, table: str) -> str:
         """The files of a table of citations that a graph is built from: those of the corpus, or those that it chose."""
         usual = "graph" if table == "citations_by_cited" else "corpus"
         return f"<results>/{f'graph/{graph}' if graph in self.chosen else usual}/{table}/{{bucket}}.parquet"
@@ -73,7 +73,7 @@ class GraphPlan(StagePlan):
 
     def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
         """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
-        return [] if self._is_directed(wildcards.graph) else self._source_of(wildcards.graph, "citations_by_cited")
+        return [] if self._is_directed(wildcards.graph) else self.source_of(wildcards.graph, "citations_by_cited")
 
     def direction_of_edges(self, wildcards: Any) -> str:
         """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""
