@@ -44,7 +44,8 @@ class QueryRule(Entry):
     holdout_from: Year | None = None
     """First year of papers that nothing is trained on. As many of them as `holdout` says, with enough references, are
     the queries of benchmarks of the kind holdout with `by_time: true`; all others are kept out as well. The papers held
-    out by chance are from the years before. Left out, no paper is kept out for its year."""
+    out by chance are from the years before; none are if all benchmarks of held-out papers have `by_time: true`. Left
+    out, no paper is kept out for its year."""
     undated: Literal["earlier", "later"] | None = None
     """Whether papers without a year count as from before `holdout_from` or after. Left out, as from after it."""
 
@@ -122,6 +123,8 @@ class QuerySettings(QueryRule):
     """Queries to draw, for training and validation together; all of a file."""
     holdout_references: Natural = 5
     """Papers with text that a held-out paper must cite: as many as a hold-out benchmark ranks."""
+    holdout_by_chance: bool = True
+    """Whether papers are held out by chance; not if there is a hold-out by time, and no benchmark of others."""
     twins: Twins = "keep"
     """What becomes of the papers that are one work."""
 
