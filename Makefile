@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= 2
 MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
-BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training training_memory static_encoder examples embedding bert_base scoring beir_folders baselines brought twins corpus_search serve
+BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training training_memory static_encoder examples embedding bert_base scoring beir_folders baselines brought twins corpus_search index serve
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) --keep-going --show-failed-logs \

@@ -54,6 +54,7 @@ rule all:
     input:
         "<results>/report/index.html",
         "<results>/cocite.duckdb",
+        plan.retrieval.indexes(),
 
 
 rule corpus:
@@ -102,6 +103,7 @@ rule encoder:
 rule retrieval:
     input:
         plan.retrieval.answers(),
+        plan.retrieval.indexes(),
 
 
 rule baselines:

@@ -128,7 +128,7 @@ rule update:
         mem_mb=megabytes(1500),
         runtime=plan.corpus.update_minutes,
     params:
-        version=2,
+        version=3,
         base=f"{plan.corpus.base}/corpus",
         changes=folders_of("changes"),
         buckets=configuration.corpus.buckets,
@@ -167,7 +167,7 @@ rule merge_papers:
         mem_mb=megabytes(1500),
         runtime=minutes(10, papers=0.1 / configuration.corpus.buckets, abstracts=0.1 / configuration.corpus.buckets),
     params:
-        version=5,
+        version=6,
         table="papers",
         titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
         until=plan.corpus.until,

@@ -92,3 +92,43 @@ rule rank_candidates:
             --output {output.answers:q} \
             >> {log:q} 2>&1
         """
+
+
+rule lay_out_index:
+    input:
+        papers=plan.corpus.papers(),
+        vectors=plan.retrieval.vectors,
+        citations=plan.retrieval.citations,
+    output:
+        directory("<results>/retrieval/{index}/seed-{seed}/index"),
+    log:
+        "<logs>/retrieval/{index}/seed-{seed}/build.log",
+    benchmark:
+        "<benchmarks>/retrieval/{index}/seed-{seed}/build.jsonl"
+    wildcard_constraints:
+        index=either(plan.retrieval.finding),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2000, papers=2, vectors=0.2),
+        runtime=minutes(20, vectors=0.3, papers=1),
+    params:
+        version=1,
+        settings=plan.retrieval.lists,
+        models=plan.retrieval.models,
+        papers=folders_of("papers"),
+        vectors=folders_of("vectors"),
+        citations=folders_of("citations"),
+    shell:
+        """
+        cocite retrieval build {params.vectors:q} \
+            --settings {params.settings:q} \
+            --models {params.models} \
+            --papers {params.papers:q} \
+            --citations {params.citations:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

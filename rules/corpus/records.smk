@@ -21,7 +21,7 @@ rule ingest:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=5,
+        version=6,
         shards=plan.corpus.folder_of_shards,
         parts=plan.corpus.number_of_parts,
         buckets=configuration.corpus.buckets,
@@ -65,7 +65,7 @@ rule ingest_with_authors:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=2,
+        version=3,
         shards=plan.corpus.folder_of_shards,
         parts=plan.corpus.number_of_parts,
         buckets=configuration.corpus.buckets,

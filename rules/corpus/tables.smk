@@ -89,7 +89,7 @@ rule ingest_tables:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
-        version=3,
+        version=4,
         settings=plan.corpus.table_settings,
         parts=plan.corpus.number_of_parts,
         buckets=configuration.corpus.buckets,

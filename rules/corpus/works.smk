@@ -22,7 +22,7 @@ rule ingest_works:
         mem_mb=megabytes(1500),
         runtime=minutes(20, shards=0.02),
     params:
-        version=1,
+        version=2,
         parts=len(plan.corpus.parts.get("works", [])),
         buckets=configuration.corpus.buckets,
         authors="--authors" if configuration.corpus.authors else "",
@@ -68,7 +68,7 @@ rule reuse_works:
         mem_mb=megabytes(1500),
         runtime=plan.corpus.reuse_minutes,
     params:
-        version=1,
+        version=2,
         base=f"{plan.corpus.reused_base}/corpus",
         number=lambda wildcards: int(wildcards.part) - len(plan.corpus.parts["works"]),
         parts=len(plan.corpus.parts.get("works", [])),

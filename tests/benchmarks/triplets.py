@@ -149,7 +149,8 @@ def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Iterator[pa.RecordBa
     text = np.frombuffer(" ".join(drawn.choice(words, DRAWN_WORDS)).encode(), dtype=np.uint8)
     for start in range(0, len(ids), PAPERS_AT_ONCE):
         some = ids[start : start + PAPERS_AT_ONCE]
-        empty = dict.fromkeys(("year", "venue", "doi", "citation_count", "reference_count"), pa.nulls(len(some)))
+        unknown = ("year", "date", "venue", "doi", "citation_count", "reference_count")
+        empty = dict.fromkeys(unknown, pa.nulls(len(some)))
         yield pa.RecordBatch.from_pydict(
             {
                 "corpusid": some,

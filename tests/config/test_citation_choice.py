@@ -19,8 +19,11 @@ REFUSED = """
     graphs.citation.citations: {weights: {influential: 0}} | weights.influential is 0; it must be more than 0
     graphs.citation.citations: {weights: {mentions: log}} | weights.mentions: log needs the sentences that cite, which
         are not ingested
+    graphs.citation.citations: {weights: {intents: {method: 2}}} | weights.intents
+    graphs.citation.citations: {min_mentions: 2} | citations.min_mentions: 2 needs the sentences that cite, which are
+        not ingested
     graphs.cocitation: {signal: cocitation, citations: {weights: {influential: 2}}} | citations.weights: only signal:
-        citation takes weights
+        citation takes weights; pairs are counted. For pairs, combine graphs of chosen citations instead
     graphs.citation.citations: {retracted: false} | retracted is not known
     graphs.citation.citations: {self: false} | graphs.citation.citations.self needs the names of authors, which are not
         kept; set corpus.authors: true.
@@ -38,10 +41,12 @@ def test_a_choice_without_effect_or_ground_is_refused(written, path, value, sent
     assert sentence in refused(written, path, value)
 
 
-@pytest.mark.parametrize("choice", [{"influential": True}, {"intents": ["result"]}])
+@pytest.mark.parametrize(
+    "choice", [{"influential": True}, {"intents": ["result"]}, {"weights": {"intents": {"result": 2.0}}}]
+)
 def test_a_source_whose_citations_have_no_marks_is_refused(written, choice):
     written["graphs"]["citation"]["citations"] = choice
-    [key] = choice
+    key = "influential" if "influential" in choice else "intents"
     said = f"graphs.citation.citations.{key}: citations of the source openalex have neither influence nor intents"
     assert said in refused(written, "corpus", OPENALEX)
 

@@ -65,6 +65,7 @@ REFUSED = {
             queries.holdout_from.
         queries.undated: later | queries.undated has no effect without holdout_from
         queries.holdout_from: 2500000 | queries.holdout_from
+        queries.holdout_from: '2020-02-30' | '2020-02-30'; it must be a year without quotes, or a day of the calendar
         queries.from: file | key queries.path is missing
         queries.from: triplets | key queries.revision is missing; what comes from the Hugging Face hub is pinned
         queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)
@@ -382,8 +383,11 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
     corpus = written["corpus"] | {"until": 2019}
     cut = written | {"corpus": corpus, "queries": {"holdout": 40, "holdout_from": 2019}}
     assert resolve(cut)["corpus"]["until"] == 2019
+    assert resolve(cut | {"queries": {"holdout": 40, "holdout_from": "2019-12-31"}})["corpus"]["until"] == 2019
     message = refused(cut, "queries.holdout_from", 2020)
     assert "key queries.holdout_from (2020) must not be after corpus.until (2019)" in message
+    message = refused(cut | {"corpus": corpus | {"until": "2019-06-30"}}, "queries.holdout_from", "2019-07-01")
+    assert "key queries.holdout_from (2019-07-01) must not be after corpus.until (2019-06-30)" in message
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,12 @@ def year_of(paper):
     return None if paper % 7 == 0 else 2000 + paper % 11
 
 
+def date_of(paper):
+    """The day on which a paper appeared; every third has none."""
+    year = year_of(paper)
+    return None if year is None or paper % 3 == 0 else date(year, paper % 12 + 1, paper % 28 + 1)
+
+
 def fields_of(paper):
     return FIELDS[paper % len(FIELDS)]
 
@@ -204,7 +211,8 @@ def rows_of_papers(bucket, buckets):
     """Papers 0 … 299; every fifth has no abstract, paper 1 no title, and every seventh no year."""
     ids = [n for n in range(PAPERS) if n % buckets == bucket]
     texts = {n: (None if n == 1 else f"Title {n}", None if n % WITHOUT_TEXT == 0 else "text") for n in ids}
-    return papers_table(texts, fields=[fields_of(n) for n in ids], year=[year_of(n) for n in ids])
+    dated = {"year": [year_of(n) for n in ids], "date": [date_of(n) for n in ids]}
+    return papers_table(texts, fields=[fields_of(n) for n in ids], **dated)
 
 
 def write_corpus(folder, pairs, buckets):

@@ -70,6 +70,7 @@ def works_of(papers: Sequence[Record], abstracts: Sequence[Record], citations: S
             paper["corpusid"],
             title=paper.get("title"),
             year=paper.get("year"),
+            publication_date=paper.get("publicationdate"),
             venue=paper.get("venue"),
             fields=[field["category"] for field in paper.get("s2fieldsofstudy") or []],
             doi=(paper.get("externalids") or {}).get("DOI"),

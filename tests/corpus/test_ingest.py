@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import date
 
 import pytest
 from tests.corpus.made import SHARD, citation, row
@@ -78,17 +79,32 @@ def test_a_paper_keeps_what_the_table_declares(read, shard):
     fields = [{"category": name, "source": "external"} for name in ("B", "A", "B", None, "")]
     record = {
         **{"corpusid": 7, "externalids": {"DOI": "10.1/x", "MAG": "1"}, "title": "\u3000On  shards", "year": 2001},
-        **{"venue": "JCDL", "citationcount": 3, "referencecount": 2**31 - 1, "s2fieldsofstudy": fields},
+        **{
+            "publicationdate": "2001-02-03",
+            "venue": "JCDL",
+            "citationcount": 3,
+            "referencecount": 2**31 - 1,
+            "s2fieldsofstudy": fields,
+        },
         "authors": AUTHORS,
     }
-    bare = {"corpusid": 8, "externalids": None, "title": " ", "year": None, "venue": "", "s2fieldsofstudy": None}
+    bare = {
+        "corpusid": 8,
+        "externalids": None,
+        "title": " ",
+        "year": None,
+        "publicationdate": None,
+        "venue": "",
+        "s2fieldsofstudy": None,
+    }
     blank = {"corpusid": 9, "title": "\u3000\xa0", "venue": "\u2003\x85\v", "year": 1 << 15, "citationcount": 1 << 31}
+    blank["publicationdate"] = "2001-02-30"
     ingested = read("papers", shard(record, bare, blank))
-    nothing = dict.fromkeys(["title", "year", "venue", "doi", "citation_count", "reference_count"])
+    nothing = dict.fromkeys(["title", "year", "date", "venue", "doi", "citation_count", "reference_count"])
     assert ingested.rows == [
         {
             **{"corpusid": 7, "title": "\u3000On  shards", "year": 2001, "venue": "JCDL", "fields": ["B", "A"]},
-            **{"doi": "10.1/x", "citation_count": 3, "reference_count": 2**31 - 1},
+            **{"date": date(2001, 2, 3), "doi": "10.1/x", "citation_count": 3, "reference_count": 2**31 - 1},
         },
         {"corpusid": 8, "fields": []} | nothing,
         {"corpusid": 9, "fields": []} | nothing,

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -272,11 +273,14 @@ def test_a_paper_that_stands_for_a_work_may_be_read_if_all_its_twins_are_exclude
 
 
 def test_a_paper_from_the_cut_on_is_found_though_no_table_says_that_it_is_kept_out(results):
-    write_papers(results, {1: "A", 2: "B", 50: "C", 60: "D"}, year=[2019, None, 2020, 2021])
+    dates = {"year": [2019, None, 2020, 2021], "date": [None, None, date(2020, 6, 30), None]}
+    write_papers(results, {1: "A", 2: "B", 50: "C", 60: "D"}, **dates)
     write_rows(results / FILES["training_documents"], "training_documents", corpusid=50)
-    check(results, holdout_from=2021)
-    with pytest.raises(InputError, match=r"documents/0\.parquet .* column corpusid: 1 \(50\)$"):
-        check(results, holdout_from=2020)
+    for later in (2021, "2020-07-01"):
+        check(results, holdout_from=later)
+    for cut in (2020, "2020-06-30"):
+        with pytest.raises(InputError, match=r"documents/0\.parquet .* column corpusid: 1 \(50\)$"):
+            check(results, holdout_from=cut)
 
 
 MAPS, DEEP = "Maps of the deep sea", "Deep learning"

@@ -1,6 +1,7 @@
 """Merging: what is kept of copies depends on their content, not on where they come from."""
 
 import shutil
+from datetime import date
 from itertools import permutations
 
 import pytest
@@ -151,25 +152,39 @@ def test_authors_are_there_where_they_were_ingested_and_papers_without_any_are_c
     assert "papers without authors (kept)" not in omissions
 
 
-YEARS = st.tuples(st.integers(0, 9), st.none() | st.integers(2000, 2005))
-"""A copy of a paper, and its year."""
+YEARS = st.tuples(
+    st.integers(0, 9), st.none() | st.integers(2000, 2005), st.sampled_from([None, (3, 1), (6, 30), (7, 1)])
+)
+"""A copy of a paper, its year, and its month and day."""
+WITHOUT_DATE = "copies of papers of the year of corpus.until without a date (left out, as if from after it)"
+
+
+def is_after(row, until):
+    """Whether a paper appeared after a year or a day, in the last moment that is possible."""
+    if row["year"] is None:
+        return False
+    if isinstance(until, int):
+        return row["year"] > until
+    return (row["date"] or date(row["year"], 12, 31)) > date.fromisoformat(until)
 
 
 @given(
     copies=st.lists(YEARS, max_size=20),
     ends=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20),
-    until=st.integers(2000, 2005),
+    until=st.integers(2000, 2005) | st.sampled_from(["2000-06-30", "2003-06-30", "2005-02-28"]),
 )
-def test_a_corpus_until_a_year_is_what_is_there_without_later_papers_and_their_citations(
+def test_a_corpus_until_a_year_or_day_is_what_is_there_without_later_papers_and_their_citations(
     merge_parts, copies, ends, until
 ):
-    copies = [*copies, (20, 2000), (21, 2005)]
-    papers = [paper(each) | {"year": year} for each, year in copies]
+    copies = [*copies, (20, 2000, (2, 1)), (21, 2005, (2, 1)), (22, 2003, (7, 1))]
+    papers = [
+        paper(each) | {"year": year, "date": date(year, *day) if year and day else None} for each, year, day in copies
+    ]
     parts = {"papers": [papers[::2], papers[1::2]]}
-    later = {each for each, year in copies if year is not None and year > until}
+    later = {row["corpusid"] for row in papers if is_after(row, until)}
     kept = [row for row in papers if row["corpusid"] not in later]
     abstracts = [abstract(each, f"text {each}") for each in range(15)]
-    rows, omissions = merge_parts("papers", until=until, **parts, abstracts=[abstracts])
+    rows, omissions = merge_parts("papers", until=str(until), **parts, abstracts=[abstracts])
     without = merge_parts(
         "papers", papers=[kept], abstracts=[[row for row in abstracts if row["corpusid"] not in later]]
     )
@@ -178,9 +193,12 @@ def test_a_corpus_until_a_year_is_what_is_there_without_later_papers_and_their_c
     assert omissions["copies of papers from after corpus.until"] == len(copies) - len(kept)
     assert omissions["copies of abstracts from after corpus.until"] == len(later & set(range(15)))
     undated = sum(row["year"] is None for row in rows)
+    if isinstance(until, str):
+        without_date = sum(row["year"] == int(until[:4]) and row["date"] is None for row in papers)
+        assert omissions[WITHOUT_DATE] == without_date
     assert omissions["papers without a year (kept, as if from before corpus.until)"] == undated
     citations = ingested(*(citation(*pair) for pair in ends))
-    rows, omissions = merge_parts("citations", until=until, **parts, citations=[citations])
+    rows, omissions = merge_parts("citations", until=str(until), **parts, citations=[citations])
     assert {(row["citing"], row["cited"]) for row in rows} == {pair for pair in ends if pair[0] not in later}
     assert omissions["copies of citations from after corpus.until"] == sum(pair[0] in later for pair in ends)
     assert "copies of papers from after corpus.until" not in omissions
@@ -194,6 +212,12 @@ def test_a_corpus_until_a_year_is_what_is_there_without_later_papers_and_their_c
         ([[1990], [2003]], 2004, "papers are from 1990 to 2003"),
         ([[None], [None]], 2000, "no paper has a year"),
         ([[], []], 2000, "no paper has a year"),
+        ([[1990], [2003]], "2004-01-01", "papers are from 1990 to 2003"),
+        (
+            [[1990], [2003]],
+            "2003-06-30",
+            "no paper of 2003 has a date of publication; set a year instead, such as 2003",
+        ),
     ],
 )
 def test_a_last_year_before_or_after_all_papers_is_refused_with_the_years_that_there_are(
@@ -203,11 +227,11 @@ def test_a_last_year_before_or_after_all_papers_is_refused_with_the_years_that_t
     papers = [[paper(at) | {"year": year, "bucket": at % 2} for at, year in enumerate(part, 1)] for part in years]
     further = {"abstracts": [[]]} if table == "papers" else {"citations": [[]]}
     with pytest.raises(InputError, match=rf"corpus\.until is {until}, and {says}"):
-        merge_parts(table, until=until, papers=papers, **further)
+        merge_parts(table, until=str(until), papers=papers, **further)
 
 
 def test_the_first_and_the_last_year_can_be_the_last_of_a_corpus(merge_parts):
     papers = [[paper(1) | {"year": 1990}, paper(2) | {"year": 2003}]]
     for until, kept in ((1990, [1]), (2003, [1, 2])):
-        rows, _ = merge_parts("papers", until=until, papers=papers, abstracts=[[]])
+        rows, _ = merge_parts("papers", until=str(until), papers=papers, abstracts=[[]])
         assert [row["corpusid"] for row in rows] == kept

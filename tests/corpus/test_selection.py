@@ -1,13 +1,24 @@
 """Choosing queries: drawn by a rule, or named in a file or in published triplets; held-out and excluded papers."""
 
 from collections import Counter
+from datetime import date
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.corpus.made import PAPERS, RULE, WITHOUT_TEXT, by_hand, fields_of, write_corpus, write_documents, year_of
+from tests.corpus.made import (
+    PAPERS,
+    RULE,
+    WITHOUT_TEXT,
+    by_hand,
+    date_of,
+    fields_of,
+    write_corpus,
+    write_documents,
+    year_of,
+)
 from tests.papers import papers_table
 
 from cocite.config.queries import QuerySettings
@@ -23,6 +34,7 @@ from cocite.corpus.selection import (
     SHORT_OF_QUERIES,
     UNDATED,
     UNKNOWN,
+    WITHOUT_DAY,
 )
 
 
@@ -269,12 +281,22 @@ def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(
     assert papers_of_documents(found)(pa.array(["12", str(cited)])).tolist() == [12, NO_PAPER]
 
 
+def is_from(paper, cut):
+    """Whether a paper with a year appeared in or after a year, or on or after a day, in the last moment possible."""
+    if isinstance(cut, int):
+        return year_of(paper) >= cut
+    return (date_of(paper) or date(year_of(paper), 12, 31)) >= date.fromisoformat(cut)
+
+
 @settings(max_examples=15)
-@given(cut=st.integers(2005, 2010), undated=st.sampled_from([None, "earlier", "later"]))
+@given(
+    cut=st.integers(2005, 2010) | st.sampled_from(["2005-01-01", "2006-07-01", "2010-12-31"]),
+    undated=st.sampled_from([None, "earlier", "later"]),
+)
 def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_time(choose, pairs, cut, undated):
     splits, omissions = choose(holdout_from=cut, undated=undated, holdout=10, count=999, min_citations=1)
     texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
-    later = {p for p in range(PAPERS) if (cut <= year_of(p) if year_of(p) else undated != "earlier")}
+    later = {p for p in range(PAPERS) if (is_from(p, cut) if year_of(p) else undated != "earlier")}
     later |= {citing for citing, _ in pairs if citing >= PAPERS and undated != "earlier"}  # without a record
     references = Counter(citing for citing, cited in pairs if cited in texts - later)
     fit = {p for p in texts & later if year_of(p) and references[p] >= 5}
@@ -284,6 +306,9 @@ def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_t
     assert not later & (splits["train"] | splits["validation"] | splits["holdout"])
     assert omissions[SHORT_OF_LATER] == 10 - len(splits["holdout-by-time"])
     assert omissions[UNDATED] == sum(year_of(p) is None for p in range(PAPERS))
+    if isinstance(cut, str):
+        of_year = [p for p in range(PAPERS) if year_of(p) == int(cut[:4])]
+        assert omissions[WITHOUT_DAY] == sum(date_of(p) is None for p in of_year) > 0
 
 
 def test_without_papers_held_out_by_chance_the_same_ones_are_held_out_by_time_and_the_others_can_be_queries(choose):
@@ -318,6 +343,17 @@ def test_a_cut_without_papers_on_both_sides_is_refused_with_the_years_that_there
         InputError, match=rf"queries\.holdout_from is {cut}, and papers with a text are from \d+ to \d+"
     ):
         choose(holdout_from=cut, holdout=10)
+
+
+def test_a_day_as_the_cut_of_a_corpus_without_dates_is_refused(choose, pairs, tmp_path):
+    folder = write_corpus(tmp_path / "undated", pairs, buckets=1)
+    papers = read_table(folder / "papers", "papers")
+    undated = papers.set_column(papers.schema.get_field_index("date"), "date", pa.nulls(len(papers), pa.date32()))
+    write_table(folder / "papers/0.parquet", "papers", undated)
+    with pytest.raises(
+        InputError, match=r"queries\.holdout_from is 2005-07-01, and no paper of 2005 has a date of publi"
+    ):
+        choose(folder, holdout_from="2005-07-01", holdout=10)
 
 
 def test_a_cut_of_a_corpus_without_years_is_refused(choose, pairs, tmp_path):

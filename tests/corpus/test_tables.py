@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -158,11 +159,22 @@ def test_copies_self_citations_and_missing_ends_are_counted_as_in_a_release(tabl
 
 
 def test_a_year_may_be_a_date_or_a_number_with_decimals_and_is_null_otherwise(table, make):
-    years = {"2004": 2004, "1999-05": 1999, "1998/12/01": 1998, "2001.0": 2001, "soon": None, "": None, "99999": None}
+    years = {
+        "2003-02-28T10:00": 2003,
+        "2003-02-29": 2003,
+        "2004": 2004,
+        "1999-05": 1999,
+        "1998/12/01": 1998,
+        "2001.0": 2001,
+        "soon": None,
+        "": None,
+        "99999": None,
+    }
     text = "".join(f"{number},{year}\n" for number, year in enumerate(years))
     papers = table("papers.csv", f"id,year\n{text}", {"id": "id", "year": "year"})
     made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
     assert [row["year"] for row in made.papers.values()] == [*years.values()]
+    assert [row["date"] for row in made.papers.values()] == [date(2003, 2, 28), *[None] * (len(years) - 1)]
 
 
 def test_ids_lose_their_prefix_and_are_found_among_others(table, make):

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+from datetime import date
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.corpus.made import counts, files_of, merged
 from tests.corpus.made import settings as s2_settings
@@ -26,6 +28,7 @@ def a_corpus():
             "corpusid": FAR + n,
             "title": f"Title “{n}” \\ \t\U0001d54f",
             "year": 1990 + n,
+            "publicationdate": f"{1990 + n}-02-{n % 28 + 1:02}" if n % 4 else None,
             "venue": f"Venue {n % 3}" if n % 2 else None,
             "s2fieldsofstudy": [{"category": name} for name in ("Art", "Biology", "Art")[: n % 4]],
             "externalids": {"DOI": f"10.1/{n}" if n % 3 else None},
@@ -65,6 +68,23 @@ def test_a_copy_gives_the_tables_of_the_same_corpus_in_the_layout_of_semantic_sc
         ("abstracts of works", "kept"): 20,
         ("citations of works", "kept"): len(given["citations"]),
     }
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+def test_dates_are_texts_or_days_and_what_is_none_is_null(tmp_path, read_works, as_date):
+    days = {1: "2020-02-29", 2: None} if as_date else {1: "2020-02-29", 2: None, 3: "2021-02-29", 4: "2020", 5: ""}
+    works = [work(number, publication_date=day) for number, day in days.items()]
+    path = tmp_path / "part_0.parquet"
+    write_parquet(path, works)
+    if as_date:
+        table = pq.read_table(path)
+        place = table.schema.get_field_index("publication_date")
+        pq.write_table(table.set_column(place, "publication_date", table["publication_date"].cast(pa.date32())), path)
+    expected = dict.fromkeys(days) | {1: date(2020, 2, 29)}
+    assert {row["corpusid"]: row["date"] for row in merged(read_works(path))[0]["papers"]} == expected
+    write_copy(tmp_path / "lines", "jsonl", works)
+    rows = merged(read_works(*files_of(tmp_path / "lines", "jsonl")))[0]["papers"]
+    assert {row["corpusid"]: row["date"] for row in rows} == expected
 
 
 def names_of(folder, table, column):

@@ -1,6 +1,7 @@
 """A graph is built from the citations that its entry chooses, and the others are counted by reason."""
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from tests.papers import papers_table
 
 from cocite.config.citation_choice import CitationChoice
+from cocite.config.graphs import Combination
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.graph.choosing import choose_citations, choose_sentences
-from cocite.graph.edges import edges_of_citations
+from cocite.graph.edges import combine_graphs, edges_of_citations, edges_of_pairs
 
 from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_queries
 from .test_sentences import SENTENCES, write_contexts
@@ -21,6 +23,7 @@ from .test_sentences import SENTENCES, write_contexts
 COST = {"memory_mb": 300, "threads": 1}
 BIBLIOGRAPHIES = "citations by papers with more references than citations.most_references"
 NOT_INFLUENTIAL, OTHER_INTENT = "citations that are not influential", "citations with none of citations.intents"
+RARELY_MADE = "citations that fewer contexts make than citations.min_mentions"
 SELF, SELF_KEPT = "self-citations", "self-citations (kept)"
 KEPT = "citations that the graph is built from (kept)"
 
@@ -36,6 +39,7 @@ CHOICES = st.fixed_dictionaries(
         "intents": st.lists(st.sampled_from(["background", "methodology", "result"]), unique=True, min_size=1),
         "self": st.just(False),
         "most_references": st.integers(1, 4),
+        "min_mentions": st.integers(1, 3),
     },
 ).filter(bool)
 WORDS = {"Ann Lee": 1, "ann  LEE": 1, "Å. Bø": 2, "A Bø": 2, "José Díaz": 3, "Jose Diaz": 3}
@@ -75,7 +79,12 @@ def choose(folder, buckets, *, with_papers=True, contexts=None, **choice):
     return {(row["citing"], row["cited"]): (row["influential"], row["intents"]) for row in rows}, left_out(folder)
 
 
-def expected(citations, authors, choice):
+def mentions(sentences, citing, cited):
+    """How many sentences of a paper cite another one."""
+    return sum(of == citing and cited in papers for of, papers in sentences)
+
+
+def expected(citations, authors, choice, sentences):
     """The chosen citations and the counts by the definition, one citation after another."""
     references, counts, chosen = Counter(citing for citing, _ in citations), Counter(), {}
     names = {paper: {WORDS[name] for name in of if name in WORDS} for paper, of in authors.items()}
@@ -86,6 +95,8 @@ def expected(citations, authors, choice):
             counts[NOT_INFLUENTIAL] += 1
         elif "intents" in choice and not set(choice["intents"]) & set(intents):
             counts[OTHER_INTENT] += 1
+        elif mentions(sentences, citing, cited) < choice.get("min_mentions", 0):
+            counts[RARELY_MADE] += 1
         else:
             is_self = bool(names.get(citing, set()) & names.get(cited, set()))
             counts[SELF_KEPT if choice.get("self", True) else SELF] += is_self
@@ -95,15 +106,16 @@ def expected(citations, authors, choice):
 
 
 @settings(max_examples=20)
-@given(CITATIONS, AUTHORS, CHOICES, st.integers(1, 3))
+@given(CITATIONS, AUTHORS, CHOICES, SENTENCES, st.integers(1, 3))
 def test_the_choice_equals_brute_force_whatever_the_number_of_buckets(
-    tmp_path_factory, citations, authors, choice, buckets
+    tmp_path_factory, citations, authors, choice, sentences, buckets
 ):
     citations = citations | {(9, 10): (True, ["background", "methodology", "result"])}  # the marks are in the corpus
     folder = tmp_path_factory.mktemp("graph")
     write_corpus(folder, citations, authors | {9: ["Eve"]}, buckets)
-    chosen, counts = choose(folder, buckets, **choice)
-    assert (chosen, +Counter(counts)) == expected(citations, authors, choice)
+    write_contexts(folder, sentences, buckets)
+    chosen, counts = choose(folder, buckets, contexts=folder / "contexts", **choice)
+    assert (chosen, +Counter(counts)) == expected(citations, authors, choice, sentences)
 
 
 @settings(max_examples=12)
@@ -151,21 +163,58 @@ def test_pairs_are_counted_over_the_chosen_citations_alone(tmp_path, signal, pai
 
 
 @settings(max_examples=12)
-@given(CITATIONS, st.data(), st.sampled_from(["count", "log", None]), st.sampled_from([1.0, 2.5]), st.booleans())
-def test_a_citation_counts_for_more_if_it_is_influential_or_made_in_several_sentences(
-    tmp_path_factory, citations, data, mentions, factor, directed
+@given(CITATIONS, st.sampled_from([1.0, 4.0]))
+def test_combined_with_that_of_influential_citations_a_pair_counts_as_its_lighter_citation(
+    tmp_path_factory, citations, more
 ):
-    citations = {ends: marks for ends, marks in citations.items() if ends[0] != ends[1]} | {(9, 10): (True, [])}
+    citations |= {(9, 1): (True, []), (9, 2): (True, [])}
+    folder = tmp_path_factory.mktemp("graph")
+    write_corpus(folder, citations, {}, 2)
+    write_queries(folder / "queries.parquet", dict.fromkeys(range(1, 9), "train"))
+    for name, choice in {"cocited": {"most_references": 99}, "strong": {"influential": True}}.items():
+        choose(folder, 2, with_papers=False, **choice)
+        count_all(folder, pair_counting("cocitation"), 2)
+        for bucket in range(2):
+            written = {"output": folder / name / f"edges/{bucket}.parquet", "omissions": folder / "omissions/0.parquet"}
+            edges_of_pairs(folder / f"cocitations/{bucket}.parquet", table="cocitations", min_count=1, **written)
+    both = Combination(of={"cocited": 1.0, "strong": more})
+    for bucket in range(2):
+        output = folder / f"both/{bucket}.parquet"
+        combine_graphs([folder / "cocited/edges", folder / "strong/edges"], both, bucket=bucket, **COST, output=output)
+    found = {(row["source"], row["target"]): row["weight"] for row in read_table(folder / "both", "edges").to_pylist()}
+    expected = Counter()
+    for citing in {citing for citing, _ in citations}:
+        weights = {paper: 1 + more * marks[0] for (of, paper), marks in citations.items() if of == citing}
+        for pair in combinations(sorted(weights), 2):
+            expected[pair] += min(weights[paper] for paper in pair)
+    assert found == expected
+
+
+@settings(max_examples=12)
+@given(
+    CITATIONS,
+    st.data(),
+    st.sampled_from(["count", "log", None]),
+    st.sampled_from([1.0, 2.5]),
+    st.dictionaries(st.sampled_from(["background", "methodology", "result"]), st.sampled_from([0.5, 3.0])),
+    st.booleans(),
+)
+def test_a_citation_counts_for_more_by_its_marks_and_by_the_sentences_that_make_it(
+    tmp_path_factory, citations, data, by_mentions, factor, intents, directed
+):
+    citations = {ends: marks for ends, marks in citations.items() if ends[0] != ends[1]}
+    citations |= {(9, 10): (True, []), (9, 11): (False, ["background", "methodology", "result"])}
     sentences = data.draw(
         st.lists(st.tuples(st.sampled_from(sorted(citations)), st.sets(PAPERS, max_size=2)), min_size=1, max_size=15)
     )
-    if mentions is None and factor == 1:
+    if by_mentions is None and factor == 1 and not intents:
         factor = 0.5
     folder = tmp_path_factory.mktemp("graph")
     write_corpus(folder, citations, {}, 2)
-    write_contexts(folder, [(citing, {cited} | others) for (citing, cited), others in sentences], 2)
+    sentences = [(citing, {cited} | others) for (citing, cited), others in sentences]
+    write_contexts(folder, sentences, 2)
     write_queries(folder / "queries.parquet", {})
-    weights = {"influential": factor, "mentions": mentions}
+    weights = {"influential": factor, "intents": intents, "mentions": by_mentions}
     choose(folder, 2, with_papers=False, contexts=folder / "contexts", weights=weights)
     shard_by_cited(folder, 2)
     for bucket in range(2):
@@ -175,11 +224,12 @@ def test_a_citation_counts_for_more_if_it_is_influential_or_made_in_several_sent
         edges_of_citations(*both, **where, output=folder / "edges" / name)
     found = {(row["source"], row["target"]): row["weight"] for row in read_table(folder / "edges", "edges").to_pylist()}
     expected = {}
-    for (citing, cited), (influential, _) in citations.items():
-        times = max(1, sum(of == citing and cited in {to} | others for (of, to), others in sentences))
-        by_mentions = {None: 1, "count": times, "log": 1 + np.log(times)}[mentions]
+    for (citing, cited), (influential, of_citation) in citations.items():
+        times = max(1, mentions(sentences, citing, cited))
+        weight = {None: 1, "count": times, "log": 1 + np.log(times)}[by_mentions] * (factor if influential else 1)
+        weight *= max((intents.get(intent, 1) for intent in of_citation), default=1)
         ends = (citing, cited) if directed else (min(citing, cited), max(citing, cited))
-        expected[ends] = max(expected.get(ends, 0), by_mentions * (factor if influential else 1))
+        expected[ends] = max(expected.get(ends, 0), weight)
     assert found == pytest.approx(expected, rel=1e-6)
 
 
@@ -189,6 +239,8 @@ def test_a_corpus_without_the_marks_is_refused(tmp_path):
         choose(tmp_path, 2, influential=True)
     with pytest.raises(InputError, match=r"so nothing is left for the graph, or heavier"):
         choose(tmp_path, 2, weights={"influential": 2.0})
+    with pytest.raises(InputError, match=r"holds only citations with none of citations\.weights\.intents, so nothing"):
+        choose(tmp_path, 2, weights={"intents": {"methodology": 2.0}})
     with pytest.raises(InputError, match=r"holds only citations with none of citations\.intents, so"):
         choose(tmp_path, 2, intents=["background", "methodology"])
     with pytest.raises(

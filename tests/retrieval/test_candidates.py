@@ -9,7 +9,7 @@ from cocite.core import searching
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
 from cocite.graph.edges import edges_of_citations
-from cocite.retrieval import candidates
+from cocite.retrieval import candidates, search
 
 LISTED = 8
 VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0)}
@@ -19,7 +19,7 @@ VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0
 def few(monkeypatch):
     """Lists that are shorter than the corpus."""
     monkeypatch.setattr(candidates, "LISTED", LISTED)
-    monkeypatch.setattr(candidates, "VOTES", {name: candidates.Vote(*vote) for name, vote in VOTES.items()})
+    monkeypatch.setattr(candidates, "VOTES", {name: search.Vote(*vote) for name, vote in VOTES.items()})
 
 
 def test_candidates_and_what_is_known_of_them_are_those_of_a_plain_definition(tmp_path, monkeypatch):

@@ -481,7 +481,7 @@ ROWS = [
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("Rows that hold texts", ROWS),
+        ("Rows with texts", ROWS),
         ("BEIR's layout", [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
         ("SPECTER's triplets", [("Paper p", ["Paper q"], ["Paper r"])]),
         ("MS MARCO's mined negatives", [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)]),

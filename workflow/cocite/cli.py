@@ -93,6 +93,7 @@ STEPS: dict[str, dict[str, str]] = {
     "retrieval": {
         "find": "candidates:find_candidates",
         "rank": "ranker:rank_candidates",
+        "build": "building:build_index",
     },
     "baselines": {
         "train": "steps:train_baseline",

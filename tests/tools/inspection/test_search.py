@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -76,54 +75,46 @@ def test_a_paper_of_63_bits_is_found(embedded, search):
     assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
 
 
-def test_without_a_name_the_first_model_with_vectors_is_taken_and_a_wrong_name_lists_the_choices(embedded, search):
-    write_model(embedded, "earlier-in-the-alphabet")
+def test_without_a_name_the_first_model_is_taken_and_a_wrong_name_lists_the_choices(embedded, search):
     write_model(embedded, "model", seed=2)
+    write_model(embedded, "untrained_small", seed=0)
     for bucket in (0, 1):
         write_vectors(embedded / f"encoder/model/seed-2/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
     assert len(search("1")) == len(search("1", "--model", "model/1")) == 3
     assert [row["corpusid"] for row in search("1", "--model", "model/2")] == [2]
-    with pytest.raises(InputError, match="--model can be earlier-in-the-alphabet/1 or model/1 or model/2"):
+    with pytest.raises(InputError, match="--model can be model/1 or model/2 or untrained_small/0"):
         search("1", "--model", "mode")
 
 
-def test_a_model_that_was_trained_later_and_has_no_vectors_is_named_with_what_to_run(embedded):
-    def searched(*more):
-        return invoke("search", "1", "--results", embedded, *more)
-
-    newer = write_model(embedded, "newer", seed=7)
-    assert searched().stderr == ""
-    later = time.time() + 60
-    os.utime(newer / "modules.json", (later, later))
-    untrained = write_model(embedded, "untrained_small", seed=0)
-    os.utime(untrained / "modules.json", (later + 1, later + 1))
-    assert ", by model model, seed 1\n" in searched().stdout
-    said = searched().stderr
-    assert "papers have no vectors of model newer, seed 7, which was trained after its own were made" in said
-    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in said
-    assert searched("--model", "model").stderr == searched("--model", "model/1").stderr == ""
-    assert "by model model, seed 1" in searched("--format", "csv").stderr
+def test_a_search_never_switches_to_another_model_but_names_those_with_vectors_and_what_to_run(embedded, search):
+    write_model(embedded, "first", seed=7)
+    for arguments in ((), ("--model", "first")):
+        with pytest.raises(InputError) as raised:
+            search("1", *arguments)
+        assert "have no vectors of model first, seed 7, that are newer than it is." in str(raised.value)
+        assert "Vectors exist of model/1 (--model)." in str(raised.value)
+        assert f"{embedded}/encoder/first/seed-7/papers/{{0..1}}.parquet" in str(raised.value)
+    assert [row["corpusid"] for row in search("1", "--model", "model", "--limit", "1")] == [3]
 
 
-def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(embedded, search, monkeypatch):
-    newer = write_model(embedded, "newer", seed=7)
-    os.utime(newer / "modules.json", (1_000_000_001, 1_000_000_001))
+def test_a_model_without_vectors_embeds_the_papers_when_it_is_asked_to(embedded, search, monkeypatch):
+    write_model(embedded, "first", seed=7)
     asked = []
 
     def embed(command, **options):
         asked.append(command)
         for bucket in (0, 1):
-            write_vectors(embedded / f"encoder/newer/seed-7/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
+            write_vectors(embedded / f"encoder/first/seed-7/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
 
     monkeypatch.setattr(subprocess, "run", embed)
     for _ in range(2):
         assert [row["corpusid"] for row in search("1", "--embed")] == [2]
     ((*shell, command),) = asked
     assert shell == ["bash", "-c"]
-    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in command
-    (embedded / "encoder/newer/seed-7/papers/0.parquet").unlink()
+    assert f"{embedded}/encoder/first/seed-7/papers/{{0..1}}.parquet" in command
+    (embedded / "encoder/first/seed-7/papers/0.parquet").unlink()
     monkeypatch.setattr(subprocess, "run", lambda *command, **options: None)
-    with pytest.raises(InputError, match="were not embedded by model newer, seed 7; see above"):
+    with pytest.raises(InputError, match="were not embedded by model first, seed 7; see above"):
         search("1", "--embed")
 
 

@@ -15,13 +15,15 @@ class CitationWeights(Entry):
 
     influential: Positive = 1.0
     """Factor of citations that Semantic Scholar marks as influential."""
+    intents: dict[Intent, Positive] = Field(default_factory=dict)
+    """Factor of citations with an intent; intents that are not listed count 1. Of several, the largest counts."""
     mentions: Literal["count", "log"] | None = None
     """Factor by the number n of contexts of the citing paper that cite the other: count is n, log is 1 + ln n. It is 1
     for citations without a context. Needs corpus.contexts."""
 
     @model_validator(mode="after")
     def _weigh_something(self) -> "CitationWeights":
-        if self.influential == 1 and self.mentions is None:
+        if self.influential == 1 and not self.intents and self.mentions is None:
             raise inconsistent(" has no effect: every citation counts 1. Set one of its keys, or leave it out.")
         return self
 
@@ -33,6 +35,9 @@ class CitationChoice(Entry):
     """Take only citations that Semantic Scholar marks as influential (Valenzuela et al., 2015)."""
     intents: Annotated[tuple[Intent, ...], Strict(False), AfterValidator(distinct)] = ()
     """Take only citations with one of these intents or more. Empty, any will do, and so will a citation without one."""
+    min_mentions: Count | None = None
+    """Take only citations that at least this many contexts of the citing paper make. Needs corpus.contexts. Left out,
+    citations without a context will do."""
     self_: bool = Field(default=True, alias="self")
     """Take self-citations: the two papers share the name of an author, without case, accents and punctuation."""
     most_references: Count | None = None
@@ -43,9 +48,15 @@ class CitationChoice(Entry):
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> "CitationChoice":
-        if not (self.influential or self.intents or self.most_references or self.weights) and self.self_:
+        limits = self.most_references or self.min_mentions or self.weights
+        if not (self.influential or self.intents or limits) and self.self_:
             raise inconsistent(" has no effect: it takes all citations. Set one of its keys, or leave it out.")
         return self
+
+    @property
+    def counts_mentions(self) -> bool:
+        """Whether the contexts of a citation are counted."""
+        return bool(self.min_mentions or (self.weights and self.weights.mentions))
 
 
 class BuiltOnCitations(Entry):
@@ -59,13 +70,17 @@ class BuiltOnCitations(Entry):
         chosen = self.citations
         if chosen is None:
             return
-        if weights := chosen.weights:
-            if getattr(self, "signal", None) != "citation":
-                yield f"{key}.citations.weights: only signal: citation takes weights; pairs are counted."
-            if weights.mentions:
-                yield from lack_of_contexts(f"{key}.citations.weights.mentions", weights.mentions, config)
-        by_influence = chosen.influential or (weights is not None and weights.influential != 1)
-        for name, is_asked in {"influential": by_influence, "intents": chosen.intents}.items():
+        weights = chosen.weights or CitationWeights.model_construct()
+        if chosen.weights and getattr(self, "signal", None) != "citation":
+            yield (
+                f"{key}.citations.weights: only signal: citation takes weights; pairs are counted. For pairs, combine "
+                "graphs of chosen citations instead (docs/graphs.md#weights)."
+            )
+        for name, asked in {"min_mentions": chosen.min_mentions, "weights.mentions": weights.mentions}.items():
+            if asked:
+                yield from lack_of_contexts(f"{key}.citations.{name}", str(asked), config)
+        by_influence = chosen.influential or weights.influential != 1
+        for name, is_asked in {"influential": by_influence, "intents": chosen.intents or weights.intents}.items():
             if is_asked and not config.corpus.marks_citations:
                 has_none = f"citations of the source {config.corpus.source} have neither influence nor intents"
                 yield f"{key}.citations.{name}: {has_none}; leave it out."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.benchmarks import AnyBenchmark
+from cocite.config.cuts import first_day, last_day
 from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import AnyEncoder
 from cocite.config.entries import (
@@ -142,8 +143,8 @@ class Configuration(Entry):
         """Files and folders that cannot be what they are named for."""
         yield from self.corpus.faults_of_paper_ids("corpus.paper_ids")
         cut, until = self.queries.holdout_from, self.corpus.until
-        if cut is not None and until is not None and cut > until:
-            yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the last year of the corpus."
+        if cut is not None and until is not None and first_day(cut) > last_day(until):
+            yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the end of the corpus."
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
         for name, path in self.folders.items():

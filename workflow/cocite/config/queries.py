@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from cocite.config.cuts import Cut, Year
 from cocite.config.entries import (
     Commit,
     Count,
@@ -18,7 +19,7 @@ from cocite.config.entries import (
     inconsistent,
     unpinned,
 )
-from cocite.config.source import OWNERS, Twins, Year
+from cocite.config.source import OWNERS, Twins
 
 
 class QueryRule(Entry):
@@ -41,11 +42,12 @@ class QueryRule(Entry):
     """Papers held out of every graph, index and triplet, as queries of the benchmark kind holdout. Each fits the
     rule, and cites as many papers with text as that benchmark has `positives`."""
 
-    holdout_from: Year | None = None
-    """First year of papers that nothing is trained on. As many of them as `holdout` says, with enough references, are
-    the queries of benchmarks of the kind holdout with `by_time: true`; all others are kept out as well. The papers held
-    out by chance are from the years before; none are if all benchmarks of held-out papers have `by_time: true`. Left
-    out, no paper is kept out for its year."""
+    holdout_from: Cut | None = None
+    """First year, or first day such as 2020-07-01, of papers that nothing is trained on; papers of the year of a day
+    that have no date count as from after it. As many of them as `holdout` says, with enough references, are the queries
+    of benchmarks of the kind holdout with `by_time: true`; all others are kept out as well. The papers held out by
+    chance are from before; none are if all benchmarks of held-out papers have `by_time: true`. Left out, no paper is
+    kept out for its year."""
     undated: Literal["earlier", "later"] | None = None
     """Whether papers without a year count as from before `holdout_from` or after. Left out, as from after it."""
 

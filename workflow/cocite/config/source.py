@@ -9,12 +9,12 @@ keeps documents of a benchmark out, or looks for them, calls `link_between` befo
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from cocite.config.cuts import Cut, Year, day_of
 from cocite.config.entries import Count, Entry, GivenPath, Names, Whole, as_json, inconsistent
 from cocite.config.explained import shown
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
@@ -40,9 +40,6 @@ def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, ha
     if documents == "corpus" or documents == corpus != "own":
         return "ids"
     return "matches" if documents == "s2" and has_match else "text"
-
-
-Year = Annotated[int, Field(ge=0, le=9999)]
 
 
 class WorkFilters(Entry):
@@ -134,12 +131,12 @@ class Source(Entry):
     """What becomes of papers that are one work, as a preprint and its published version (table twins). keep: all stay
     in the corpus, and count as one in splits, triplets and hold-outs. exclude: all but one are excluded. merge: one
     stays in the corpus, with the citations of all."""
-    until: Year | None = None
-    """Last year of the corpus, which is then as if it had been read at the end of that year: papers of later years, the
-    citations by them and their contexts are left out and counted. A paper whose copies differ has the latest of their
-    years, a work that of its newest copy. Papers without a year are kept and counted. Citing ids without a record are
-    kept, and so are citations of later papers by earlier ones. If it is edited, the shards are ingested again, unless
-    keep_ingested is set."""
+    until: Cut | None = None
+    """Last year of the corpus, or last day, such as 2020-06-30: the corpus is as if it had been read then. Later
+    papers, the citations by them and their contexts are left out and counted; with a day, so are papers of its year
+    that have no date. A paper whose copies differ has the latest of their years, a work that of its newest copy. Papers
+    without a year are kept and counted. Citing ids without a record are kept, and so are citations of later papers by
+    earlier ones. If it is edited, the shards are ingested again, unless keep_ingested is set."""
     paper_ids: GivenPath | None = None
     """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
     of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
@@ -244,7 +241,7 @@ class Source(Entry):
         if config.release == LATEST:
             if not self.knows_latest:
                 yield UNNAMED
-        elif not _is_date(config.release):
+        elif day_of(config.release) is None:
             of = f"releases of the source {self.source} have dates, such as 2026-01-06"
             yield f"release is {shown(config.release)}, which is no date of the calendar; {of}."
 
@@ -328,11 +325,3 @@ def _faults_of_shards(key: str, folder: str, dataset: str) -> Iterator[str]:
         return
     if not shards:
         yield f"{key}: {folder} is no folder of Semantic Scholar's {dataset} (no file that ends in {ENDINGS})."
-
-
-def _is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar, such as 2026-01-06."""
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

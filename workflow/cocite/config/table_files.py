@@ -85,7 +85,7 @@ class PaperColumns(Entry):
     abstract: Text | None = None
     """Its abstract."""
     year: Text | None = None
-    """Its year of publication; of a date that begins with the year, the year is taken."""
+    """Its year of publication, or a date that begins with the year; one such as 2020-07-01 is kept as well."""
     venue: Text | None = None
     """Where it was published."""
     doi: Text | None = None

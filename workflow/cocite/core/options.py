@@ -18,7 +18,7 @@ State = Annotated[Path, typer.Option(help="Folder that a killed step resumes fro
 Buckets = Annotated[int, typer.Option(help="Number of buckets that big tables are sharded into.")]
 Bucket = Annotated[int, typer.Option(help="The bucket to write, from 0.")]
 Papers = Annotated[Path, typer.Option(help="Folder of the table papers.")]
-Until = Annotated[int | None, typer.Option(help="Last year of the corpus; later papers are left out.")]
+Until = Annotated[str | None, typer.Option(help="Last year or day of the corpus; later papers are left out.")]
 Citations = Annotated[Path, typer.Option(help="Folder of the table citations.")]
 Queries = Annotated[Path, typer.Option(help="Table queries.")]
 Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]

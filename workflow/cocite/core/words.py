@@ -5,6 +5,7 @@ one scores. The formula, the words and the stop words are those of bm25s (Lù, 2
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -36,6 +37,15 @@ class Formula(Protocol):
         """lucene, robertson or atire."""
 
 
+@dataclass(frozen=True)
+class UsualFormula:
+    """BM25 as the baseline has it by default."""
+
+    k1: float = 1.5
+    b: float = 0.75
+    method: str = "lucene"
+
+
 def tokens_of(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text."""
     tokens: list[list[str]] = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
@@ -65,7 +75,7 @@ class WordSearch:
         self.size = block_size(len(queries))
         texts_of = {
             paper: text
-            for some, texts in _texts(folder, queries, self.size)
+            for some, texts in texts_of_papers(folder, queries, self.size)
             for paper, text in zip(some.tolist(), texts, strict=True)
         }
         self.queries = np.array(sorted(texts_of), np.int64)
@@ -73,18 +83,20 @@ class WordSearch:
         words = sorted({word for of_text in tokens_of([*texts_of.values()]) for word in of_text})
         self.vocabulary = {word: number for number, word in enumerate(words)}
         having, length, number = np.zeros(len(words)), 0.0, 0
-        for some, texts in progress(_texts(folder, papers, self.size), of="Counted", unit="block"):
+        for some, texts in progress(texts_of_papers(folder, papers, self.size), of="Counted", unit="block"):
             counted = Counted(texts, self.vocabulary)
             having += np.bincount(counted.counts.indices, minlength=len(words))
             length, number = length + counted.lengths.sum(), number + len(some)
         self.mean_length = length / max(number, 1)
-        self.worth = _inverse_frequency(formula, having, number)
+        self.worth = inverse_frequency(formula, having, number)
         texts = [texts_of[paper] for paper in self.queries.tolist()]
         self.words_of = Counted(texts, self.vocabulary).counts.T.tocsr()
 
     def blocks(self) -> Iterator[Block]:
         """The papers that are searched, and BM25 of each query to each; -inf for one that shares no word."""
-        for papers, texts in progress(_texts(self.folder, self.papers, self.size), of="Searched", unit="block"):
+        for papers, texts in progress(
+            texts_of_papers(self.folder, self.papers, self.size), of="Searched", unit="block"
+        ):
             weighted = _weighted(self.formula, Counted(texts, self.vocabulary), self.mean_length)
             weighted.data *= self.worth[weighted.indices]
             nearness = (weighted @ self.words_of).T.toarray().astype(np.float32)
@@ -92,7 +104,7 @@ class WordSearch:
             yield papers, nearness
 
 
-def _texts(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]]]:
+def texts_of_papers(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]]]:
     """The texts of some papers, title and abstract, block by block."""
     for path in checked_files(folder, "papers"):
         with open_table(path, "papers") as file:
@@ -104,7 +116,7 @@ def _texts(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]
                 yield papers[is_asked], [" ".join(filter(None, row)) for row in rows]
 
 
-def _inverse_frequency(formula: Formula, having: NDArray[np.float64], texts: int) -> NDArray[np.float64]:
+def inverse_frequency(formula: Formula, having: NDArray[np.float64], texts: int) -> NDArray[np.float64]:
     """What the rarity of each word counts."""
     if formula.method == "atire":
         return np.log(texts / np.maximum(having, 1))

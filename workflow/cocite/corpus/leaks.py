@@ -19,6 +19,7 @@ import pyarrow as pa
 import typer
 from duckdb import DuckDBPyConnection
 
+from cocite.config.cuts import is_later
 from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Output, Queries, Results, Threads
@@ -63,7 +64,7 @@ def check_leaks(
     output: Output,
     by_text: Annotated[Path, typer.Option(help="Table leaks_by_text to write.")],
     documents: Documents = (),
-    holdout_from: Annotated[int | None, typer.Option(help="First year of papers that are kept out.")] = None,
+    holdout_from: Annotated[str | None, typer.Option(help="First year or day of papers that are kept out.")] = None,
     without_twins: Annotated[
         bool, typer.Option("--without-twins", help="All papers of a work but one are excluded as its twins.")
     ] = False,
@@ -110,20 +111,21 @@ def check_leaks(
         report("{} holds the answers of {}: it is an oracle, and so is what learns from it.".format(*answers))
 
 
-def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: int | None, without_twins: bool) -> None:
+def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, without_twins: bool) -> None:
     """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one.
 
     If a paper is kept out for its year alone, or because another one stands for the work, twins of it may be read.
     """
-    papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year"])
+    papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year", "date"])
+    is_from = "false" if holdout_from is None else is_later(holdout_from, ">=")
     db.execute(
-        """
+        f"""
         CREATE TABLE forbidden AS
         SELECT corpusid AS id, NULL::BIGINT AS twin_of FROM kept_out
         UNION
-        SELECT corpusid, NULL FROM read_parquet($papers) WHERE year >= $year
+        SELECT corpusid, NULL FROM read_parquet($papers) WHERE {is_from}
         """,
-        {"papers": papers, "year": holdout_from},
+        {"papers": papers},
     )
     db.execute(
         f"""

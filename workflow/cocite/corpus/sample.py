@@ -212,7 +212,7 @@ _OPTIONAL = {
 }
 _QUERIES = {
     "papers": """
-        SELECT corpusid, title, year, venue,
+        SELECT corpusid, title, year, date::VARCHAR AS publicationdate, venue,
             list_transform(fields, lambda name: {{'category': name}}) AS s2fieldsofstudy,
             {{'DOI': doi}} AS externalids, citation_count AS citationcount, reference_count AS referencecount{authors}
         FROM described ORDER BY corpusid

@@ -20,6 +20,7 @@ import typer
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
+from cocite.config.cuts import is_later, year_of_day
 from cocite.config.queries import QuerySettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_text
@@ -39,6 +40,7 @@ from cocite.core.tables.papers import (
 )
 from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
 from cocite.corpus.ingest.accounting import quoted
+from cocite.corpus.ingest.merge import check_dates
 
 IDS_IN_BATCH = 1_000_000
 
@@ -50,12 +52,13 @@ a query. It is 0.57 in hci and 0.92 in synergy."""
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with text"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
-READ = {"papers": ["corpusid", "has_text", "year", "fields"], "citations": ["citing", "cited"]}
+READ = {"papers": ["corpusid", "has_text", "year", "date", "fields"], "citations": ["citing", "cited"]}
 """The columns that are read of each table."""
 SHORT_OF_QUERIES = "queries asked for beyond the papers that fit"
 SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rule"
 SHORT_OF_LATER = "papers asked for to be held out by time beyond those that fit"
 UNDATED = "papers without a year, of which `queries.undated` says on which side of the cut they are"
+WITHOUT_DAY = "papers of the year of queries.holdout_from without a date (kept out, as if from after it)"
 WITH_TWINS = "twins that are kept out, with their papers or by corpus.twins"
 _WORKS = """
     CREATE TABLE works AS
@@ -74,18 +77,21 @@ _TWINS = """
 
 
 def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `later`, `works` and `twins`, and the citations of works. Raises `InputError` for a year that has
+    """Make the tables `later`, `works` and `twins`, and the citations of works. Raises `InputError` for a cut that has
     all papers on one side."""
+    cut = settings.holdout_from
+    is_from = "false" if cut is None else is_later(cut, ">=")
     connection.execute(
-        """
+        f"""
         CREATE TABLE later AS
-        SELECT corpusid FROM papers WHERE year >= $year OR (year IS NULL AND $undated)
+        SELECT corpusid FROM papers WHERE {is_from} OR (year IS NULL AND $undated)
         UNION
         SELECT citing FROM citations ANTI JOIN papers ON citing = corpusid WHERE $undated
         """,
-        {"year": settings.holdout_from, "undated": settings.holdout_from is not None and settings.undated != "earlier"},
+        {"undated": cut is not None and settings.undated != "earlier"},
     )
-    _check_cut(connection, settings.holdout_from)
+    if cut is not None:
+        _check_cut(connection, cut)
     connection.execute(_WORKS)
     connection.execute(_TWINS)
     view_citations_of_works(connection, "citations", "citations_of_works")
@@ -121,15 +127,17 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
     )
 
 
-def _check_cut(connection: DuckDBPyConnection, cut: int | None) -> None:
-    """Raise `InputError` if there is a cut, and no paper with text on one side of it."""
-    query = "SELECT min(year), max(year), bool_or(year < $cut), bool_or(year >= $cut) FROM papers WHERE has_text"
-    ((first, last, earlier, later),) = connection.sql(query, params={"cut": cut}).fetchall()
-    if cut is not None and not (earlier and later):
+def _check_cut(connection: DuckDBPyConnection, cut: int | str) -> None:
+    """Raise `InputError` if no paper with text is on one side of the cut, or the cut is a day and papers have none."""
+    is_from = is_later(cut, ">=")
+    query = f"SELECT min(year), max(year), bool_or(NOT {is_from}), bool_or({is_from}) FROM papers WHERE has_text"
+    ((first, last, earlier, later),) = connection.sql(query).fetchall()
+    if not (earlier and later):
         years = "no paper with a text has a year" if first is None else f"papers with a text are from {first} to {last}"
         raise InputError(
             f"Configuration key queries.holdout_from is {cut}, and {years}; papers on both sides are needed."
         )
+    check_dates(connection, "papers", "queries.holdout_from", cut, {})
 
 
 def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> Iterator[Ids]:
@@ -255,6 +263,9 @@ def select(
         if settings.holdout_from is not None:
             counts[SHORT_OF_LATER] = settings.holdout - len(by_time)
             counts[UNDATED] = number(connection, "SELECT count(*) FROM papers WHERE year IS NULL")
+            if year := year_of_day(settings.holdout_from):
+                of_year = f"SELECT count(*) FROM papers WHERE year = {year} AND date IS NULL"
+                counts[WITHOUT_DAY] = number(connection, of_year)
         queries = given
         if settings.from_ != "file":
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])

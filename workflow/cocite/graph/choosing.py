@@ -35,6 +35,7 @@ REASONS = {
     "most_references": "citations by papers with more references than citations.most_references",
     "influential": "citations that are not influential",
     "intents": "citations with none of citations.intents",
+    "min_mentions": "citations that fewer contexts make than citations.min_mentions",
 }
 """Key of the choice → what is left out by it, in the order in which reasons count."""
 SELF = "self-citations"
@@ -49,7 +50,7 @@ def choose_citations(
     bucket: Bucket,
     papers: Annotated[Path | None, typer.Option(help="Folder of the table papers, if it has names of authors.")] = None,
     contexts: Annotated[
-        Path | None, typer.Option(help="The bucket of the table contexts, for weights by mentions.")
+        Path | None, typer.Option(help="The bucket of the table contexts, for a choice or weights by mentions.")
     ] = None,
     memory_mb: MemoryMb,
     threads: Threads,
@@ -64,18 +65,9 @@ def choose_citations(
     if papers is None and not settings.self_:
         raise InputError("--papers is missing, and self-citations are known by the authors of papers.")
     conditions, weight = _conditions(settings), _weight(settings.weights)
-    marks = {key: wanted for key, wanted in conditions.items() if key != "most_references"}
-    if settings.weights and settings.weights.influential != 1:
-        marks["influential"] = "influential"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        _check_marks(db, citations, marks)
+        _check_marks(db, citations, conditions, settings.weights)
         db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
-        cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
-        reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
-        db.execute(f"CREATE TEMP TABLE judged AS SELECT *, {reason} AS reason FROM citations")
-        db.execute("CREATE TEMP TABLE selves (citing BIGINT, cited BIGINT)")
-        if papers is not None:
-            _find_self_citations(db, papers, are_needed=not settings.self_)
         db.execute("CREATE TEMP TABLE mentioned (citing BIGINT, cited BIGINT, mentions BIGINT)")
         if contexts is not None:
             db.read_parquet(verified_files(contexts, "contexts", ["citing", "cited"])).create_view("contexts")
@@ -83,10 +75,19 @@ def choose_citations(
                 INSERT INTO mentioned SELECT citing, mentioned, count(*)
                 FROM (SELECT citing, unnest(cited) AS mentioned FROM contexts) GROUP BY ALL
             """)
+        cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
+        reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
+        db.execute(f"""
+            CREATE TEMP TABLE judged AS
+            SELECT *, {reason} AS reason FROM citations LEFT JOIN mentioned USING (citing, cited)
+        """)
+        db.execute("CREATE TEMP TABLE selves (citing BIGINT, cited BIGINT)")
+        if papers is not None:
+            _find_self_citations(db, papers, are_needed=not settings.self_)
         without_selves = "" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"
         kept = db.sql(f"""
             SELECT * EXCLUDE (reason, mentions){weight}
-            FROM judged LEFT JOIN mentioned USING (citing, cited) {without_selves}
+            FROM judged {without_selves}
             WHERE reason IS NULL ORDER BY citing, cited
         """)
         rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
@@ -109,6 +110,8 @@ def _conditions(settings: CitationChoice) -> dict[str, str]:
         conditions["influential"] = "influential"
     if settings.intents:
         conditions["intents"] = f"list_has_any(intents, {list(settings.intents)})"
+    if settings.min_mentions:
+        conditions["min_mentions"] = f"coalesce(mentions, 0) >= {settings.min_mentions}"
     return conditions
 
 
@@ -118,16 +121,28 @@ def _weight(weights: CitationWeights | None) -> str:
         return ""
     by_mentions = {None: "1", "count": "coalesce(mentions, 1)", "log": "1 + ln(coalesce(mentions, 1))"}
     by_influence = f"CASE WHEN influential THEN {weights.influential} ELSE 1 END"
-    return f", ({by_influence} * ({by_mentions[weights.mentions]}))::FLOAT AS weight"
+    factors = "".join(f" WHEN '{intent}' THEN {factor}" for intent, factor in weights.intents.items())
+    of_intent = f"list_max(list_transform(intents, lambda intent: CASE intent{factors} ELSE 1 END))"
+    by_intent = f"coalesce({of_intent}, 1)" if factors else "1"
+    return f", ({by_influence} * {by_intent} * ({by_mentions[weights.mentions]}))::FLOAT AS weight"
 
 
-def _check_marks(db: DuckDBPyConnection, citations: Path, wanted: Mapping[str, str]) -> None:
-    """Raise `InputError` if no citation of the corpus has the marks that are wanted. It reads on to the first one."""
+def _check_marks(
+    db: DuckDBPyConnection, citations: Path, conditions: Mapping[str, str], weights: CitationWeights | None
+) -> None:
+    """Raise `InputError` if no citation of the corpus has the marks that are chosen, or one that is weighed. It reads
+    on to the first one."""
     db.register("all_citations", scan_table(citations, "citations"))
-    having = " AND ".join(wanted.values())
-    if wanted and not db.sql(f"SELECT 1 FROM all_citations WHERE {having} LIMIT 1").fetchall():
-        said = " or ".join(REASONS[key] for key in wanted)
-        raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph, or heavier.")
+    marks = {key: wanted for key, wanted in conditions.items() if key in ("influential", "intents")}
+    asked = [(" or ".join(REASONS[key] for key in marks), " AND ".join(marks.values()))] if marks else []
+    if weights and weights.influential != 1:
+        asked.append((REASONS["influential"], "influential"))
+    if weights and weights.intents:
+        of_none = "citations with none of citations.weights.intents"
+        asked.append((of_none, f"list_has_any(intents, {list(weights.intents)})"))
+    for said, wanted in asked:
+        if not db.sql(f"SELECT 1 FROM all_citations WHERE {wanted} LIMIT 1").fetchall():
+            raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph, or heavier.")
 
 
 def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:

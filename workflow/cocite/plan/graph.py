@@ -44,10 +44,10 @@ class GraphPlan(StagePlan):
         return self.plan.corpus.papers() if self.config.corpus.authors else []
 
     def sentences_of_bucket(self, wildcards: Any) -> list[str]:
-        """The sentences of a bucket if citations are weighed by them; else nothing."""
+        """The sentences of a bucket if citations are chosen or weighed by them; else nothing."""
         entry: Any = self.config.graphs[wildcards.graph]
-        weights = entry.citations.weights
-        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if weights and weights.mentions else []
+        are_needed = entry.citations.counts_mentions
+        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if are_needed else []
 
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
@@ -56,13 +56,13 @@ class GraphPlan(StagePlan):
             "sentence-cocitation": "contexts",
             "coupling": "citations_by_cited",
         }[self.config.graphs[wildcards.graph].signal]
-        return self.buckets(self._source_of(wildcards.graph, table))
+        return self.buckets(self.source_of(wildcards.graph, table))
 
     def citations_of_bucket(self, wildcards: Any) -> str:
         """A bucket of the citations that become edges."""
-        return self._source_of(wildcards.graph, "citations")
+        return self.source_of(wildcards.graph, "citations")
 
-    def _source_of(self, graph: str, table: str) -> str:
+    def source_of(self, graph: str, table: str) -> str:
         """The files of a table of citations that a graph is built from: those of the corpus, or those that it chose."""
         usual = "graph" if table == "citations_by_cited" else "corpus"
         return f"<results>/{f'graph/{graph}' if graph in self.chosen else usual}/{table}/{{bucket}}.parquet"
@@ -73,7 +73,7 @@ class GraphPlan(StagePlan):
 
     def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
         """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
-        return [] if self._is_directed(wildcards.graph) else self._source_of(wildcards.graph, "citations_by_cited")
+        return [] if self._is_directed(wildcards.graph) else self.source_of(wildcards.graph, "citations_by_cited")
 
     def direction_of_edges(self, wildcards: Any) -> str:
         """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""

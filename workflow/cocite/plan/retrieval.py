@@ -4,8 +4,9 @@ from functools import cached_property
 from typing import Any
 
 from cocite.config.index import Index, Lists, Ranking, searches
-from cocite.config.runs import UNTRAINED, seeds_of_index
+from cocite.config.runs import UNTRAINED, first_seed, seeds_of_index
 from cocite.config.settings import settings_of
+from cocite.plan.graph import EDGES
 from cocite.plan.stage import StagePlan, as_text, expand
 
 
@@ -38,6 +39,18 @@ class RetrievalPlan(StagePlan):
     def links(self, wildcards: Any) -> str:
         """The links of papers in the graph of an index."""
         return f"<results>/retrieval/links/{self._finding(wildcards).graph}"
+
+    def citations(self, wildcards: Any) -> list[str]:
+        """What the links of an index that is searched are made of: all citations that its graph is built from, also
+        those of held-out papers, or the edges of a graph of another signal."""
+        graph = str(self._finding(wildcards).graph)
+        is_of_citations = self.config.graphs[graph].signal == "citation"
+        return self.buckets(self.plan.graph.source_of(graph, "citations") if is_of_citations else EDGES, graph=graph)
+
+    def indexes(self) -> list[str]:
+        """The folders of all indexes that find papers, of their first seed."""
+        path = "<results>/retrieval/{index}/seed-{seed}/index"
+        return [file for name in self.finding for file in expand(path, index=name, seed=first_seed(self.config, name))]
 
     def candidates(self, wildcards: Any) -> str:
         """What an index finds, or the index that it is of."""

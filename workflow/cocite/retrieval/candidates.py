@@ -9,7 +9,7 @@ that their links lead to, and some tens of bytes for each paper.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -28,37 +28,13 @@ from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
 from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
-from cocite.core.words import WordSearch
+from cocite.core.words import UsualFormula, WordSearch
 from cocite.core.written_ids import look_up
+from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
 
-LISTED = 300
-"""Papers that each list gives a query."""
-TEMPERATURE = 0.1
-"""What cosines are divided by before the softmax that weighs the hits."""
 PAIRS_AT_ONCE = 8192
 
 Numbers = NDArray[np.float64]
-
-
-class Vote(NamedTuple):
-    """How the nearest papers vote: how many, and the power of the links of a voter and a receiver that divides."""
-
-    hits: int
-    voter: float
-    receiver: float
-
-
-VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
-"""The votes by their columns."""
-
-
-@dataclass(frozen=True)
-class Formula:
-    """BM25 as the baseline has it by default."""
-
-    k1: float = 1.5
-    b: float = 0.75
-    method: str = "lucene"
 
 
 @dataclass(frozen=True)
@@ -284,7 +260,7 @@ class _WordScores:
 
 def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
     """Search by words, and score the pairs as well."""
-    search = WordSearch(folder, pairs.queries, pairs.papers, Formula())
+    search = WordSearch(folder, pairs.queries, pairs.papers, UsualFormula())
     asking = look_up(pairs.queries, search.queries)[0]
     answers = Answers(search.queries, LISTED)
     order = np.argsort(pairs.places, kind="stable")

@@ -7,7 +7,7 @@ is, `check` whether its tables are whole. `doctor` and `config` look at a config
 """
 
 import os
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +21,8 @@ app = typer.Typer(add_completion=False)
 
 Form = Literal["text", "csv", "json"]
 """The ways to print an answer."""
+Known = Literal["more", "balanced", "less"]
+"""How much well-known papers are preferred."""
 Limit = Annotated[int, typer.Option(min=1, max=10**9, help="Rows at most.")]
 Format = Annotated[Form, typer.Option("--format", help="How it is printed.")]
 Configuration = Annotated[Path, typer.Option(help="The configuration of the run.")]
@@ -86,26 +88,41 @@ def show(
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="A text, such as a title, or the corpus id of a paper.")],
-    model: Annotated[str | None, typer.Option(help="Name of a model, or model/seed; else the first there is.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="Name of an index; default: the best one of the run, if it has any.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Name of a model, or model/seed, to search by its vectors instead.")
+    ] = None,
+    known: Annotated[Known | None, typer.Option(help="How much an index prefers well-known papers.")] = None,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
     limit: Limit = 10,
     form: Format = "text",
-    embed: Annotated[
-        bool, typer.Option(help="Ask the model that was trained last, and embed the papers by it first if need be.")
-    ] = False,
+    embed: Annotated[bool, typer.Option(help="Embed the papers first if the model has no vectors of them.")] = False,
 ) -> None:
-    """Find the papers that a trained model places nearest to a text or a paper."""
+    """Find papers for a text or a paper, by an index or by the vectors of a model.
+
+    The default is the index with the highest recall on the selection queries, or the first model of a run without
+    indexes.
+    """
     from cocite.tools.answers import print_answer
+    from cocite.tools.found_by_index import choose_index, papers_of_index
     from cocite.tools.nearest import choose_model, nearest_papers
     from cocite.tools.opening import open_results
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
     folder = results_of(results, configfile)
-    chosen = choose_model(folder, model, configfile, embed=embed)
+    chosen = choose_index(folder, index, configfile) if index or not (model or embed) else None
+    if known and not chosen:
+        raise InputError("--known is for indexes, and a model answers here.")
+    by_model = None if chosen else choose_model(folder, model, configfile, embed=embed)
     with open_results(folder, {"papers"}) as db:
-        answer = nearest_papers(db, chosen, query, limit)
+        if chosen:
+            answer = papers_of_index(db, chosen, query, limit, known)
+        elif by_model:
+            answer = nearest_papers(db, by_model, query, limit)
     if form != "text":
         report(answer.heading)
     print_answer(answer, form)
@@ -115,9 +132,12 @@ def search(
 def serve(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    model: Annotated[
+    index: Annotated[
         list[str] | None,
-        typer.Option(help="Name of a model, or model/seed; can be given again. Without it, all that have vectors."),
+        typer.Option(help="Name of an index; can be given again. Without --index and --model, all that are ready."),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Name of a model with vectors, or model/seed; can be given again.")
     ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
@@ -127,7 +147,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8642,
 ) -> None:
-    """Search a finished run in a browser: the nearest papers by two models, and what the graph says of them."""
+    """Search a finished run in a browser, by two of its indexes or models at a time."""
     import ipaddress
     import signal
 
@@ -137,7 +157,9 @@ def serve(
 
     folder = results_of(results, configfile)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
-    with open_run(folder, model or [], cache or default_cache(), configfile) as run, listen(host, port) as listening:
+    with ExitStack() as opened:
+        listening = opened.enter_context(listen(host, port))
+        run = opened.enter_context(open_run(folder, model or [], cache or default_cache(), configfile, index or []))
         if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
             report(
                 f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
@@ -224,19 +246,28 @@ def config(configfile: Configuration = Path("config.yaml")) -> None:
 
 @app.command()
 def publish(
-    model: Annotated[str, typer.Argument(help="Name of a model, or model/seed.")],
+    model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
+    index: Annotated[str | None, typer.Option(help="Name of an index to publish instead of a model.")] = None,
     licence: Annotated[str, typer.Option(help="Licence of the weights, as the hub calls it, such as apache-2.0.")],
     output: Output,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    vectors: Annotated[bool, typer.Option(help="Put the vectors of all papers in.")] = False,
+    vectors: Annotated[bool, typer.Option(help="Include the vectors of all papers.")] = False,
 ) -> None:
-    """Write the folder of a model for publication, and check that it opens and embeds as the run did."""
+    """Write the folder of a model for publication, and check that it opens and embeds as the run did; or that of an
+    index, which NumPy alone can search."""
+    from cocite.tools.found_by_index import choose_index
     from cocite.tools.nearest import find_model
-    from cocite.tools.published_folder import write_folder
+    from cocite.tools.published_folder import write_folder, write_index
 
     folder = results_of(results, configfile)
+    if (model is None) == (index is None):
+        raise InputError("Name either a model or, with --index, an index.")
+    if index and (chosen := choose_index(folder, index, configfile)):
+        papers = write_index(folder, chosen, output, licence=licence)
+        report(f"{output}: finds {papers:,} papers; README.md in it shows how.")
+        return
     checked = write_folder(folder, find_model(folder, model, "MODEL"), output, licence=licence, with_vectors=vectors)
     report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
 

@@ -23,6 +23,8 @@ from cocite.core.tables.files import checked_files, read_table
 from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.plan.recorded import configuration_of, configured_in
+from cocite.retrieval.search import KNOWN, Index
+from cocite.tools.found_by_index import OpenIndex, choose_index, current_indexes
 from cocite.tools.nearest import Model, choose_model, models_of, text_embedder
 from cocite.tools.opening import changed_files, open_results, viewed_tables
 from cocite.tools.search_indexes import (
@@ -37,8 +39,8 @@ from cocite.tools.search_indexes import (
 
 MEMORY_MB = 400
 """What DuckDB may take to look relations up."""
-ENCODERS = 2
-"""Encoders in memory at most: those of the two models side by side."""
+ENCODERS = 4
+"""Encoders in memory at most: those of two models, or of two indexes of two models each."""
 MAPS = 4
 """Maps in memory at most."""
 SUGGESTIONS = 8
@@ -82,7 +84,9 @@ class Run:
 
     results: Path
     models: dict[str, Model]
-    indexes: dict[str, VectorIndex]
+    vectors: dict[str, VectorIndex]
+    found_by: dict[str, OpenIndex]
+    """Indexes by name; the one with the highest recall on the selection queries comes first."""
     titles: Titles
     maps: list[PaperMap]
     database: duckdb.DuckDBPyConnection
@@ -101,36 +105,54 @@ class MissingError(InputError):
 
 
 @contextmanager
-def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path | None = None) -> Iterator[Run]:
-    """A run with the models of these names, or model/seed, or all that have vectors; missing indexes are made first.
+def open_run(
+    results: Path,
+    names: Sequence[str],
+    cache: Path,
+    configfile: Path | None = None,
+    indexes_named: Sequence[str] = (),
+) -> Iterator[Run]:
+    """A run with the models of these names, or model/seed, and the indexes of theirs; without names, with all that can
+    answer. Files of the cache that are missing are made first.
 
-    Raises `InputError` if there is no such model, or one has no vectors.
+    Raises `InputError` if there is no such model or index, or one is not ready.
     """
     chosen = [choose_model(results, name, configfile) for name in names]
-    if not names:
+    named = [index for name in indexes_named if (index := choose_index(results, name, configfile))]
+    if not names and not named:
         chosen = [model for model in models_of(results) if model.vectors]
-    # Without any, the error tells how to make vectors.
-    models = {f"{model.name}/{model.seed}": model for model in chosen or [choose_model(results, None, configfile)]}
-    embed = _embedding(models)
+    # Without any, the error says how to make vectors.
+    indexes = named if names or named else current_indexes(results)
+    if not chosen and not indexes:
+        chosen = [choose_model(results, None, configfile)]
+    models = {_called(model): model for model in chosen}
+    of_indexes = {_called(model): model for index in indexes for model in index.models.values()}
+    embed = _embedding(models | of_indexes)
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
         titles = Titles(cached(folder, "papers", papers, lambda made: index_titles(database, made)))
 
-    def open_index(model: Model) -> VectorIndex:
+    def open_vectors(model: Model) -> VectorIndex:
         report(f"Opening the papers' vectors of {model.name}/{model.seed}.")
         files = checked_files(model.vectors, "paper_embeddings")
         name = f"{model.name}-{model.seed}"
         return VectorIndex(cached(folder, name, files, lambda made: index_vectors(files, made)))
 
-    indexes = {name: open_index(model) for name, model in models.items()}
+    vectors = {name: open_vectors(model) for name, model in models.items()}
     maps = files_by_place(results, TABLES["map_points"], configured_in(configuration_of(results)))
-    with open_results(results, RELATIONS) as database:
+    with open_results(results, {*RELATIONS, "papers"}) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
             results=results,
             models=models,
-            indexes=indexes,
+            vectors=vectors,
+            found_by={
+                index.name: OpenIndex(
+                    index, Index(index.folder, index.weights), lambda model, text: embed(_called(model), text)
+                )
+                for index in indexes
+            },
             titles=titles,
             maps=[
                 PaperMap(name=of["map"], model=f"{of['model']}/{of['seed']}", path=path)
@@ -140,6 +162,10 @@ def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path 
             embed=embed,
             points=lru_cache(MAPS)(lambda chosen: _points(results, chosen)),
         )
+
+
+def _called(model: Model) -> str:
+    return f"{model.name}/{model.seed}"
 
 
 def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
@@ -190,7 +216,8 @@ def described(run: Run) -> dict[str, Any]:
         "release": configuration.release if (configuration := configuration_of(run.results)) else None,
         "papers": run.titles.size,
         "models": [
-            {"name": name, "papers": len(index.ids), "lists": index.lists} for name, index in run.indexes.items()
+            *({"name": name, "known": of.arrays.weights.known, "lists": 0} for name, of in run.found_by.items()),
+            *({"name": name, "known": None, "lists": index.lists} for name, index in run.vectors.items()),
         ],
         "maps": [{"name": each.name, "model": each.model} for each in run.maps],
     }
@@ -214,25 +241,47 @@ def _shown(paper: Paper) -> dict[str, Any]:
 
 
 def nearest(
-    run: Run, model: str, *, paper: int | None = None, text: str | None = None, k: int = 10
+    run: Run, model: str, *, paper: int | None = None, text: str | None = None, k: int = 10, known: str | None = None
 ) -> list[dict[str, Any]]:
-    """The k papers that a model places nearest to a paper, without itself, or to a text.
+    """The k papers that an index finds or a model places nearest, for a paper, without itself, or for a text.
 
-    Raises `MissingError` if the run has no such model, or the model no vector of the paper.
+    Those of a model have a distance, those of an index a score and its parts. `known` is for indexes: more, balanced or
+    less. Raises `MissingError` if the run has no such model, or the model no vector of the paper.
     """
     if (paper is None) == (text is None):
         raise WrongRequestError("A search is for a paper or for a text: give one of the two.")
-    if model not in run.indexes:
-        raise MissingError(f"This run has no model {model!r:.80} with vectors; there is {' or '.join(run.indexes)}.")
-    index = run.indexes[model]
+    if model in run.found_by:
+        return _found_by_index(run, run.found_by[model], paper if text is None else text, k, known)
+    if model not in run.vectors:
+        names = " or ".join([*run.found_by, *run.vectors])
+        raise MissingError(f"This run has no model {model!r:.80} with vectors; there is {names}.")
+    index = run.vectors[model]
     vector = index.vector_of(paper) if paper is not None else np.array(run.embed(model, str(text)), np.float32)
     if vector is None:
         raise MissingError(f"Model {model} has no vector of paper {paper}: it is not in the corpus, or has no text.")
     ids, distances = index.nearest(vector, k, but=paper)
-    records = run.titles.papers(ids.tolist())
+    extra = [{"distance": distance} for distance in distances.tolist()]
+    return _with_records(run, ids.tolist(), extra)
+
+
+def _found_by_index(
+    run: Run, index: OpenIndex, query: str | int | None, k: int, known: str | None
+) -> list[dict[str, Any]]:
+    if known not in (None, *KNOWN):
+        raise WrongRequestError(f"known is {known!r:.80}; it can be {', '.join(KNOWN)}.")
+    try:
+        found = index.find(run.database.cursor(), query if isinstance(query, int) else str(query), k, known)
+    except duckdb.Error as error:
+        raise changed_files(run.results, error) from error
+    extra = [{"score": each.score, "parts": each.parts, "cited": each.facts["citations"]} for each in found]
+    return _with_records(run, [each.paper for each in found], extra)
+
+
+def _with_records(run: Run, ids: list[int], extra: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Papers with title and year, and what is added to each."""
+    records = run.titles.papers(ids)
     return [
-        {**_shown(records.get(found, Paper(found, None, None))), "distance": distance}
-        for found, distance in zip(ids.tolist(), distances.tolist(), strict=True)
+        {**_shown(records.get(found, Paper(found, None, None))), **more} for found, more in zip(ids, extra, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 from pyarrow.parquet import read_schema
 
-from cocite.config.runs import UNTRAINED, model_of
+from cocite.config.runs import UNTRAINED, names_in_order
 from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.progress import report
@@ -45,65 +45,50 @@ class Model:
 
 
 def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
-    """The model of this name, or model/seed; without a name the first model, if possible one with vectors.
+    """The model of this name, or model/seed; without a name the first model of the configuration, never another.
 
-    A model that was trained after these were made, and has none, is reported. With `embed`, it is the one that was
-    trained last, whose missing vectors are made first. Raises `InputError` with the choices if no model has this name,
-    or with the command that embeds the papers if its vectors are missing.
+    With `embed`, its missing vectors are made first. Raises `InputError` with the choices if no model has this name, or
+    with the command that embeds the papers if it has no vectors.
     """
     chosen = find_model(results, name)
-
-    def by_training(model: Model) -> tuple[bool, float]:
-        """Untrained encoders, other poolings and means come before what a training made."""
-        return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name, model.made
-
-    last = max(_named(results, name), key=by_training)
-    if embed and not last.vectors:
-        command = _embedding_command(results, last, configfile)
-        report(f"Embedding the papers by model {last.name}, seed {last.seed}:\n  {command}")
+    if embed and not chosen.vectors:
+        command = _embedding_command(results, chosen, configfile)
+        report(f"Embedding the papers by model {chosen.name}, seed {chosen.seed}:\n  {command}")
         subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
-        (last,) = _named(results, f"{last.name}/{last.seed}")
-        if not last.vectors:
-            raise InputError(f"The papers were not embedded by model {last.name}, seed {last.seed}; see above.")
-    if embed:
-        return last
+        chosen = find_model(results, f"{chosen.name}/{chosen.seed}")
+        if not chosen.vectors:
+            raise InputError(f"The papers were not embedded by model {chosen.name}, seed {chosen.seed}; see above.")
     if not chosen.vectors:
+        ready = [f"{model.name}/{model.seed}" for model in models_of(results) if model.vectors]
+        others = f" Vectors exist of {', '.join(ready)} (--model)." if ready else ""
         raise InputError(
-            f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
-            f"{_how_to_embed(results, chosen, configfile)}"
-        )
-    if not last.vectors and last.made > max(file.stat().st_mtime for file in chosen.vectors):
-        report(
-            f"Model {chosen.name}, seed {chosen.seed}, answers, since the papers have no vectors of model {last.name}, "
-            f"seed {last.seed}, which was trained after its own were made. {_how_to_embed(results, last, configfile)}"
+            f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is."
+            f"{others} {_how_to_embed(results, chosen, configfile)}"
         )
     return chosen
 
 
 def find_model(results: Path, name: str | None, option: str = "--model") -> Model:
-    """The model of this name, or model/seed; without a name the first model. One with vectors comes first.
+    """The model of this name with its first seed, or model/seed; without a name the first model.
 
     Raises `InputError` with the choices if no model has this name.
     """
-    named = _named(results, name)
+    models = models_of(results)
+    named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
     if not named:
-        choices = " or ".join(f"{model.name}/{model.seed}" for model in models_of(results))
+        choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
         raise InputError(
             f"There is no model {name!r}; {option} can be {choices}."
             if choices
             else f"{results}/encoder holds no trained model; finish a run, or name other results with --results."
         )
-    return min(named, key=lambda model: not model.vectors)
-
-
-def _named(results: Path, name: str | None) -> list[Model]:
-    """The models of this name, or model/seed; without a name all."""
-    return [model for model in models_of(results) if name in (None, model.name, f"{model.name}/{model.seed}")]
+    return named[0]
 
 
 def models_of(results: Path) -> list[Model]:
-    """All models of the configuration, the trained ones first, by name and seed."""
-    configured = configured_in(configuration_of(results))
+    """All models in the order of the configuration, and by seed; the trained ones come first."""
+    configured = configured_in(config := configuration_of(results))
+    names = names_in_order(config) if config else []
     vectors = files_by_place(results, TABLES["paper_embeddings"])
     papers = {path.name for path in path_of(results, "papers").glob("*.parquet")}
     found = []
@@ -117,7 +102,10 @@ def models_of(results: Path) -> list[Model]:
             is_whole = bool(papers) and {path.name for path in current} == papers
             vectors_now = current if is_whole else []
             found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=vectors_now))
-    return sorted(found, key=lambda model: (model.name.startswith(UNTRAINED), model.name, model.seed))
+    place = {name: at for at, name in enumerate(names)}
+    return sorted(
+        found, key=lambda of: (of.name.startswith(UNTRAINED), place.get(of.name, len(place)), of.name, of.seed)
+    )
 
 
 def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a published model, and a check that it embeds as the run did.
+"""The folder of a published model, with a check that it embeds as the run did, and that of a published index.
 
 The card has the metadata of the hub: licence, base model, and scores as its model-index. Some documents of the run are
 embedded again, by CoCite and, if that opens the folder, by sentence-transformers.
@@ -20,6 +20,8 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import verified_files
 from cocite.plan.recorded import configuration_of
+from cocite.retrieval import search
+from cocite.tools.found_by_index import RunIndex
 from cocite.tools.mteb_export import Provenance, base_model, provenance_for, scores_of, write_mteb
 from cocite.tools.nearest import Model
 
@@ -36,6 +38,28 @@ number. They are those of the model {model.name}, seed {model.seed}, in this fol
 | column | type | what it is |
 |---|---|---|
 {rows}
+"""
+INDEX_CARD = """---
+license: {licence}
+---
+# Search index {name}
+
+{papers:,} papers, found by their words, by vectors of {models}, and by who cites whom.
+
+```python
+from pathlib import Path
+from index import Index  # index.py in this folder; needs NumPy only
+
+index = Index(Path("."))
+vectors = {{{vectors}}}  # the text as each model embeds it
+for answer in index.search("title and abstract of a text", vectors, k=10, known="{known}"):
+    print(answer.paper, answer.score, answer.parts)
+```
+
+`answer.paper` is a corpus id. `known` is more, balanced or less: how much well-known papers are preferred.
+`index.vectors_of(paper)` gives the vectors of a paper of the index.
+
+{scores}
 """
 
 
@@ -59,6 +83,36 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
         if with_vectors:
             _write_vectors(model, folder / "vectors")
         return _check_vectors(results, model, folder)
+
+
+def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -> int:
+    """Write the folder of an index, and return the number of its papers.
+
+    Raises `InputError` if the output exists or the run is not finished.
+    """
+    provenance = provenance_for(results, output)
+    scores, _ = scores_of(results, provenance, (index.name, index.seed))
+    recall = scores.filter(pl.col("metric").str.starts_with("recall_"), pl.col("searched").is_not_null())
+    rows = [
+        f"| {row['benchmark']} | {row['task']} | {row['metric']} | {row['value']:.1f} |" for row in recall.to_dicts()
+    ]
+    head = ["| benchmark | task | metric | × 100 |", "|---|---|---|---|"]
+    with atomic_path(output) as folder:
+        shutil.copytree(index.folder, folder)
+        shutil.copyfile(index.weights, folder / "weights.json")
+        shutil.copyfile(search.__file__, folder / "index.py")
+        opened = search.Index(folder)
+        card = INDEX_CARD.format(
+            licence=licence,
+            name=index.name,
+            papers=len(opened.papers),
+            models=" and ".join(opened.models),
+            vectors=", ".join(f'"{name}": …' for name in opened.models),
+            known=opened.weights.known,
+            scores="\n".join([*head, *rows]) if rows else "It was scored on generated papers only.",
+        )
+        write_text(folder / CARD, card)
+        return len(opened.papers)
 
 
 def _write_vectors(model: Model, folder: Path) -> None:

@@ -248,6 +248,7 @@ READERS: Mapping[str, Callable[[str, str], Any]] = {
     "words": _name,
     "name": _name,
     "model": _name,
+    "known": _name,
     "text": _text,
     "paper": _paper,
     "others": _papers,

@@ -4,6 +4,7 @@
 const one = (selector, within = document) => within.querySelector(selector);
 const SIDES = ["left", "right"];
 const SIZES = [5, 10, 20, 50, 100];
+const KNOWN = ["more", "balanced", "less"];
 const NOTHING = "";
 const WAIT = 150; // milliseconds without a key before titles are looked for
 const UNTITLED = "(no title)";
@@ -46,6 +47,7 @@ function fromAddress() {
     left: given.get("left") ?? names[0],
     right: given.get("right") ?? names[1] ?? NOTHING,
     k: given.get("k") ?? "10",
+    known: given.get("known") ?? undefined,
     map: given.get("map") ?? run.maps[0]?.name,
   };
 }
@@ -56,6 +58,7 @@ function fromControls(asked) {
     left: one("#left").value,
     right: one("#right").value,
     k: one("#k").value,
+    known: one("#known").value || undefined,
     map: one("#map").value || undefined,
   };
 }
@@ -86,6 +89,7 @@ async function show(state) {
   const mine = turn;
   for (const side of SIDES) choose(one(`#${side}`), state[side]);
   choose(one("#k"), state.k);
+  choose(one("#known"), state.known ?? NOTHING);
   if (state.map) choose(one("#map"), state.map);
   one("#shared").textContent = "";
   const isAsked = state.paper !== undefined || state.text !== undefined;
@@ -118,7 +122,7 @@ async function recordOf(paper) {
   }
 }
 
-const nearest = (model, { paper, text, k }) => ask("/api/nearest", { model, paper, text, k });
+const nearest = (model, { paper, text, k, known }) => ask("/api/nearest", { model, paper, text, k, known });
 
 function showQuery(paper, state) {
   const title = paper ? paper.title ?? UNTITLED : state.text;
@@ -153,8 +157,10 @@ function ranksElsewhere(hit, names, found, at) {
 function shownHit(hit, place, elsewhere, state) {
   const item = element("li", "", { "data-paper": hit.paper });
   const link = element("a", hit.title ?? UNTITLED, { href: addressOf({ ...state, paper: hit.paper, text: undefined }) });
-  const distance = element("span", hit.distance.toPrecision(4), { class: "distance", title: "Euclidean distance" });
-  const facts = [factsOf(hit), elsewhere].filter(Boolean).join(" · ");
+  const isScored = hit.score !== undefined;
+  const number = isScored ? hit.score.toFixed(2) : hit.distance.toPrecision(4);
+  const distance = element("span", number, { class: "distance", title: isScored ? "Score" : "Euclidean distance" });
+  const facts = [factsOf(hit), elsewhere, isScored && whyFound(hit)].filter(Boolean).join(" · ");
   const badges = element("ul", "", { class: "badges", "aria-label": "What the graph and the triplets say" });
   badges.hidden = true;
   item.append(element("span", place + 1, { class: "rank" }), link, distance, element("span", facts, { class: "facts-of" }), badges);
@@ -162,6 +168,12 @@ function shownHit(hit, place, elsewhere, state) {
   item.addEventListener("mouseenter", () => mark(true));
   item.addEventListener("mouseleave", () => mark(false));
   return item;
+}
+
+// The parts that a score is the sum of.
+function whyFound({ parts, cited }) {
+  const signed = ([name, part]) => `${name} ${part < 0 ? "−" : "+"}${Math.abs(part).toFixed(2)}`;
+  return [`cited ${cited} ×`, ...Object.entries(parts).map(signed)].join(" · ");
 }
 
 async function showRelations({ paper }, found, mine) {
@@ -310,13 +322,17 @@ async function copyLink() {
 
 function describeRun() {
   const { release, papers, models, maps } = run;
+  const indexes = models.filter(({ known }) => known);
   const number = (count) => count.toLocaleString("en");
-  const parts = [`Run ${run.run}`, release && `release ${release}`, `${number(papers)} papers`, `${models.length} model${models.length > 1 ? "s" : ""}`];
-  const measure = "Distances are Euclidean, as in the benchmarks that rank models.";
+  const parts = [`Run ${run.run}`, release && `release ${release}`, `${number(papers)} papers`, `${models.length} ${indexes.length ? "indexes and models" : `model${models.length > 1 ? "s" : ""}`}`];
+  const ofIndexes = "The score of an index is the sum of the parts that each paper lists. ";
+  const measure = `${indexes.length ? ofIndexes : ""}Distances of models are Euclidean, as in the benchmarks that rank them.`;
   one("#run").textContent = `${parts.filter(Boolean).join(" · ")}. ${measure}`;
   const names = models.map(({ name }) => name);
   one("#left").append(...names.map((name) => new Option(name)));
   one("#right").append(...names.map((name) => new Option(name)), new Option("none", NOTHING));
+  one("#known").append(new Option("as configured", NOTHING), ...KNOWN.map((each) => new Option(each)));
+  one("#known-choice").hidden = !indexes.length;
   one("#k").append(...SIZES.map((size) => new Option(size)));
   const named = [...new Set(maps.map(({ name }) => name))];
   one("#map").append(...named.map((name) => new Option(name)));
@@ -331,7 +347,7 @@ async function start() {
   }
   describeRun();
   suggesting();
-  for (const name of [...SIDES, "k", "map"]) one(`#${name}`).addEventListener("change", changed);
+  for (const name of [...SIDES, "k", "known", "map"]) one(`#${name}`).addEventListener("change", changed);
   one("#share").addEventListener("click", copyLink);
   addEventListener("popstate", () => show(fromAddress()));
   addEventListener("resize", () => redraw());

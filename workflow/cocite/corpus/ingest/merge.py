@@ -14,6 +14,7 @@ import duckdb
 import typer
 
 from cocite.config.aspects import INTENTS
+from cocite.config.cuts import is_later, year_of_day
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
@@ -30,7 +31,7 @@ _PAPERS = """
         QUALIFY row_number() OVER (
             PARTITION BY corpusid
             ORDER BY title IS NULL, citation_count DESC NULLS LAST, reference_count DESC NULLS LAST,
-                title, year, venue, doi, fields{further}
+                title, year, date, venue, doi, fields{further}
         ) = 1
     ), distinct_abstracts AS (
         SELECT * EXCLUDE bucket FROM ingested_abstracts
@@ -83,8 +84,8 @@ def merge(
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once.
 
-    Citations need the ingested papers as well if these are works, whose newest copy counts, or to know whose year is
-    after `until`. Raises `InputError` if no paper has a year, or `until` is before or after all years.
+    Citations need the ingested papers as well if these are works, whose newest copy counts, or to know who is
+    from after `until`. Raises `InputError` if no paper has a year or date, or `until` is before or after all years.
     """
     datasets = further = ["papers", "abstracts"] if table == "papers" else ["citations"]
     if table == "citations":
@@ -142,22 +143,38 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
     return reasons
 
 
+def check_dates(
+    connection: duckdb.DuckDBPyConnection, papers: str, key: str, cut: int | str, given: dict[str, list[str]]
+) -> None:
+    """Raise `InputError` if a cut is a day and no paper of its year has a date. `papers` is what SQL reads."""
+    year = year_of_day(cut)
+    dated = f"SELECT 1 FROM {papers} WHERE year = {year} AND date IS NOT NULL LIMIT 1"
+    if year is not None and not connection.execute(dated, given).fetchall():
+        raise InputError(
+            f"Configuration key {key} is {cut}, and no paper of {year} has a date of publication; set a year instead, "
+            f"such as {year}."
+        )
+
+
 def leave_out_later(
-    connection: duckdb.DuckDBPyConnection, datasets: Iterable[str], papers: Path, until: int
+    connection: duckdb.DuckDBPyConnection, datasets: Iterable[str], papers: Path, until: str
 ) -> dict[str, str]:
-    """Take the rows of papers from after a year out of the views of a bucket; return reason → query for how many.
+    """Take the rows of papers from after a cut out of the views of a bucket; return reason → query for how many.
 
     The view `ingested_papers` has the papers of the bucket, the folder `papers` those of all. Raises `InputError` if no
-    paper has a year, or all years are on one side.
+    paper has a year, all years are on one side, or the cut is a day and no paper of its year has a date.
     """
     files = list(map(str, checked_files(papers, "ingested_papers")))
     years = "min(stats_min_value::SMALLINT), max(stats_max_value::SMALLINT)"
     query = f"SELECT {years} FROM parquet_metadata($files) WHERE path_in_schema = 'year'"
     ((first, last),) = connection.execute(query, {"files": files}).fetchall()
-    if first is None or not first <= until <= last:
+    of_day = year_of_day(until)
+    if first is None or not first <= (of_day or int(until)) <= last:
         known = "no paper has a year" if first is None else f"papers are from {first} to {last}"
         raise InputError(f"Configuration key corpus.until is {until}, and {known}; set one of these years or none.")
-    connection.execute(f"CREATE TEMP TABLE later AS SELECT DISTINCT corpusid FROM ingested_papers WHERE year > {until}")
+    check_dates(connection, "read_parquet($files)", "corpus.until", until, {"files": files})
+    later = f"SELECT DISTINCT corpusid FROM ingested_papers WHERE {is_later(until, '>')}"
+    connection.execute(f"CREATE TEMP TABLE later AS {later}")
     reasons = {}
     for dataset in datasets:
         key = BUCKET_KEYS.get(dataset, "citing")
@@ -170,4 +187,8 @@ def leave_out_later(
         reasons["papers without a year (kept, as if from before corpus.until)"] = (
             "SELECT count(*) FROM written WHERE year IS NULL"
         )
+        if of_day:
+            reasons["copies of papers of the year of corpus.until without a date (left out, as if from after it)"] = (
+                f"SELECT count(*) FROM dated_papers WHERE year = {of_day} AND date IS NULL"
+            )
     return reasons

@@ -172,6 +172,7 @@ def _record(columns: tuple[str, ...]) -> Expression:
     authors = ", 'authors': list_transform(authors, lambda name: {'name': name})" if "authors" in columns else ""
     return f"""{{
         'corpusid': written, 'title': title, 'year': TRY_CAST({year} AS SMALLINT), 'venue': venue,
+        'publicationdate': trim(year),
         's2fieldsofstudy': list_transform(fields, lambda name: {{'category': name}}), 'externalids': {{'DOI': doi}},
         'citationcount': NULL::INTEGER, 'referencecount': NULL::INTEGER{authors}
     }}"""

@@ -25,11 +25,22 @@ from cocite.corpus.ingest.accounting import MalformedError
 from cocite.corpus.ingest.json_texts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.ingest.navigating import U, copy_texts, overlapping_words
 from cocite.corpus.ingest.unpacking import PADDING, Block
-from cocite.corpus.ingest.work_records import Read, as_works, fields_of, lists_of_names, numbers_in, texts_from
-from cocite.corpus.release.copies import INDEX, OF_LISTS, TITLES, columns_read
+from cocite.corpus.ingest.work_records import Read, as_works, days_in, fields_of, lists_of_names, numbers_in, texts_from
+from cocite.corpus.release.copies import DATE, INDEX, OF_LISTS, TITLES, columns_read
 
 KEYS = (
-    *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
+    *(
+        "id",
+        "doi",
+        "title",
+        "display_name",
+        "publication_year",
+        DATE,
+        "type",
+        "language",
+        "is_retracted",
+        "is_paratext",
+    ),
     *("cited_by_count", "referenced_works", "abstract_inverted_index", "primary_topic", "topics", "primary_location"),
 )
 """The keys of a record that are read."""
@@ -86,6 +97,7 @@ class _Lines:
             "corpusid": numbers,
             "title": self._texts((either[0], either[1])),
             "year": self._numbers("publication_year", "year"),
+            "date": days_in(self._texts(self._bounds(DATE))),
             "venue": self._texts(self._within("primary_location", "source", "display_name")),
             "fields": self._fields(),
             "doi": self._texts(self._bounds("doi")),
@@ -194,7 +206,8 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
     for place in range(len(file.schema)):
         leaf = file.schema.column(place)
         name = ".".join(part for part in leaf.path.split(".") if part not in OF_LISTS)
-        if (name in needed or name in TITLES) and _holds(leaf, needed.get(name, "text")):
+        is_date = name == DATE and leaf.logical_type.type in ("STRING", "DATE")
+        if is_date or ((name in needed or name in TITLES) and _holds(leaf, needed.get(name, "text"))):
             found[name] = leaf.path
     missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
     if not any(name in found for name in TITLES):
@@ -223,6 +236,7 @@ def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool, mag:
         "corpusid": _own_ids(batch, odd),
         "title": _valid(pc.coalesce(*titles)),
         "year": _numbers(batch, "publication_year", "year"),
+        "date": days_in(_given(batch, DATE, pa.string()).cast(pa.string())),
         "venue": _valid(pc.struct_field(batch.column("primary_location"), ["source", "display_name"])),
         "fields": fields_of(_valid(primary), *_listed(batch, "topics", "field")),
         "doi": _valid(batch.column("doi")),

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.config.cuts import day_of
 from cocite.core.tables import ID, TEXT
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.written_ids import DIGITS, LARGEST_ID, is_id
@@ -26,6 +27,7 @@ SCHEMA = pa.schema(
         "corpusid": ID,
         "title": TEXT,
         "year": pa.int16(),
+        "date": pa.date32(),
         "venue": TEXT,
         "fields": pa.list_(TEXT),
         "doi": TEXT,
@@ -86,6 +88,13 @@ def texts_in_order(texts: pa.ChunkedArray, order: NDArray[np.int64]) -> pa.Strin
 def dois_in(urls: pa.StringArray) -> pa.StringArray:
     """The identifiers, without the address that resolves them."""
     return not_blank(pc.if_else(pc.starts_with(urls, DOI), pc.utf8_slice_codeunits(urls, len(DOI)), urls))
+
+
+def days_in(texts: pa.StringArray) -> pa.Date32Array:
+    """The days that texts such as 2020-07-01 name, null for others."""
+    distinct = texts.dictionary_encode()
+    days = [day_of(text or "") for text in distinct.dictionary.to_pylist()]
+    return pa.array(days, pa.date32()).take(distinct.indices)
 
 
 def numbers_in(column: str, numbers: NDArray[np.int64], is_given: NDArray[np.bool_]) -> pa.Array:
@@ -198,6 +207,7 @@ def row_of(record: dict[str, Any]) -> Row:
         "corpusid": _number_of_work(record["id"], "id"),
         "title": _not_blank(_text(record, "title" if record.get("title") is not None else "display_name")),
         "year": _number(record.get("publication_year"), "year"),
+        "date": day_of(str(record.get("publication_date"))),
         "venue": _not_blank(_text(_object(location, "source"), "display_name")),
         "fields": [*dict.fromkeys(_names([primary, *topics], "field"))],
         "doi": _not_blank((_text(record, "doi") or "").removeprefix(DOI)),

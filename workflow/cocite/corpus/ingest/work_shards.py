@@ -47,7 +47,7 @@ from cocite.corpus.release.manifest import ManifestFile, Part, Parts, Shard, rea
 
 (EMPTY,) = ABSTRACTS.omissions
 _OF_PAPERS = (
-    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
+    *("corpusid", "title", "year", "date", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
     "left_out",
 )
 DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}

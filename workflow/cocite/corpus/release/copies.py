@@ -26,6 +26,8 @@ from cocite.corpus.release.retry import Storage, first_of, other_length, total_o
 
 TITLES = ("title", "display_name")
 """Columns of which either will do."""
+DATE = "publication_date"
+"""Read if a file has it."""
 INDEX = "abstract_inverted_index"
 NAMES_OF_AUTHORS = "authorships.author.display_name"
 MAG = "ids.mag"
@@ -165,7 +167,7 @@ def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> d
 
 def columns_downloaded(*, authors: bool) -> frozenset[str]:
     """The columns that are downloaded: those of any filters, so that other filters do not mean other files."""
-    return frozenset({*_ALWAYS, *TITLES, *_OF_FILTERS, MAG, *(_OF_AUTHORS if authors else {})})
+    return frozenset({*_ALWAYS, *TITLES, DATE, *_OF_FILTERS, MAG, *(_OF_AUTHORS if authors else {})})
 
 
 def choose_columns(copy: Copy, columns: Collection[str]) -> Choose:

@@ -26,6 +26,7 @@ AUTHORS, MAG, SHARD = "authors", "mag", "shard"
 _PAPER_COLUMNS = {
     "title": optional(TEXT, "title; null where the release has none or an empty one"),
     "year": optional(pa.int16(), "year of publication"),
+    "date": optional(pa.date32(), "day of publication; null if only the year is known"),
     "venue": optional(TEXT, "venue as the release names it"),
     "fields": required(pa.list_(TEXT), "fields of study, distinct, in the release's order; empty where unknown"),
     "doi": optional(TEXT, "digital object identifier"),

@@ -1,0 +1,188 @@
+"""An index laid out on the disk and searched by numpy alone, against a plain definition over all papers at once."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from bm25s import tokenize
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.retrieval.small import RUNS, Small
+
+from cocite.config.index import Lists
+from cocite.core.errors import InputError
+from cocite.retrieval import building, search
+from cocite.retrieval.building import build_index, in_8_bits
+from cocite.retrieval.search import Index
+
+LISTED = 8
+VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0)}
+NAMES = [*(f"cosine {name}" for name in RUNS), "words", *VOTES, "citations", "without links"]
+WEIGHTS = {
+    "rank": "learned",
+    "known": "balanced",
+    "weights": [{"name": name, "mean": 0.1, "deviation": 0.5, "weight": at + 1} for at, name in enumerate(NAMES)],
+    "offsets": [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 2}],
+}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Lists that are shorter than the corpus, and blocks that are."""
+    monkeypatch.setattr(search, "LISTED", LISTED)
+    monkeypatch.setattr(search, "VOTES", {name: search.Vote(*vote) for name, vote in VOTES.items()})
+    monkeypatch.setattr(search, "ROWS_AT_ONCE", 13)
+    monkeypatch.setattr(building, "PAPERS_AT_ONCE", 17)
+
+
+def written(tmp_path):
+    """A small corpus whose papers are all searched, and whose vectors are those that 8 bits can hold."""
+    small = Small(tmp_path)
+    small.searched = small.ids
+    small.citations = {each: sum(b == each for _, b in small.edges) for each in small.ids}
+    for name, vectors in small.vectors.items():
+        whole, _ = in_8_bits(np.array([*vectors.values()], np.float32))
+        small.vectors[name] = dict(zip(vectors, whole.astype(float), strict=True))
+    return small.write()
+
+
+def built(small, words=True):
+    output = small.folder / "index"
+    build_index(
+        [small.folder / name for name in RUNS],
+        settings=Lists(words=words),
+        models=",".join(RUNS),
+        papers=small.folder / "papers",
+        citations=small.folder / "edges",
+        memory_mb=500,
+        threads=1,
+        output=output,
+    )
+    (output / "weights.json").write_text(json.dumps(WEIGHTS))
+    return output
+
+
+@pytest.fixture
+def small(tmp_path):
+    small = written(tmp_path)
+    (tmp_path / "edges").mkdir()
+    (tmp_path / "edges.parquet").rename(tmp_path / "edges/0.parquet")
+    return small
+
+
+def text_of(small, paper):
+    return " ".join(small.texts[paper])
+
+
+def test_what_is_found_and_known_of_it_is_that_of_a_plain_definition(small):
+    index = Index(built(small))
+    found, expected = small.plain(LISTED, VOTES)
+    for query in small.held_out:
+        rows, values = index.candidates(text_of(small, query), index_vectors(small, query), without=query)
+        assert {int(index.papers[row]) for row in rows} == found[query]
+        for row, of_paper in zip(rows, values, strict=True):
+            plain = expected[query, int(index.papers[row])]
+            votes = [np.nan if plain[name] is None else plain[name] for name in VOTES]
+            known = [*plain["cosines"], plain["words"], *votes, np.log1p(plain["citations"]), float(np.isnan(votes[0]))]
+            assert of_paper == pytest.approx(known, abs=1e-5, nan_ok=True)
+
+
+def index_vectors(small, paper):
+    return {
+        name: (vectors[paper] / np.linalg.norm(vectors[paper])).astype(np.float32)
+        for name, vectors in small.vectors.items()
+    }
+
+
+def test_the_score_is_the_sum_of_its_parts_and_offsets_are_by_setting(small):
+    index = Index(built(small))
+    query = small.held_out[0]
+    rows, values = index.candidates(text_of(small, query), index_vectors(small, query), without=query)
+    standard = np.nan_to_num((values - 0.1) / 0.5)
+    for known, offset in (("more", 0), ("balanced", 1), ("less", 2), (None, 1)):
+        scores = standard @ np.arange(1, 9) + offset * (index.citations[rows] == 0)
+        best = sorted(zip(-scores, index.papers[rows], strict=True))[:5]
+        found = index.search(text_of(small, query), index.vectors_of(query), k=5, known=known, without=query)
+        assert [each.paper for each in found] == [paper for _, paper in best]
+        assert [each.score for each in found] == pytest.approx([-score for score, _ in best], abs=1e-4)
+        assert all(sum(each.parts.values()) == pytest.approx(each.score) for each in found)
+
+
+def test_reciprocal_ranks_share_the_rank_of_equal_values():
+    weights = search.Weights({**WEIGHTS, "rank": "reciprocal"})
+    values = np.array([[3.0, 1, 1, 1, 1, 1, 0, 0], [1, 1, np.nan, 1, 1, 1, 0, 0], [1, 2, 1, 1, 1, 1, 0, 0]])
+    parts = weights.parts(values, "more")
+    assert parts["similarity"] == pytest.approx([1 / 61 + 2 / 62, 1 / 62 + 2 / 62, 1 / 62 + 2 / 61])
+    assert parts["words"] == pytest.approx([3 / 61, 0, 3 / 61])
+
+
+def test_lists_of_vectors_miss_little_and_all_of_them_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "vectors"
+    random = np.random.default_rng(1)
+    ids = np.arange(2000) * 3
+    matrix = random.standard_normal((len(ids), 16)).astype(np.float32)
+    monkeypatch.setattr(building, "ALL_IN_ONE", 100)
+    monkeypatch.setattr(
+        building, "vector_blocks", lambda files, given, size: [(np.arange(len(ids)), matrix.astype(float))]
+    )
+    monkeypatch.setattr(building, "count_rows", lambda files: len(ids))
+    building._write_vectors(tmp_path, ids, folder)
+    vectors = search.Vectors(folder)
+    assert len(vectors.starts) == 46
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    for probes, least in ((45, 0.97), (22, 0.85)):
+        monkeypatch.setattr(search, "NPROBE", probes)
+        shares = []
+        for query in random.standard_normal((30, 16)).astype(np.float32):
+            best = set(np.argsort(-(unit @ query))[:20].tolist())
+            shares.append(len(best & set(vectors.nearest(query, 20).tolist())) / 20)
+        assert np.mean(shares) >= least
+
+
+def test_a_query_without_a_known_word_is_answered_by_vectors(small):
+    index = Index(built(small))
+    query = small.held_out[0]
+    found = index.search("unheard the of", index.vectors_of(query))
+    assert query in {each.paper for each in found}
+    assert {each.facts["words"] for each in found} == {None}
+    assert {each.parts["words"] for each in found} == {0.0}
+    assert len(index.search("", index.vectors_of(query))) == 20
+
+
+def test_a_missing_vector_and_an_unknown_setting_are_refused(small):
+    index = Index(built(small, words=False))
+    query = small.held_out[0]
+    assert index.words is None
+    assert index.vectors_of(7) == {}
+    with pytest.raises(ValueError, match="a vector by each model of the index; there is none by two"):
+        index.search("graph", {"one": index.vectors_of(query)["one"]})
+    with pytest.raises(ValueError, match="known is 'most'; it can be more, balanced, less"):
+        index.search("graph", index.vectors_of(query), known="most")
+
+
+def test_links_of_papers_without_a_text_are_refused_and_so_is_a_model_without_vectors(small):
+    (small.folder / "one").rename(small.folder / "three")
+    (small.folder / "one").mkdir()
+    with pytest.raises(InputError, match="one: holds no vectors; embed the corpus by the model first"):
+        built(small)
+    assert not (small.folder / "index").exists()
+
+
+@given(st.text())
+def test_words_are_split_as_bm25s_does(text):
+    (expected,) = tokenize([text], stopwords=[], return_ids=False, show_progress=False)
+    assert search.WORD.findall(text.lower()) == expected
+
+
+def test_the_file_that_searches_needs_numpy_alone(small):
+    folder = built(small)
+    code = (
+        "import sys, runpy; of = runpy.run_path(sys.argv[1]); from pathlib import Path\n"
+        "index = of['Index'](Path(sys.argv[2])); paper = int(index.papers[0])\n"
+        "print(len(index.search('graph', index.vectors_of(paper))))\n"
+        "print({name.partition('.')[0] for name in sys.modules} & {'cocite', 'scipy', 'pyarrow', 'faiss', 'bm25s'})"
+    )
+    command = [sys.executable, "-c", code, search.__file__, str(folder)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "20\nset()\n"

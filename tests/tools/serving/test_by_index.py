@@ -1,0 +1,185 @@
+"""An index of a run, searched on the command line and in a browser."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+import yaml
+from selenium.webdriver.support.ui import Select, WebDriverWait
+from tests.configurations import recorded
+from tests.tools.builders import invoke
+from tests.tools.serving.made_run import LARGE, served, vectors_of_model, write_run
+
+from cocite.config.entries import as_json
+from cocite.config.index import Lists
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_table
+from cocite.retrieval.building import build_index
+from cocite.retrieval.search import Index
+from cocite.tools.finished_run import open_run
+
+NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations", "without links")
+CONFIGURATION = {
+    "models": {"trained": {"seeds": [1]}},
+    "encoders": {"small": {"package": "small"}},
+    "graphs": {"citation": {"signal": "citation"}},
+    "indexes": {
+        "found": {"models": ["trained", "small"], "graph": "citation"},
+        "by-citations": {"of": "found", "rank": {"citations": 1}},
+    },
+    "benchmarks": {"holdout": {"kind": "holdout", "search": True}},
+}
+WEIGHTS = {"found": (3, 2, 1, 1, 1, 1, 0.5, 0), "by-citations": (0, 0, 0, 0, 0, 0, 1, 0)}
+RECALLS = {"found": 40.0, "by-citations": 9.0}
+PAPERS = ("trained", 1), ("untrained_small", 0)
+
+
+def weights_of(name):
+    rows = [
+        {"name": column, "mean": 0.1, "deviation": 0.5, "weight": weight}
+        for column, weight in zip(NAMES, WEIGHTS[name], strict=True)
+    ]
+    offsets = [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 50}]
+    return {"rank": "learned", "known": "balanced", "weights": rows, "offsets": offsets}
+
+
+def build(results):
+    build_index(
+        [results / f"encoder/{model}/seed-{seed}/papers" for model, seed in PAPERS],
+        settings=Lists(),
+        models="trained,small",
+        papers=results / "corpus/papers",
+        citations=results / "corpus/citations",
+        memory_mb=500,
+        threads=1,
+        output=results / "retrieval/found/seed-1/index",
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    results = write_run(tmp_path_factory.mktemp("run") / "small")
+    (results / "configuration.yaml").write_text(yaml.safe_dump(as_json(recorded(CONFIGURATION))))
+    for name, recall in RECALLS.items():
+        folder = results / f"retrieval/{name}/seed-1/holdout"
+        rows = {"task": ["cite_search"], "ranking": ["index, balanced"], "recall": [recall], "queries": [9]}
+        rows |= {"chosen": [True], "recall_never": [recall], "recall_seldom": [recall]}
+        write_table(folder / "selection_scores.parquet", "selection_scores", pa.table(rows))
+        (folder / "weights.json").write_text(json.dumps(weights_of(name)))
+    build(results)
+    return results
+
+
+@pytest.fixture(scope="module")
+def run(results, tmp_path_factory):
+    with open_run(results, [], tmp_path_factory.mktemp("cache")) as run:
+        by_name = {name: replace(of, embed=of_paper_7) for name, of in run.found_by.items()}
+        yield replace(run, found_by=by_name, embed=lambda name, text: vectors_of_model(name)[7].tolist())
+
+
+def of_paper_7(model, text):
+    return vectors_of_model(f"{model.name}/{model.seed}")[7]
+
+
+@pytest.fixture(scope="module")
+def server(run):
+    with served(run) as server:
+        yield server
+
+
+def expected(results, name, paper, text, known=None):
+    index = Index(results / "retrieval/found/seed-1/index", results / f"retrieval/{name}/seed-1/holdout/weights.json")
+    return index.search(text, index.vectors_of(paper), k=10, known=known, without=paper)
+
+
+def searched(results, *arguments):
+    return invoke("search", *arguments, "--results", results, "--format", "json")
+
+
+def test_the_best_index_by_the_selection_queries_answers_and_says_so_with_the_parts_of_each_score(results):
+    answer = searched(results, "1")
+    rows, found = json.loads(answer.stdout), expected(results, "found", 1, "Bees and nectar An abstract.")
+    assert "by index found, seed 1, known: balanced" in answer.stderr
+    assert [(row["corpusid"], row["cited"]) for row in rows] == [
+        (each.paper, each.facts["citations"]) for each in found
+    ]
+    for row in rows:
+        parts = [row[part] for part in ("similarity", "words", "links", "citations")]
+        assert row["score"] == pytest.approx(sum(parts))
+    assert {row["title"] for row in rows} >= {"Nectar"}
+    first_line = invoke("search", LARGE, "--results", results).stdout.splitlines()[0]
+    assert first_line.startswith(f"Found for paper {LARGE}, ")
+
+
+def test_an_index_is_named_and_well_known_papers_are_preferred_more_or_less(results):
+    answer = searched(results, "1", "--index", "by-citations", "--known", "more")
+    assert "by index by-citations, seed 1, known: more" in answer.stderr
+    assert [row["cited"] for row in json.loads(answer.stdout)][:2] == [1, 1]
+    less = json.loads(searched(results, "1", "--index", "by-citations", "--known", "less").stdout)
+    assert [row["cited"] for row in less] == [0] * 10
+    with pytest.raises(InputError, match="no index 'other'; --index can be by-citations or found"):
+        searched(results, "1", "--index", "other")
+    with pytest.raises(InputError, match="--known is for indexes, and a model answers here"):
+        searched(results, "1", "--model", "trained", "--known", "less")
+    with pytest.raises(InputError, match="Paper 39 is not in index found, or has no text"):
+        searched(results, "39")
+
+
+def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results, tmp_path):
+    (results / "config.yaml").write_text(f"pathvars: {{results: {results}}}\n")
+    vectors = results / "encoder/trained/seed-1/papers/0.parquet"
+    vectors.touch()
+    try:
+        with pytest.raises(InputError, match="was not laid out since its models embedded the papers") as raised:
+            searched(results, "1", "--configfile", results / "config.yaml")
+        assert "retrieval/found/seed-1/index" in str(raised.value)
+        assert "by model trained, seed 1" in searched(results, "1", "--model", "trained").stderr
+    finally:
+        time.sleep(0.01)
+        (results / "retrieval/found/seed-1/index/index.json").touch()
+
+
+def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
+    configuration = as_json(recorded(CONFIGURATION | {"corpus": {"source": "s2"}}))
+    (results / "provenance.json").write_text(json.dumps({"configuration": configuration}))
+    row = {"benchmark": "holdout", "task": "cite_search", "metric": "recall_20", "mode": "both", "model": "found"}
+    row |= {"seed": 1, "evaluation_seed": 1, "value": 51.25, "documents": 40, "missing": 0, "format": "proximity"}
+    row |= {"scored": 1, "unscored": 0, "searched": 40, "copies": 0, "unfindable": 0}
+    write_table(results / "evaluation/holdout/scores/search/found-1.parquet", "scores", pa.Table.from_pylist([row]))
+    with pytest.raises(InputError, match="Name either a model or, with --index, an index"):
+        invoke("publish", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
+    invoke("publish", "--index", "found", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
+    card = (tmp_path / "out/README.md").read_text()
+    assert "| holdout | cite_search | recall_20 | 51.2 |" in card
+    code = card.partition("```python")[2].partition("```")[0]
+    code = code.replace('{"trained": …, "small": …}', "index.vectors_of(1)").replace("index and", "")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True, check=True)
+    open_index = Index(tmp_path / "out")
+    found = open_index.search("title and abstract of a text", open_index.vectors_of(1), k=10)
+    assert [line.split()[0] for line in ran.stdout.splitlines()] == [str(each.paper) for each in found]
+
+
+def test_an_index_answers_on_the_page_with_what_its_scores_are_made_of(server, browser, results):
+    browser.open(f"{server.url}?paper=1&right=trained/1")
+    shown = "document.documentElement.dataset.shown"
+    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
+    found = expected(results, "found", 1, "Bees and nectar An abstract.")
+    papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]
+    assert browser.texts(".column h3") == ["found", "trained/1"]
+    assert papers == [each.paper for each in found]
+    facts = browser.texts(".column:nth-child(1) .facts-of")
+    assert f"similarity {found[0].parts['similarity']:+.2f}".replace("-", "−") in facts[0]
+    browser.run(f"delete {shown}")
+    Select(browser.one("#known")).select_by_visible_text("less")
+    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
+    assert "known=less" in browser.driver.current_url
+    papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]
+    assert papers == [each.paper for each in expected(results, "found", 1, "Bees and nectar An abstract.", "less")]
+    browser.open(f"{server.url}?text=bees&left=found&right=")
+    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
+    assert browser.all(".column:nth-child(1) .hits > li")[0].get_attribute("data-paper") == "7"
+    assert browser.complaints == []

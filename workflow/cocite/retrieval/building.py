@@ -1,0 +1,223 @@
+"""An index laid out as arrays on the disk (`retrieval.search` reads them): vectors, words and links of all papers.
+
+Nothing of it is held in memory but some tens of bytes for each paper, the words, and a block of each table. Vectors and
+texts are read twice: once for the lists of vectors and the numbers of papers with each word, and once to be laid out.
+All citations of the corpus count, also those of held-out papers: a corpus that is searched has them.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import faiss
+import numpy as np
+import pyarrow as pa
+import typer
+from bm25s.tokenization import STOPWORDS_EN
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from cocite.config.index import Lists
+from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import atomic_path, write_json
+from cocite.core.database import connect
+from cocite.core.database import number as number_in
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.options import MemoryMb, Output, Papers, Threads
+from cocite.core.progress import progress, report
+from cocite.core.randomness import derive_seed, generator
+from cocite.core.searching import of_unit_length, vector_blocks
+from cocite.core.tables.files import checked_files, count_rows, open_table, scan_table, table_in
+from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, tokens_of
+from cocite.core.written_ids import look_up
+from cocite.retrieval.search import hash_of
+
+ALL_IN_ONE = 50_000
+"""Vectors that are all compared with each query; of more, those in the nearest lists are."""
+SAMPLE_OF_LIST = 64
+"""Papers that the centroids are computed from, for each list."""
+PAPERS_AT_ONCE = 16_384
+ROWS_AT_ONCE = 1_000_000
+SEED = 1
+"""An index depends on no seed of a run but those of its models."""
+
+LARGEST = 127
+
+
+def build_index(
+    vectors: Annotated[Sequence[Path], typer.Argument(help="Folder of the vectors of all papers by each model.")],
+    *,
+    settings: GivenAsJson[Lists],
+    models: Annotated[str, typer.Option(help="Names of the models, with commas between them.")],
+    papers: Papers,
+    citations: Annotated[Path, typer.Option(help="Folder of the table citations, or of the edges of a graph.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Lay out the folder of an index.
+
+    Raises `InputError` if a model has no vectors of the papers, or no two papers are linked.
+    """
+    ids = _papers_with_texts(papers)
+    with atomic_path(output) as folder, threadpool_limits(threads):
+        names = models.split(",")
+        for name, given in zip(names, vectors, strict=True):
+            _write_vectors(given, ids, folder / "vectors" / name)
+        if settings.words:
+            _write_words(papers, ids, folder / "words")
+        _write_links(citations, ids, folder, memory_mb, threads)
+        _save(folder, papers=ids)
+        write_json(
+            folder / "index.json", {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
+        )
+    report(f"{len(ids):,} papers")
+
+
+def _papers_with_texts(papers: Path) -> Ids:
+    """The corpus ids of papers with a title or an abstract, ascending."""
+    blocks = [
+        batch["corpusid"].to_numpy()[
+            batch["title"].is_valid().to_numpy(False) | batch["abstract"].is_valid().to_numpy(False)
+        ]
+        for path in checked_files(papers, "papers")
+        for batch in _batches(path, "papers", ["corpusid", "title", "abstract"])
+    ]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *blocks]))
+
+
+def _batches(path: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    with open_table(path, table) as file:
+        yield from file.iter_batches(PAPERS_AT_ONCE, columns=columns)
+
+
+def _write_vectors(source: Path, ids: Ids, folder: Path) -> None:
+    """Sort the vectors of a model into lists, as whole numbers of 8 bits."""
+    files = sorted(source.glob("*.parquet"))
+    number = count_rows(files)
+    if not number:
+        raise InputError(f"{source}: holds no vectors; embed the corpus by the model first.")
+    lists = round(number**0.5) if number > ALL_IN_ONE else 1
+    centroids = _centroids(files, ids, number, lists)
+    nearest = faiss.IndexFlatIP(centroids.shape[1])
+    nearest.add(centroids)
+    of_list = np.full(len(ids), -1, np.int32)
+    for rows, matrix in _vectors(files, ids, "Sorted"):
+        of_list[rows] = nearest.search(matrix, 1)[1][:, 0]
+    has_vector = np.flatnonzero(of_list >= 0)
+    order = has_vector[np.argsort(of_list[has_vector], kind="stable")]
+    places = np.full(len(ids), -1, np.int32)
+    places[order] = np.arange(len(order))
+    starts = np.searchsorted(of_list[order], np.arange(lists + 1))
+    _save(folder, centroids=centroids, starts=starts, rows=order, places=places)
+    numbers = _new(folder / "numbers.npy", np.int8, (len(order), centroids.shape[1]))
+    factors = _new(folder / "factors.npy", np.float32, (len(order),))
+    for rows, matrix in _vectors(files, ids, "Laid out"):
+        whole, factor = in_8_bits(matrix)
+        numbers[places[rows]], factors[places[rows]] = whole, factor
+
+
+def in_8_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Vectors as whole numbers from -127 to 127, and the factor that gives each the length 1."""
+    largest = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-30)
+    whole = np.rint(matrix * (LARGEST / largest)).astype(np.int8)
+    lengths = np.linalg.norm(whole.astype(np.float32), axis=1)
+    return whole, (1 / np.maximum(lengths, 1)).astype(np.float32)
+
+
+def _centroids(files: Sequence[Path], ids: Ids, number: int, lists: int) -> NDArray[np.float32]:
+    """The centroids of lists of vectors of length 1, by k-means on a sample."""
+    if lists == 1:
+        (dimension,) = {matrix.shape[1] for _, matrix in _vectors(files[:1], ids, "Read")}
+        return np.zeros((1, dimension), np.float32)
+    drawn = generator(SEED, "sample of centroids").random(len(ids)) < min(1, lists * SAMPLE_OF_LIST / number)
+    sample = np.concatenate([matrix[drawn[rows]] for rows, matrix in _vectors(files, ids, "Sampled")])
+    seed = derive_seed(SEED, "centroids") % 2**31
+    means = faiss.Kmeans(sample.shape[1], lists, niter=10, spherical=True, seed=seed, min_points_per_centroid=1)
+    means.train(sample)
+    return np.asarray(means.centroids)
+
+
+def _vectors(files: Sequence[Path], ids: Ids, of: str) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+    """The rows of papers and their vectors of length 1; those that are not finite are left out."""
+    for rows, matrix in progress(vector_blocks(files, ids, PAPERS_AT_ONCE), of=of, unit="block"):
+        is_finite = np.isfinite(matrix).all(axis=1)
+        yield rows[is_finite], of_unit_length(matrix[is_finite]).astype(np.float32)
+
+
+def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
+    """The papers with each word, and what it adds to BM25 in each."""
+    formula = UsualFormula()
+    vocabulary: dict[str, int] = {}
+    having, lengths = np.zeros(0, np.int64), np.zeros(len(ids))
+    for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Counted", unit="block"):
+        tokens = tokens_of(texts)
+        lengths[look_up(ids, some)[0]] = [len(of_text) for of_text in tokens]
+        for of_text in tokens:
+            for word in of_text:
+                vocabulary.setdefault(word, len(vocabulary))
+        each = np.array([vocabulary[word] for of_text in tokens for word in set(of_text)], np.int64)
+        having = np.concatenate([having, np.zeros(len(vocabulary) - len(having), np.int64)])
+        having += np.bincount(each, minlength=len(vocabulary))
+    hashes = np.array([hash_of(word) for word in vocabulary], np.uint64)
+    order = np.argsort(hashes)
+    place_of = np.empty_like(order)
+    place_of[order] = np.arange(len(order))
+    starts = np.concatenate([[0], np.cumsum(having[order])])
+    _save(folder, hashes=hashes[order], starts=starts)
+    worth = inverse_frequency(formula, having[order].astype(np.float64), len(ids))
+    norm = formula.k1 * (1 - formula.b + formula.b * lengths / max(lengths.mean(), 1e-9))
+    listed = _new(folder / "papers.npy", np.int32, (int(starts[-1]),))
+    scores = _new(folder / "scores.npy", np.float32, (int(starts[-1]),))
+    cursor = starts[:-1].copy()
+    for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Laid out", unit="block"):
+        rows = look_up(ids, some)[0]
+        numbers = [[vocabulary[word] for word in of_text] for of_text in tokens_of(texts)]
+        of_row = np.repeat(rows, [len(of_text) for of_text in numbers])
+        words = place_of[np.array([word for of_text in numbers for word in of_text], np.int64)]
+        pairs, times = np.unique(words * len(ids) + of_row, return_counts=True)
+        words, of_row = pairs // len(ids), pairs % len(ids)
+        at = cursor[words] + np.arange(len(words)) - np.searchsorted(words, words)
+        listed[at], scores[at] = of_row, worth[words] * times / (times + norm[of_row])
+        np.add.at(cursor, words, 1)
+
+
+def _write_links(citations: Path, ids: Ids, folder: Path, memory_mb: int, threads: int) -> None:
+    """The papers that each paper cites or that cite it, and how often each is cited."""
+    table = table_in(next(iter(sorted(citations.glob("*.parquet")))))
+    ends = "citing, cited" if table == "citations" else "source, target"
+    with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=folder) as db:
+        db.register("given", scan_table(citations, table))
+        db.register("papers", pa.table({"id": ids, "row": np.arange(len(ids), dtype=np.int32)}))
+        db.execute(f"CREATE VIEW pairs (a, b) AS SELECT {ends} FROM given")
+        cited = db.sql("SELECT row, count(*) AS times FROM pairs JOIN papers ON b = id GROUP BY row").fetchnumpy()
+        citations_of = np.zeros(len(ids), np.int32)
+        citations_of[cited["row"]] = cited["times"]
+        db.execute("""
+            CREATE VIEW linked (a, b) AS SELECT one.row, other.row FROM pairs
+            JOIN papers AS one ON pairs.a = one.id JOIN papers AS other ON pairs.b = other.id
+            WHERE one.row <> other.row""")
+        links = db.sql("SELECT a, b FROM linked UNION ALL SELECT b, a FROM linked ORDER BY a, b")
+        if not (count := number_in(db, "SELECT count(*) FROM linked")):
+            raise InputError(f"{citations}: links no two papers with a text; name a graph of citations.")
+        number, end = np.zeros(len(ids) + 1, np.int64), 0
+        (folder / "links").mkdir()
+        others = _new(folder / "links/others.npy", np.int32, (2 * count,))
+        for batch in links.to_arrow_reader(ROWS_AT_ONCE):
+            number += np.bincount(batch["a"].to_numpy() + 1, minlength=len(number))
+            others[end : end + len(batch)] = batch["b"].to_numpy()
+            end += len(batch)
+    _save(folder / "links", starts=np.cumsum(number))
+    _save(folder, citations=citations_of)
+
+
+def _save(folder: Path, **arrays: NDArray[Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+
+
+def _new(path: Path, of: type, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A new array on the disk."""
+    return np.lib.format.open_memmap(path, "w+", of, shape)

@@ -1,0 +1,308 @@
+"""Search an index with NumPy alone; each published index brings this file.
+
+    index = Index(Path("found"))
+    for answer in index.search("a title and an abstract", {"static": vector}, k=10):
+        print(answer.paper, answer.score, answer.parts)
+
+An index is a folder of arrays, which are mapped into memory and read in part. Papers are numbered by their corpus ids,
+ascending; arrays have a row for each paper unless a comment says otherwise.
+
+    index.json                    names of models, settings of BM25, stop words
+    papers.npy, citations.npy     corpus ids; how often each paper is cited
+    links/starts.npy, others.npy  papers that cite each paper or that it cites: others[starts[n]:starts[n + 1]]
+    words/hashes.npy              BLAKE2b of each word (8 bytes), ascending
+    words/starts.npy, papers.npy, scores.npy   papers with each word, and its share of BM25 in each
+    vectors/<model>/              vectors of 8 bits, in lists by the nearest centroid
+    weights.json                  how papers are ranked, where the index is published
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LISTED = 300
+"""Papers that each list gives a query."""
+TEMPERATURE = 0.1
+"""What cosines are divided by before the softmax that weighs the hits."""
+NPROBE = 32
+"""Lists of vectors that are read for a query."""
+ROWS_AT_ONCE = 16_384
+WORD = re.compile(r"\b\w\w+\b")
+"""Words as bm25s splits them."""
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Vote(NamedTuple):
+    """How the nearest papers vote: how many, and the power of the links of a voter and a receiver that divides."""
+
+    hits: int
+    voter: float
+    receiver: float
+
+
+VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
+"""The votes by their columns."""
+KNOWN = ("more", "balanced", "less")
+"""How much well-known papers are preferred."""
+PARTS = ("similarity", "words", "links", "citations")
+"""The parts of a score."""
+
+
+class Answer(NamedTuple):
+    """A paper that is found."""
+
+    paper: int
+    """Its corpus id."""
+    score: float
+    parts: dict[str, float]
+    """What similarity, words, links and citations add to the score, compared with a paper of average values."""
+    facts: dict[str, float | None]
+    """The mean cosine; BM25, divided by the best of the query; the share of the votes of the 30 nearest papers, divided
+    by the largest; the number of citations. None if it is not known."""
+
+
+class Vectors:
+    """The vectors of papers by a model, of length 1, as whole numbers of 8 bits and a factor for each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.centroids = np.load(folder / "centroids.npy")
+        self.starts = np.load(folder / "starts.npy")
+        self.rows, self.places, self.numbers, self.factors = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("rows", "places", "numbers", "factors")
+        )
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> Rows:
+        """The papers with the largest cosines among the lists that are nearest."""
+        lists = np.sort(np.argsort(-(self.centroids @ vector), kind="stable")[:NPROBE])
+        spans = [(int(self.starts[each]), int(self.starts[each + 1])) for each in lists]
+        blocks = [(at, min(at + ROWS_AT_ONCE, end)) for start, end in spans for at in range(start, end, ROWS_AT_ONCE)]
+        rows = [np.empty(0, np.int64), *(self.rows[start:end] for start, end in blocks)]
+        cosines = [np.empty(0), *((self.numbers[a:b] @ vector) * self.factors[a:b] for a, b in blocks)]
+        return best(np.concatenate(cosines), np.concatenate(rows), count)
+
+    def cosines(self, rows: Rows, vector: NDArray[np.float32]) -> Numbers:
+        """The cosines of some papers; NaN without a vector."""
+        places = self.places[rows]
+        cosines = (self.numbers[places] @ vector) * self.factors[places]
+        return np.where(places >= 0, cosines, np.nan)
+
+
+class Words:
+    """The words of papers, and what they add to BM25."""
+
+    def __init__(self, folder: Path, stop_words: Sequence[str]) -> None:
+        self.stop_words = frozenset(stop_words)
+        self.hashes, self.starts, self.papers, self.scores = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("hashes", "starts", "papers", "scores")
+        )
+
+    def of(self, text: str, papers: int) -> NDArray[np.float32] | None:
+        """BM25 of a text to all papers; None if no paper has one of its words."""
+        words = [word for word in WORD.findall(text.lower()) if word not in self.stop_words]
+        hashes, times = np.unique(np.array([hash_of(word) for word in words], np.uint64), return_counts=True)
+        at = np.searchsorted(self.hashes, hashes)
+        scores, is_known = np.zeros(papers, np.float32), False
+        for place, hashed, count in zip(at.tolist(), hashes, times.tolist(), strict=True):
+            if place < len(self.hashes) and self.hashes[place] == hashed:
+                start, end = self.starts[place : place + 2]
+                scores[self.papers[start:end]] += count * self.scores[start:end]
+                is_known |= bool(end > start)
+        return scores if is_known else None
+
+
+class Links:
+    """Who cites whom."""
+
+    def __init__(self, folder: Path) -> None:
+        self.starts, self.others = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("starts", "others"))
+
+    def number(self, rows: Rows) -> Rows:
+        """How many links papers have."""
+        return np.asarray(self.starts[rows + 1] - self.starts[rows])
+
+    def votes(self, hits: Rows, similarity: Numbers) -> dict[str, tuple[Rows, Numbers]]:
+        """The papers that hits vote for, ascending, and the votes; hits have links, and the most similar is first."""
+        received: dict[str, tuple[Rows, Numbers]] = {}
+        for name, vote in VOTES.items():
+            voters, number = hits[: vote.hits], self.number(hits[: vote.hits])
+            weights = np.exp((similarity[: vote.hits] - similarity[:1]) / TEMPERATURE)
+            weights = weights / weights.sum() / number**vote.voter
+            spans = [self.others[start:end] for start, end in zip(*self._spans(voters), strict=True)]
+            rows, at = np.unique(np.concatenate([np.empty(0, np.int64), *spans]), return_inverse=True)
+            received[name] = rows, np.bincount(at, np.repeat(weights, number), len(rows)).astype(np.float64)
+        return received
+
+    def _spans(self, rows: Rows) -> tuple[Rows, Rows]:
+        return self.starts[rows], self.starts[rows + 1]
+
+
+class Weights:
+    """How papers are ranked: columns, standardised or as reciprocal ranks, times weights, and offsets by citations."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.is_reciprocal, self.known = table["rank"] == "reciprocal", table["known"]
+        self.names = [row["name"] for row in table["weights"]]
+        self.means, self.deviations, self.weights = (
+            np.array([row[name] for row in table["weights"]]) for name in ("mean", "deviation", "weight")
+        )
+        self.offsets = table["offsets"]
+
+    def parts(self, values: Numbers, known: str | None = None) -> dict[str, Numbers]:
+        """What similarity, words, links and citations add to the score of each candidate of a query.
+
+        Raises `ValueError` if `known` is not more, balanced or less.
+        """
+        known = known or self.known
+        if known not in KNOWN:
+            raise ValueError(f"known is {known!r}; it can be {', '.join(KNOWN)}.")
+        if self.is_reciprocal:
+            weighed = np.stack([_reciprocal_ranks(column) for column in values.T], axis=1) * self.weights
+        else:
+            weighed = np.nan_to_num((values - self.means) / self.deviations) * self.weights
+        part_of = np.array([_part_of(name) for name in self.names])
+        parts = {part: weighed[:, part_of == part].sum(axis=1) for part in PARTS}
+        citations = np.rint(np.expm1(values[:, self.names.index("citations")]))
+        for row in self.offsets:
+            parts["citations"] += row[known] * ((citations >= row["from"]) & (citations <= row["to"]))
+        return parts
+
+
+def _part_of(name: str) -> str:
+    if name.startswith("cosine "):
+        return "similarity"
+    return name if name in PARTS else "links"
+
+
+def _reciprocal_ranks(column: Numbers) -> Numbers:
+    """1 / (60 + rank); equal values share a rank, and what is not known has none."""
+    rising = np.sort(column[~np.isnan(column)])
+    return np.where(np.isnan(column), 0, 1 / (61 + len(rising) - np.searchsorted(rising, column, side="right")))
+
+
+class Index:
+    """An index, opened."""
+
+    def __init__(self, folder: Path, weights: Path | None = None) -> None:
+        """`weights` is the file that ranks, if it is not in the folder."""
+        self.settings: Mapping[str, Any] = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        self.weights = Weights(json.loads((weights or folder / "weights.json").read_text(encoding="utf-8")))
+        self.papers, self.citations = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations")
+        )
+        self.models = {name: Vectors(folder / "vectors" / name) for name in self.settings["models"]}
+        self.words = Words(folder / "words", self.settings["stop_words"]) if self.settings["words"] else None
+        self.links = Links(folder / "links")
+
+    def search(
+        self,
+        text: str,
+        vectors: Mapping[str, ArrayLike],
+        *,
+        k: int = 20,
+        known: str | None = None,
+        without: int | None = None,
+    ) -> list[Answer]:
+        """The k papers that a text finds, the best first, but the paper `without`.
+
+        `vectors` has the vector of the text by each model of the index. `known` is more, balanced or less: how much
+        well-known papers are preferred; by default as the index was configured. Raises `ValueError` for a model without
+        a vector, or another `known`.
+        """
+        if missing := sorted(self.models.keys() - vectors.keys()):
+            raise ValueError(f"The text needs a vector by each model of the index; there is none by {missing[0]}.")
+        unit = {name: _of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
+        rows, values = self.candidates(text, unit, without)
+        parts = self.weights.parts(values, known)
+        scores = np.sum([*parts.values()], axis=0)
+        return [
+            Answer(
+                int(self.papers[rows[at]]),
+                float(scores[at]),
+                {name: float(of[at]) for name, of in parts.items()},
+                self._facts(values[at], int(rows[at])),
+            )
+            for at in best(scores, np.arange(len(rows)), k).tolist()
+        ]
+
+    def vectors_of(self, paper: int) -> dict[str, NDArray[np.float32]]:
+        """The vectors of a paper by each model of the index that has one."""
+        row = int(np.searchsorted(self.papers, paper))
+        if row == len(self.papers) or self.papers[row] != paper:
+            return {}
+        places = {name: int(of.places[row]) for name, of in self.models.items()}
+        return {name: self.models[name].numbers[at].astype(np.float32) for name, at in places.items() if at >= 0}
+
+    def candidates(
+        self, text: str, vectors: Mapping[str, NDArray[np.float32]], without: int | None = None
+    ) -> tuple[Rows, Numbers]:
+        """The papers that a text finds, and what is known of each, in the order of the weights; NaN if it is not."""
+        of_models = [(self.models[name], vectors[name]) for name in self.models]
+        nearest = [model.nearest(vector, LISTED + 1) for model, vector in of_models]
+        left_out = np.flatnonzero(self.papers == without)
+        near = np.setdiff1d(np.concatenate([_without(each, left_out) for each in nearest]), left_out)
+        similarity = np.nanmean([model.cosines(near, vector) for model, vector in of_models], axis=0)
+        is_linked = self.links.number(near) > 0
+        hits, of_hits = near[is_linked], similarity[is_linked]
+        order = np.lexsort((hits, -of_hits))
+        votes = self.links.votes(hits[order], of_hits[order])
+        voted = _without(best(*votes["votes_100"][::-1], LISTED + 1), left_out)
+        by_words = self.words.of(text, len(self.papers)) if self.words else None
+        named = np.empty(0, np.int64)
+        if by_words is not None:
+            by_words[left_out] = 0
+            named = best(by_words, np.arange(len(by_words)), LISTED)
+            named = named[by_words[named] > 0]
+        rows = np.unique(np.concatenate([near, voted, named]))
+        number = self.links.number(rows)
+        columns = [model.cosines(rows, vector) for model, vector in of_models]
+        columns.append(np.full(len(rows), np.nan) if by_words is None else by_words[rows] / by_words.max())
+        for name, vote in VOTES.items():
+            received = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
+            columns.append(np.where(number > 0, received / (received.max(initial=0) or 1), np.nan))
+        columns += [np.log1p(self.citations[rows]), (number == 0).astype(float)]
+        return rows, np.column_stack(columns)
+
+    def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
+        models = len(self.models)
+        known = {"cosine": np.nanmean(values[:models]), "words": values[models], "votes": values[models + 2]}
+        facts = {name: None if np.isnan(value) else float(value) for name, value in known.items()}
+        return {**facts, "citations": int(self.citations[row])}
+
+
+def best(scores: NDArray[Any], rows: Rows, count: int) -> Rows:
+    """The rows with the largest scores, the best first; equal scores by row."""
+    if len(scores) > 4 * count:
+        kept = np.argpartition(-scores, count)[: count + 1]
+        kept = np.flatnonzero(scores >= scores[kept].min())
+        scores, rows = scores[kept], rows[kept]
+    chosen: Rows = rows[np.lexsort((rows, -scores))[:count]]
+    return chosen
+
+
+def hash_of(word: str) -> int:
+    """The number that stands for a word."""
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+
+
+def _without(rows: Rows, left_out: Rows) -> Rows:
+    """The first papers of a list, which has one more than is wanted, but one."""
+    return rows[~np.isin(rows, left_out)][:LISTED]
+
+
+def _of_length_1(vector: ArrayLike, dimension: int) -> NDArray[np.float32]:
+    given = np.asarray(vector, np.float32)[:dimension]
+    return given / max(float(np.linalg.norm(given)), 1e-12)
+
+
+def _looked_up(rows: Rows, votes: Numbers, sought: Rows) -> Numbers:
+    """The votes for some papers; 0 if there are none."""
+    at = np.minimum(np.searchsorted(rows, sought), max(len(rows) - 1, 0))
+    return np.where(rows[at] == sought, votes[at], 0) if len(rows) else np.zeros(len(sought))
