@@ -77,7 +77,7 @@ rule rank_candidates:
         mem_mb=megabytes(1000, candidates=40, popularity=60),
         runtime=minutes(20, candidates=1),
     params:
-        version=1,
+        version=2,
         tables=subpath(input.searches, parent=True),
         settings=plan.retrieval.ranking,
         models=plan.retrieval.models,

@@ -311,6 +311,18 @@ def test_from_the_cut_on_nothing_is_trained_on_and_some_papers_are_held_out_by_t
         assert omissions[WITHOUT_DAY] == sum(date_of(p) is None for p in of_year) > 0
 
 
+def test_without_papers_held_out_by_chance_the_same_ones_are_held_out_by_time_and_the_others_can_be_queries(choose):
+    asked = {"holdout_from": 2006, "holdout": 10, "count": 999, "min_citations": 1}
+    both, _ = choose(**asked)
+    by_time, omissions = choose(**asked, holdout_by_chance=False)
+    assert both["holdout"]
+    assert by_time["holdout"] == set()
+    assert omissions[SHORT_OF_HOLDOUT] == 0
+    assert by_time["holdout-by-time"] == both["holdout-by-time"]
+    trained = [splits["train"] | splits["validation"] for splits in (both, by_time)]
+    assert trained[1] == trained[0] | both["holdout"]
+
+
 def test_an_excluded_paper_from_after_the_cut_is_later_and_later_citations_choose_no_query(choose, pairs, tmp_path):
     cut = 2006
     later = {p for p in range(PAPERS) if year_of(p) is None or year_of(p) >= cut}

@@ -1,5 +1,7 @@
 """How candidates are ranked: weights that numpy alone applies, learned ones as the regression has them."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from cocite.config.index import Ranking
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, write_table
 from cocite.retrieval.ranker import rank_candidates
+from cocite.retrieval.weights import SHIPPED
 
 NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations", "without links"]
 
@@ -84,41 +87,67 @@ def test_learned_weights_are_those_of_scikit_learn_on_what_the_selection_queries
     assert scores == pytest.approx(dict(zip(pairs, of_tested.tolist(), strict=True)), abs=1e-3)
 
 
-def test_a_discount_lowers_each_score_by_the_logarithm_of_citations(small):
-    more, _, _ = ranked(small, known="more")
-    less, weights, _ = ranked(small, known="less")
-    assert weights["discount"] >= 0.5
-    falls = [more[q, p] - less[q, p] - weights["discount"] * np.log(1 + small.citations[p]) for q, p in more]
-    assert falls == pytest.approx([falls[0]] * len(falls), abs=1e-4)  # but for a constant, which ranks nothing
+def test_numpy_alone_ranks_by_each_setting_from_the_weights_as_they_are_written(small):
+    tested = of_split(small.table, "test", found=False)
+    values, citations = values_of(tested), tested["citations"].to_numpy()
+    for known in ("more", "balanced", "less"):
+        scores, written, _ = ranked(small, known=known)
+        assert written["known"] == known
+        mean, deviation, weight = (
+            [row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight")
+        )
+        expected = np.nan_to_num((values - mean) / deviation) @ np.array(weight)
+        for row in written["offsets"]:
+            expected += row[known] * ((citations >= row["from"]) & (citations <= row["to"]))
+        assert list(scores.values()) == pytest.approx(expected.tolist(), abs=1e-4)
+    assert [(row["from"], row["to"], row["more"]) for row in written["offsets"]] == [(0, 0, 0), (1, 3, 0)]
+    assert all(row["less"] > row["balanced"] >= 0 for row in written["offsets"])
 
 
-def test_the_balanced_discount_is_the_least_that_finds_rare_papers_as_any_list_does_if_there_is_one(small):
-    _, weights, selection = ranked(small)
-    [chosen] = [row for row in selection if row["chosen"]]
-    assert chosen["ranking"] == f"index, discount {weights['discount']:g}"
-    lists = [row for row in selection if not row["ranking"].startswith("index")]
-    by_discount = {float(row["ranking"].split()[-1]): row for row in selection if row not in lists}
-    least = max(row["recall_rare"] for row in lists)
-    reached = [each for each, row in by_discount.items() if row["recall_rare"] >= least]
-    most = max(row["recall_rare"] for row in by_discount.values())
-    best = [each for each, row in by_discount.items() if row["recall_rare"] == most]
-    assert weights["discount"] == min(reached or best) > 0
-
-
-def test_recall_on_the_selection_queries_is_counted_by_hand(small):
-    _, _, selection = ranked(small)
-    found = of_split(small.table, "selection").to_pylist()
-    shares, rare = [], []
+def selected(small, scores):
+    """R@20 × 100 of each selection query, by class of citations: of all papers, and of those cited never and seldom."""
+    shares = {}
     for query, relevant in small.relevant.items():
         if small.splits[query] == "selection":
-            mine = sorted((row for row in found if row["query"] == query), key=lambda row: -row["cosines"][0])[:20]
-            first = {row["paper"] for row in mine}
-            seldom = [paper for paper in relevant if small.citations[paper] <= 3]
-            shares.append(len(first.intersection(relevant)) / min(20, len(relevant)))
-            rare += [len(first.intersection(seldom)) / min(20, len(seldom))] if seldom else []
-    [row] = [row for row in selection if row["ranking"] == "cosine one"]
-    assert row["recall"] == pytest.approx(100 * np.mean(shares))
-    assert row["recall_rare"] == pytest.approx(100 * np.mean(rare))
+            mine = sorted(
+                (paper for q, paper in scores if q == query), key=lambda paper: (-scores[query, paper], paper)
+            )
+            for name, most in {"recall": None, "recall_never": (0, 0), "recall_seldom": (1, 3)}.items():
+                of = [p for p in relevant if most is None or most[0] <= small.citations[p] <= most[1]]
+                if of:
+                    shares.setdefault(name, []).append(100 * len({*mine[:20]} & {*of}) / min(20, len(of)))
+    return {name: np.mean(of) for name, of in shares.items()}
+
+
+def test_balanced_finds_each_class_of_rare_papers_as_any_list_does_and_then_the_most_of_all_papers(small):
+    _, written, selection = ranked(small, rank="sum")
+    chosen = of_split(small.table, "selection")
+    values, citations = values_of(chosen), chosen["citations"].to_numpy()
+    pairs = list(zip(chosen["query"].to_pylist(), chosen["paper"].to_pylist(), strict=True))
+    lists = [selected(small, dict(zip(pairs, values[:, at], strict=True))) for at in range(3)]
+    least = {name: max(of[name] for of in lists) for name in lists[0]}
+    mean, deviation, weight = ([row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight"))
+    scores = np.nan_to_num((values - mean) / deviation) @ np.array(weight)
+
+    def recalls(never, seldom):
+        raised = scores + never * (citations == 0) + seldom * ((citations >= 1) & (citations <= 3))
+        return selected(small, dict(zip(pairs, raised, strict=True)))
+
+    never, seldom = (row["balanced"] for row in written["offsets"])
+    reached = recalls(never, seldom)
+    [row] = [row for row in selection if row["chosen"]]
+    assert row["ranking"] == "index, balanced"
+    assert {name: row[name] for name in reached} == pytest.approx(reached)
+    by_list = {row["ranking"]: row for row in selection}
+    for name, of in zip(("cosine one", "cosine two", "words"), lists, strict=True):
+        assert {each: by_list[name][each] for each in of} == pytest.approx(of)
+
+    def merit(of):  # what is missing of any class, and what is found of all papers
+        return -sum(max(0, least[name] - of[name]) for name in ("recall_never", "recall_seldom")), of["recall"]
+
+    steps = scores.std() * np.arange(0, 3.1, 0.5)  # some of those that are tried
+    others = [merit(recalls(*of)) for of in itertools.product(steps, steps)]
+    assert merit(reached) >= max(others) > others[0]
 
 
 def test_given_weights_add_up_what_is_standardised_and_share_out_that_of_votes(small):
@@ -147,15 +176,19 @@ def test_reciprocal_ranks_are_added_up(small):
         assert scores[query, paper] == pytest.approx(expected, abs=1e-6)
 
 
-def test_too_few_queries_to_learn_from_are_told_and_ranked_by_the_sum(small, capsys):
+def test_too_few_queries_to_learn_from_are_told_and_ranked_by_the_shipped_weights(small, capsys):
     searches = read_table(small.folder / "tables/searches.parquet", "searches")
     few = [q for q, split in small.splits.items() if split == "selection"][:24]
     split = ["selection" if q in few else "test" for q in searches["query"].to_pylist()]
     fewer = searches.set_column(searches.schema.get_field_index("split"), "split", pa.array(split))
     write_table(small.folder / "tables/searches.parquet", "searches", fewer)
-    by_sum, _, _ = ranked(small, rank="sum", known="more")
-    learned, weights, _ = ranked(small, known="more")
-    assert learned == by_sum
-    assert (weights["rank"], weights["queries"]) == ("sum", 0)
-    assert "24 held-out papers choose between settings" in capsys.readouterr().err
+    _, weights, _ = ranked(small)
     write_table(small.folder / "tables/searches.parquet", "searches", searches)
+    shipped = read_json(SHIPPED)
+    assert (weights["queries"], weights["corpora"]) == (0, shipped["corpora"])
+    by_name = {row["name"]: row["weight"] for row in weights["weights"]}
+    assert by_name.pop("cosine one") == by_name.pop("cosine two") == shipped["weights"]["cosine"] / 2
+    assert by_name == {name: shipped["weights"][name] for name in by_name}
+    told = capsys.readouterr().err
+    assert "24 held-out papers choose between settings" in told
+    assert f"learned on {' and '.join(shipped['corpora'])} rank instead" in told

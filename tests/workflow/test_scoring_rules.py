@@ -147,3 +147,8 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
     assert "results/evaluation/later/outcomes/search/bm25-0.parquet" in by_year.inputs
     assert len(plan.commands("evaluation prepare-holdout")) == 2
     assert sum('"by_time": true' in command for command in plan.commands("evaluation prepare-holdout")) == 1
+    none_by_chance = '"holdout_by_chance": false'
+    assert none_by_chance not in plan.one("select_queries").command
+    # Another choice of benchmarks is another parameter, so that what depends on it runs again.
+    only_later = planned(run, config | {"benchmarks": {"later": config["benchmarks"]["later"]}})
+    assert none_by_chance in only_later.one("select_queries").command

@@ -29,14 +29,14 @@ class Ranking(Entry):
 
     rank: Rank | dict[Name, float] = "learned"
     """learned: by a logistic regression on what is cited by the held-out papers that choose between settings
-    (`choosing` of the benchmark); sum: by the sum of all that is known of a paper, standardised; reciprocal: by
-    reciprocal rank fusion. Or weights of that sum, by the names of models, and words, votes and citations; what is left
-    out has none."""
+    (`choosing` of the benchmark), or by weights that come with the program if fewer than 25 of them choose; sum: by the
+    sum of all that is known of a paper, standardised; reciprocal: by reciprocal rank fusion. Or weights of that sum, by
+    the names of models, and words, votes and citations; what is left out has none."""
     known: Literal["more", "balanced", "less"] = "balanced"
-    """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: the odds of a
-    paper are divided by the least power of its citations (0 to 3) that leaves the recall of rarely cited papers, on the
-    held-out papers that choose between settings, no worse than that of any list alone. less: by twice that power,
-    at least .5."""
+    """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: papers that
+    training never sees cited, and those that it sees cited one to three times, get offsets that find each of these two
+    classes no worse than any list alone, and the most of all papers, on the held-out papers that choose between
+    settings. less: offsets that are larger by half a deviation of the score."""
 
 
 class Index(Lists, Ranking):

@@ -46,7 +46,8 @@ class QueryRule(Entry):
     """First year, or first day such as 2020-07-01, of papers that nothing is trained on; papers of the year of a day
     that have no date count as from after it. As many of them as `holdout` says, with enough references, are the queries
     of benchmarks of the kind holdout with `by_time: true`; all others are kept out as well. The papers held out by
-    chance are from before. Left out, no paper is kept out for its year."""
+    chance are from before; none are if all benchmarks of held-out papers have `by_time: true`. Left out, no paper is
+    kept out for its year."""
     undated: Literal["earlier", "later"] | None = None
     """Whether papers without a year count as from before `holdout_from` or after. Left out, as from after it."""
 
@@ -124,6 +125,8 @@ class QuerySettings(QueryRule):
     """Queries to draw, for training and validation together; all of a file."""
     holdout_references: Natural = 5
     """Papers with text that a held-out paper must cite: as many as a hold-out benchmark ranks."""
+    holdout_by_chance: bool = True
+    """Whether papers are held out by chance; not if there is a hold-out by time, and no benchmark of others."""
     twins: Twins = "keep"
     """What becomes of the papers that are one work."""
 

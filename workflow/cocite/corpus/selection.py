@@ -255,8 +255,9 @@ def select(
         asked = _usable(connection, named, excluded, counts)
         given = asked if settings.from_ == "file" else asked[:0]
         usable = _without(candidates(connection, settings.holdout_references), given)
-        holdout = _draw(usable, settings.holdout, seed, "holdout")
-        counts[SHORT_OF_HOLDOUT] = settings.holdout - len(holdout)
+        by_chance = settings.holdout if settings.holdout_by_chance else 0
+        holdout = _draw(usable, by_chance, seed, "holdout")
+        counts[SHORT_OF_HOLDOUT] = by_chance - len(holdout)
         later = np.sort(connection.table("later").fetchnumpy()["corpusid"])
         by_time = _draw(later_candidates(connection, settings), settings.holdout, seed, HELD_OUT_BY_TIME)
         if settings.holdout_from is not None:

@@ -221,6 +221,9 @@ class CorpusPlan(StagePlan):
         references = [getattr(each, "positives", 0) for each in entries if each.made_by is HoldoutSettings]
         if references:
             further["holdout_references"] = max(references)
+        made = [each for each in entries if each.made_by is not None]
+        if made and all(getattr(each, "by_time", False) for each in made):
+            further["holdout_by_chance"] = False
         return as_text(self.config.queries, "dataset", "revision", "path", twins=self.source.twins, **further)
 
     def excluded_papers(self) -> list[str]:

@@ -56,13 +56,12 @@ TABLES = [
         key=("task", "ranking"),
         columns={
             "task": required(TEXT, "name of the task"),
-            "ranking": required(
-                TEXT, "`cosine <model>` or `words`; or `index, discount <power of citations>`, all that it ranks by"
-            ),
+            "ranking": required(TEXT, "`cosine <model>` or `words`; or `index, <known>`, all that it ranks by"),
             "recall": optional(pa.float64(), "R@20, the mean over queries × 100; null without queries"),
-            "recall_rare": optional(pa.float64(), "the same of papers that training sees cited at most three times"),
+            "recall_never": optional(pa.float64(), "the same of papers that training never sees cited"),
+            "recall_seldom": optional(pa.float64(), "the same of papers that training sees cited one to three times"),
             "queries": required(COUNT, "queries with a relevant paper"),
-            "chosen": required(pa.bool_(), "whether it is the balanced setting"),
+            "chosen": required(pa.bool_(), "whether the index ranks by it"),
         },
     ),
 ]
