@@ -146,7 +146,7 @@ def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results
 def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
     configuration = as_json(recorded(CONFIGURATION | {"corpus": {"source": "s2"}}))
     (results / "provenance.json").write_text(json.dumps({"configuration": configuration}))
-    row = {"benchmark": "holdout", "task": "cite_search", "metric": "recall_20", "mode": "both", "model": "found"}
+    row = {"benchmark": "holdout", "task": "cite_search", "metric": "recall_cap_20", "mode": "both", "model": "found"}
     row |= {"seed": 1, "evaluation_seed": 1, "value": 51.25, "documents": 40, "missing": 0, "format": "proximity"}
     row |= {"scored": 1, "unscored": 0, "searched": 40, "copies": 0, "unfindable": 0}
     write_table(results / "evaluation/holdout/scores/search/found-1.parquet", "scores", pa.Table.from_pylist([row]))
@@ -154,7 +154,7 @@ def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
         invoke("publish", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
     invoke("publish", "--index", "found", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
     card = (tmp_path / "out/README.md").read_text()
-    assert "| holdout | cite_search | recall_20 | 51.2 |" in card
+    assert "| holdout | cite_search | recall_cap_20 | 51.2 |" in card
     code = card.partition("```python")[2].partition("```")[0]
     code = code.replace('{"trained": …, "small": …}', "index.vectors_of(1)").replace("index and", "")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True, check=True)

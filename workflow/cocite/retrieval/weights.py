@@ -18,12 +18,13 @@ from cocite.config.index import CITATIONS, VOTES, WORDS
 from cocite.core.atomic import read_json
 from cocite.core.id_sets import Ids
 from cocite.core.tables.files import vectors_of
+from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 
 CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 COSINE = "cosine"
 UNLINKED = "without links"
-OF_VOTES = ("votes_10", "votes_30", "votes_100")
+OF_VOTES = tuple(VOTES_OF_HITS)
 RARE_CLASSES = ("0", "1-3")
 """The classes of citations that have an offset, from the first on."""
 MORE, BALANCED, LESS = "more", "balanced", "less"

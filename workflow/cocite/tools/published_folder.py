@@ -92,7 +92,7 @@ def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -
     """
     provenance = provenance_for(results, output)
     scores, _ = scores_of(results, provenance, (index.name, index.seed))
-    recall = scores.filter(pl.col("metric").str.starts_with("recall_"), pl.col("searched").is_not_null())
+    recall = scores.filter(pl.col("metric").str.starts_with("recall_cap_"), pl.col("searched").is_not_null())
     rows = [
         f"| {row['benchmark']} | {row['task']} | {row['metric']} | {row['value']:.1f} |" for row in recall.to_dicts()
     ]
