@@ -20,7 +20,7 @@ rule train_baseline:
         "../envs/pipeline.yaml"
     threads: lambda wildcards: plan.baselines.entries[wildcards.baseline].training_cores
     resources:
-        # A class of `baselines/methods` says what its training takes, by the size of what it reads.
+        # A class of `baselines/methods` estimates its training from the size of its inputs.
         mem_mb=plan.baselines.by_inputs("training_memory"),
         runtime=plan.baselines.by_inputs("training_minutes"),
     params:

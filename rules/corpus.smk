@@ -15,7 +15,7 @@ rule list_shards:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # It holds names only: 105 MB for any release. Most of the time goes to the API's rate limit.
+        # Only names: 105 MB for any release. Most of the time is spent on the API's rate limit.
         mem_mb=megabytes(300),
         runtime=minutes(60),
     params:
@@ -172,7 +172,7 @@ rule merge_papers:
         titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
         until=plan.corpus.until,
         ingested=f"{plan.results}/corpus/ingested",
-        buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
+        buckets=configuration.corpus.buckets,  # with another number, a bucket of the same name has other papers
     shell:
         """
         cocite corpus merge {params.table} {params.titles_alone} {params.until} \
@@ -236,7 +236,7 @@ rule merge_contexts:
         settings=as_text(configuration.corpus.contexts or {}),
         until=plan.corpus.until,
         papers=f"{plan.results}/corpus/ingested/papers",
-        buckets=configuration.corpus.buckets,  # with another number of buckets, a bucket of the same name holds other papers
+        buckets=configuration.corpus.buckets,  # with another number, a bucket of the same name has other papers
     shell:
         """
         cocite corpus merge-contexts {params.until} \

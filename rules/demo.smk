@@ -1,6 +1,6 @@
 from cocite.corpus.sources.demo import GeneratedRelease
 
-# What the source demo generates; other sources never ask for it.
+# Settings of the source demo; other sources do not use them.
 GENERATED = getattr(configuration.corpus, "demo", GeneratedRelease())
 
 

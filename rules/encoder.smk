@@ -58,7 +58,7 @@ rule fetch_encoder:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # Holds the weights of the encoder, whose size is not known before; BERT's are 440 MB.
+        # For the weights of the encoder, whose size is not known before; BERT's are 440 MB.
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
@@ -121,7 +121,7 @@ rule tokenise_examples:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # One thread tokenises some 1,000 documents a second, 1 MB; it holds a thousand, with ids and lengths of all.
+        # One thread tokenises some 1,000 documents (1 MB) per second; it keeps a thousand, and ids and lengths of all.
         mem_mb=plan.encoder.of_examples(1000, 0.1),
         runtime=plan.encoder.of_examples(20, 0.02),
     params:
@@ -210,7 +210,7 @@ rule average_weights:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # It holds a mean and one tensor of each, with the files mapped: three of MiniLM's size (273 MB) took 694 MB and 9 s,
+        # For a mean and one tensor of each, with the files mapped: three of MiniLM's size (273 MB) took 694 MB and 9 s,
         # three of BERT's (1,320 MB) 2,333 MB and 16 s.
         mem_mb=megabytes(1000, models=1.5),
         runtime=minutes(10, models=0.001),
@@ -268,9 +268,9 @@ rule embed_documents:
         benchmark=either(name for name in configuration.benchmarks if name not in plan.evaluation.own),
     conda:
         "../envs/pipeline.yaml"
-    threads: 8 if plan.with_gpu else 1  # beside a GPU, they tokenise
+    threads: 8 if plan.with_gpu else 1  # with a GPU, they tokenise
     resources:
-        # It holds a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
+        # For a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
         # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. The GPU's extra memory is a guess.
         mem_mb=megabytes(4000 if plan.with_gpu else 1500, model=3),
         runtime=plan.encoder.embedding_minutes,

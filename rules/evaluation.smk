@@ -138,7 +138,7 @@ rule prepare_beir:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s beside other work.
+        # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s on a shared machine.
         mem_mb=plan.evaluation.dataset_memory,
         runtime=minutes(20, files=0.02),
     params:
@@ -348,7 +348,7 @@ rule search_corpus:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # It holds a block of similarities, and 0.2 MB of best answers for each query.
+        # For a block of similarities, and 0.2 MB of best answers for each query.
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
         runtime=minutes(20, vectors=0.1),
     params:

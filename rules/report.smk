@@ -23,7 +23,7 @@ rule provenance:
         runtime=minutes(5),
     params:
         version=3,
-        # For Snakemake alone, which makes it again after an edit: a command cannot hold a configuration of any length.
+        # Only for Snakemake, which reruns the job after an edit: a command line is too short for a configuration.
         configuration=lambda wildcards: json.dumps(plan.resolved),
         file=f"{plan.results}/{FOR_PROVENANCE}",
         spaces=plan.corpus.id_spaces(),
@@ -247,7 +247,7 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
-        version=20,
+        version=21,
         results=subpath(input.provenance, parent=True),
         logs=logs_of(workflow),
     shell:

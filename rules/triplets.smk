@@ -18,7 +18,7 @@ rule sample_triplets:
     threads: 2
     resources:
         # It streams its sources: 380 MB for 3,000 papers and for hci's; 0.7 GB for 5 million papers, both with 100
-        # million neighbours (770 MB, 4 s) and with 97 million citations (11.5 s; docs/triplets.md). A union holds the rows
+        # million neighbours (770 MB, 4 s) and with 97 million citations (11.5 s; docs/triplets.md). A union has the rows
         # of a block: 0.7 GB and 3.5 s for two sets of 2.5 million triplets, 1.7 GB and 19 s for two of 2 million examples
         # with 18 papers each; a half of one of them 0.9 GB and 1.0 GB.
         mem_mb=megabytes(2000),
@@ -110,7 +110,7 @@ rule sample_texts:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # It streams collections, and holds the ids of all examples: 60,000 queries with 600 mined negatives and scores each,
+        # Streams collections, and keeps the ids of all examples: 60,000 queries with 600 mined negatives and scores each,
         # from a million passages (0.9 GB), took 1.1 GB and 78 s.
         mem_mb=megabytes(1500, sources=0.5),
         runtime=minutes(20, sources=0.02, papers=0.002),

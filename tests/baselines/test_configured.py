@@ -83,8 +83,12 @@ def test_reported_scores_are_read_on_benchmarks_with_tasks_of_mteb_and_are_no_ru
 @pytest.mark.parametrize(
     ("datasets", "files", "said"),
     [
-        (["scifact"], [], r"baselines\.theirs\.path: .* holds no results of mteb: there is no <task>\.json"),
-        (["scifact"], ["a/1/SciFact.json", "b/1/SciFact.json"], r"holds results of 2 models or revisions \(a/1, b/1\)"),
+        (["scifact"], [], r"baselines\.theirs\.path: .* contains no results of mteb: there is no <task>\.json"),
+        (
+            ["scifact"],
+            ["a/1/SciFact.json", "b/1/SciFact.json"],
+            r"contains results of 2 models or revisions \(a/1, b/1\)",
+        ),
         (["own"], ["SciFact.json"], r"baselines\.theirs: no benchmark has a task of mteb, which kind: beir has with"),
     ],
 )

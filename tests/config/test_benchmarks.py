@@ -53,7 +53,7 @@ def test_two_datasets_of_one_name_are_refused(datasets, tmp_path):
     (tmp_path / "own papers").mkdir()
     (tmp_path / "own papers/corpus.jsonl").touch()
     message = refused(datasets, "benchmarks.searches", {"kind": "beir", "folder": str(tmp_path)})
-    assert "benchmarks.searches.folder holds own papers and own_papers, whose tasks have one name" in message
+    assert "benchmarks.searches.folder contains own papers and own_papers; both become one task" in message
 
 
 def test_a_task_is_known_by_its_name_and_others_are_refused():
@@ -143,7 +143,7 @@ def test_published_queries_and_triplets_need_the_ids_of_semantic_scholar(of_open
     of_openalex["queries"] = published | {"holdout": 10}
     assert resolve(of_openalex)["queries"]["from"] == "triplets"
     said = refused(of_openalex, "triplets.published", {"sampler": "file", "group": "published"})
-    assert "triplets.published has no path, and takes published triplets then, whose ids are Semantic Scholar's" in said
+    assert "triplets.published has no path, and so uses published triplets, whose ids are Semantic Scholar's" in said
 
 
 def test_a_folder_without_papers_to_match_with_is_refused(of_openalex, tmp_path):

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
         (b"release: latest\ncorpus: }", r"odd\.yaml, line 2: not YAML"),
         (b"release: caf\xe9", r"odd\.yaml: not UTF-8 at byte 12"),
         (b"release: \x07", r"odd\.yaml: not YAML \(character U\+0007"),
-        (b"- release\n", r"odd\.yaml holds no keys"),
+        (b"- release\n", r"odd\.yaml has no keys"),
     ],
 )
 def test_a_configuration_that_is_missing_or_no_yaml_is_named(tmp_path, content, reason):
@@ -39,12 +39,12 @@ def test_a_configuration_that_is_missing_or_no_yaml_is_named(tmp_path, content, 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("release: a\ncorpus: {source: demo}\nrelease: b\n", "lines 1 and 3: the key release stands twice"),
-        ("https://me:secret@a.org: 1\nhttps://me:secret@a.org: 2\n", "lines 1 and 2: the key …a.org stands twice"),
-        ("corpus:\n  source: demo\n  'source': s2\n", "lines 2 and 3: the key source stands twice; write it once."),
-        ('{"seed": 1,\n "seed": 2}', "lines 1 and 2: the key seed stands twice"),
+        ("release: a\ncorpus: {source: demo}\nrelease: b\n", "lines 1 and 3: the key release is repeated"),
+        ("https://me:secret@a.org: 1\nhttps://me:secret@a.org: 2\n", "lines 1 and 2: the key …a.org is repeated"),
+        ("corpus:\n  source: demo\n  'source': s2\n", "lines 2 and 3: the key source is repeated; write it once."),
+        ('{"seed": 1,\n "seed": 2}', "lines 1 and 2: the key seed is repeated"),
         ("seed: 1\nrelease: 2026-02-30\n", r"line 2: 2026-02-30 cannot be read \(day is out of range for month\)"),
-        ("seed: " + "9" * 5000, r"line 1: 9{60}… cannot be read \(Exceeds the limit.*; a text stands in quotes\."),
+        ("seed: " + "9" * 5000, r"line 1: 9{60}… cannot be read \(Exceeds the limit.*; quote a text\."),
     ],
 )
 def test_a_key_that_stands_twice_or_a_value_that_is_none_is_named_with_its_lines(tmp_path, text, told):
@@ -76,7 +76,7 @@ TOO_DEEP = "entries are within each other at more than 50 levels"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (BOMB, "has more than 100,000 values, those that are repeated by &name and *name among them"),
+        (BOMB, "has more than 100,000 values, including those repeated by &name and *name"),
         (f"a: {{b: &b [{'x, ' * 300}]}}\nc: [{'*b, ' * 400}]\n", "has more than 100,000 values"),
         (PAIRS, "has more than 100,000 values"),
         (MERGED, "more than 100,000 keys are merged by <<; write them out"),
@@ -164,7 +164,7 @@ def test_a_configuration_is_printed_as_a_run_takes_it_or_with_all_that_is_wrong(
 
 @pytest.mark.parametrize("pathvars", [{"results": 5}, ["results"], {"logs": ""}])
 def test_a_folder_that_is_no_path_is_refused(pathvars):
-    with pytest.raises(InputError, match="key pathvars must hold paths, as in"):
+    with pytest.raises(InputError, match="key pathvars must contain paths, as in"):
         folders_of({"pathvars": pathvars})
 
 
@@ -205,8 +205,8 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("nulls", "[NA, no]", f"nulls[1] must be of type string, not False ({TRUTHS}: write it in quotes)"),
         ("nulls", "[On]", f"nulls[0] must be of type string, not True ({TRUTHS}: write it in quotes)"),
         ("nulls", "[-1]", "nulls[0] must be of type string, not -1 (write it in quotes)"),
-        ("nulls", r"[NA], format: {kind: csv, delimiter: '\t'}", "it must be one character of ASCII, neither"),
-        ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one character of ASCII"),
+        ("nulls", r"[NA], format: {kind: csv, delimiter: '\t'}", "it must be one ASCII character, neither"),
+        ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one ASCII character"),
         ("nulls", "[.nan]", "nulls[0] is nan; it must be a number that is finite, or a text in quotes."),
         ("nulls", "[NA, -.inf]", "nulls[1] is -inf; it must be a number that is finite, or a text in quotes."),
         ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true, without quotes)"),
@@ -233,7 +233,7 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
         ("count", "1e3", "'1e3' (write the number out in digits)"),
         ("count", "١٠", "must be of type integer, not '١٠'."),
-        ("count", "null", "not None (nothing stands behind the key: leave it out)"),
+        ("count", "null", "not None (the key has no value: leave it out)"),
         ("count", "many", "must be of type integer, not 'many'."),
         ("count", "null, no: 1", f"queries has an entry False ({TRUTHS}: write it in quotes)"),
         (

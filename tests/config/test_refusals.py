@@ -15,7 +15,7 @@ REFUSED = {
         models.cocite.encoder: big | key models.cocite.encoder names 'big', which encoders does not declare
         models.cocite.triplets: none | (declared: cocite, scincl, specter)
         models.bm25: {triplets: cocite, encoder: small} | key models.bm25: that name is a baseline's
-        models.Cocite: {} | key models.Cocite: a name must be of small letters
+        models.Cocite: {} | key models.Cocite: a name must be of lowercase letters
         triplets.cocite.k_positive: 300 | k_positive (300) must be below k_negative (300)
         triplets.cocite.k_positive: 3 | k_positive (3) must be at least per_query (5)
         triplets.cocite.k_negative: 12 | k_negative (12) must be at least k_positive + hard negatives (10 + 5)
@@ -34,7 +34,7 @@ REFUSED = {
         benchmarks.scirepeval.tasks: [fos, chess] | names 'chess', which is no task of the kind scirepeval (they
         benchmarks.scirepeval.hub: {} | needs exactly one of folder and hub
         benchmarks.scirepeval.hub: {labels: {revision: main}} | benchmarks.scirepeval.hub.labels.revision is 'main'; it
-            must be a commit of 40 hexadecimal digits
+            must be a commit of 40 lowercase hexadecimal digits
         benchmarks.more: {kind: scirepeval} | key benchmarks.more needs exactly one of folder and hub
         benchmarks.more: {kind: mdcr} | key benchmarks.more.folder is missing
         benchmarks.more: {kind: beir, folder: none} | benchmarks.more.folder: the folder none does not exist
@@ -69,26 +69,26 @@ REFUSED = {
         queries.from: file | key queries.path is missing
         queries.from: triplets | key queries.revision is missing; what comes from the Hugging Face hub is pinned
         queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)
-        queries: null | key queries must be of type object, not None (nothing stands behind the key: leave it out
+        queries: null | key queries must be of type object, not None (the key has no value: leave it out
         queries.fields: Art | key queries.fields must be of type array
         exclude: [none.txt] | key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout,
             scire
-        exclude: [scirepeval, holdout] | key exclude[1]: the papers of the benchmark holdout are held out already
-        exclude: [mine.parquet] | key exclude[0]: mine.parquet is a table; the papers to exclude stand in a text f
+        exclude: [scirepeval, holdout] | key exclude[1]: the papers of the benchmark holdout are already held out
+        exclude: [mine.parquet] | key exclude[0]: mine.parquet is a table; list the papers to exclude in a text f
         exclude: [$COCITE_NOWHERE] | key exclude[0] is '$COCITE_NOWHERE', but that variable is not set
         release: newest | key release is newest, which is no date of the calendar; releases of the source demo have
         release: '20260106' | key release is 20260106, which is no date of the calendar
         release: 2026 | key release must be of type string, not 2026 (write it in quotes)
         corpus.buckets: 2.0 | key corpus.buckets must be of type integer, not 2.0
-        pathvars: {results: ~/mine} | key pathvars.results is '~/mine'; it is taken as it stands
+        pathvars: {results: ~/mine} | key pathvars.results is '~/mine'; it must be a literal path
         pathvars: {results: $HOME/mine} | key pathvars.results is '$HOME/mine'
         pathvars: {logs: logs/} | key pathvars.logs is 'logs/'
-        pathvars: {results: ./results/mine} | has no ./ in front and no slash too many
+        pathvars: {results: ./results/mine} | without ./ in front and without extra slashes
         pathvars: {results: results//mine} | key pathvars.results is 'results//mine'
         pathvars: {results: 'out{1}'} | key pathvars.results is 'out{1}'; a path must not have the character '{'
         pathvars: {results: 'r[1]'} | is 'r[1]'; with '[', DuckDB and Polars take a path for a pattern, so rename it
         pathvars: {results: runs/r*} | with '*', DuckDB and Polars take a path for a pattern
-        pathvars: {results: -r} | is '-r'; commands take what begins with a hyphen for an option, so rename it
+        pathvars: {results: -r} | is '-r'; commands take a name that begins with a hyphen for an option, so rename it
         pathvars: {benchmarks: .} | is '.'; results need a folder to themselves
         pathvars: {benchmarks: /dev/null/b} | no folder can be made at /dev/null/b (/dev/null is a file)
         corpus: {source: directory, path: <mine>} | key corpus.path is '<mine>'; a path must not have the character '<'
@@ -97,10 +97,10 @@ REFUSED = {
         corpus: {source: s2, api: 'ftp://host'} | key corpus.api is 'ftp://host'; it must be a URL that starts with
             http:// or
         queries: {from: triplets, revision: main, count: 5} | queries.revision is 'main'; it must be a commit of 40
-            hexadecimal digits
+            lowercase hexadecimal digits
         queries: {from: triplets, revision: '0000000000000000000000000000000000000000'} | key queries.count is missing
         encoders.small.package: a-b | encoders.small.package is 'a-b'; it must be the name of a Python package
-        triplets.specter.group: All | key triplets.specter.group is 'All'; it must be of small letters, digits
+        triplets.specter.group: All | key triplets.specter.group is 'All'; it must be of lowercase letters, digits
         graphs.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:
             {signal: citation} | and have at most 100 of them
         queries.count: 1000000000000000000000000000000 | key queries.count is 1000000000000000000000000000000; a whole
@@ -120,7 +120,7 @@ REFUSED = {
         models.cocite.trainable: {kind: all, rank: 8} | trainable.rank does not go with kind: all
         models.cocite.lora_rank: 8 | lora_rank is not known
         models.cocite.loss: {kind: cosent, margin: 1.0} | loss.margin does not go with kind: cosent
-        models.cocite.margin: 1.0 | margin is not known; it stands within loss, as in loss: {kind: triplet, margin: …}
+        models.cocite.margin: 1.0 | margin is not known; it belongs in loss, as in loss: {kind: triplet, margin: …}
         embeddings.citation-dot.loss: {kind: softmax, margin: 1.0} | margin does not go with kind: softmax
         corpus.api: https://host | corpus.api does not go with source: demo
         corpus.shards: {} | corpus.shards does not go with source: demo
@@ -139,8 +139,8 @@ REFUSED = {
         encoders.small: {kind: static, pooling: cls} | key encoders.small.pooling does not go with kind: static
         encoders.small: {kind: static, vocabulary: 99} | encoders.small.vocabulary is 99; it must be at least 200
         encoders.small: {kind: static, revision: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa} | .revision has no effect
-        encoders.small: {kind: static, model: ., dimension: 8} | encoders.small.dimension has no effect beside model
-        encoders.small: {kind: static, model: ., distilled_from: small} | distilled_from has no effect beside model
+        encoders.small: {kind: static, model: ., dimension: 8} | encoders.small.dimension has no effect with model
+        encoders.small: {kind: static, model: ., distilled_from: small} | distilled_from has no effect with model
         encoders.small: {kind: static, vocabulary: 999, distilled_from: small} | has vocabulary and distilled_from, each
             of which chooses the vocabulary
         encoders.table: {kind: static, vocabulary_of: smal} | encoders.table.vocabulary_of names 'smal', which encoders
@@ -199,8 +199,8 @@ REFUSED = {
         benchmarks.searches: {kind: beir} | benchmarks.searches needs exactly one of folder and datasets
         benchmarks.searches: {kind: beir, folder: ., datasets: {a: SciFact}} | needs exactly one of folder and datasets
         benchmarks.searches: {kind: beir, folder: ./none} | benchmarks.searches.folder: the folder ./none does not exist
-        benchmarks.searches: {kind: beir, folder: ./notes} | ./notes holds no dataset, nor is it one: there is no
-            corpus.jsonl
+        benchmarks.searches: {kind: beir, folder: ./notes} | ./notes is no dataset and contains none (corpus.jsonl is
+            missing)
         benchmarks.searches: {kind: beir, datasets: {a: notes}} | the folder notes of the dataset a has no file
             corpus.jsonl
         benchmarks.searches: {kind: beir, datasets: {A b: SciFact}} | benchmarks.searches.datasets
@@ -263,10 +263,10 @@ REFUSED = {
         models.both.triplets: crops | one of the two
         models.both.encoder: null | starts from one of the two: encoder, or from
         models.both.from: then | starts from one of the two: encoder, or from
-        models.both: {from: then, triplets: crops, loss: mnrl, seeds: [1, 2]} | a model must not go on from itself
+        models.both: {from: then, triplets: crops, loss: mnrl, seeds: [1, 2]} | a model cannot continue from itself
         models.both.mixing: by-turns | it must be one of in-batch, alternating
-        models.then.mixing: alternating | no effect where objectives have no sets
-        models.then.seeds: [3] | seeds has 3, and models.both
+        models.then.mixing: alternating | no effect if objectives do not have their own sets
+        models.then.seeds: [3] | seeds has 3, but models.both
         triplets.crops: {sampler: cropping, shortest: 20, longest: 12} | longest (12) must not be below shortest (20)
     """,
     "with_oracle": """
@@ -284,7 +284,7 @@ REFUSED = {
             a benchmark; call it bound-oracle, or anything
     """,
     "with_pairs": """
-        triplets.searches.revision: main | a commit of 40 hexadecimal digits
+        triplets.searches.revision: main | a commit of 40 lowercase hexadecimal digits
         triplets.searches.layout: bier | did you mean beir
         triplets.searches.layout: {kind: beir, margin: 3.0} | margin
         triplets.searches.layout: {kind: msmarco, margin: 3.0} | margin and .max_score need scores
@@ -305,8 +305,8 @@ REFUSED = {
         probes.which.losses: [mlm] | probes.which.losses[0] (mlm) compares no examples, which a probe does.
         probes.which.benchmark: scirepeval | probes.which.benchmark names 'scirepeval', which is not of the kind
             holdout.
-        benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', in which no papers choose; give it
-            choosing
+        benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', which has no selection queries;
+            set its choosing
         probes.which.grids: {bands: {of: cocite, grid: {k: [1, 2]}}} | probes.which.grids.bands.grid names 'k'; of
             cocite
             it can name per_query,
@@ -326,10 +326,10 @@ REFUSED = {
             build
     """,
     "of_release": """
-        release: 2026-02-02 | holds the release 2026-01-06
-        pathvars: {results: release} | key pathvars.results: the folder release lies in the release in release
-        pathvars: {logs: release/papers/more} | key pathvars.logs: the folder release/papers/more lies in the release in
-        pathvars: {benchmarks: release} | key pathvars.benchmarks: the folder release lies in the release in release
+        release: 2026-02-02 | contains the release 2026-01-06
+        pathvars: {results: release} | key pathvars.results: the folder release is inside the release in release
+        pathvars: {logs: release/papers/more} | key pathvars.logs: the folder release/papers/more is inside the release
+        pathvars: {benchmarks: release} | key pathvars.benchmarks: the folder release is inside the release in release
         embeddings.citation-dot.neighbours.k: 400 | neighbours.k (400) must be smaller
     """,
     "with_walks": """
@@ -357,7 +357,7 @@ ODD = [
     ("pathvars", {"results": "a/" * 600 + "b"}, "this path at most 1000 characters"),
     ("release", "x" * 10_001, "key release has 10,001 characters; 10,000 are the most"),
     ("release", "\ud800", r"key release is '\ud800'; a text must not have '\ud800'"),
-    ("graphs.a\n", {"signal": "citation"}, "a name must be of small letters"),
+    ("graphs.a\n", {"signal": "citation"}, "a name must be of lowercase letters"),
     ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; it must be a number that is finite"),
     ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; it must be a number that is finite"),
     ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
@@ -395,7 +395,7 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
     [
         ("trainable", "lora", "trainable (lora) does not go with a static encoder, which learns whole"),
         ("loss", "mlm", "models.cocite: the loss mlm does not go with a static encoder"),
-        ("poolings", ["max"], "models.cocite.poolings does not go with a static encoder"),
+        ("poolings", ["max"], "models.cocite.poolings does not apply to a static encoder"),
     ],
 )
 def test_what_a_static_encoder_cannot_do_is_refused(written, path, value, said):

@@ -137,7 +137,7 @@ def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, relea
 def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(written, release):
     written["corpus"] = {"source": "directory", "path": str(release)}
     message = refused(written, "pathvars", {"results": str(release.parent)})
-    assert "holds the release in" in message
+    assert "contains the release in" in message
     assert "a run removes files from its results" in message
 
 
@@ -145,7 +145,7 @@ def test_links_do_not_hide_that_results_and_release_are_one_folder(written, rele
     link = tmp_path_factory.mktemp("elsewhere") / "link"
     link.symlink_to(release)
     written["corpus"] = {"source": "directory", "path": str(link)}
-    assert "lies in the release" in refused(written, "pathvars", {"results": str(release)})
+    assert "is inside the release" in refused(written, "pathvars", {"results": str(release)})
 
 
 def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(written, release, monkeypatch):

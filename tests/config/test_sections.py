@@ -283,7 +283,7 @@ def test_a_weight_of_nought_leaves_an_objective_out():
     terms = '{"objectives": [{"loss": "supcon", "weight": 0.0}, {"loss": "triplet"}]}'
     [term] = parse_settings(TrainingSettings, terms).comparisons
     assert term.loss.kind == "triplet"
-    with pytest.raises(InputError, match="loss has no effect beside objectives"):
+    with pytest.raises(InputError, match="loss has no effect with objectives"):
         parse_settings(TrainingSettings, '{"loss": "triplet", "objectives": [{"loss": "supcon"}]}')
 
 
@@ -298,7 +298,7 @@ def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_enco
 def test_a_model_that_goes_on_from_a_circle_of_others_ends_in_a_message(with_sets):
     with_sets["models"]["third"] = with_sets["models"]["then"] | {"from": "both"}
     with_sets["models"]["both"].pop("encoder")
-    assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
+    assert "a model cannot continue from itself" in refused(with_sets, "models.both.from", "then")
 
 
 TAUGHT = [{"loss": "triplet"}, {"loss": {"kind": "distillation", "embedding": "cocitation-dot"}, "weight": 0.5}]

@@ -146,10 +146,10 @@ def test_what_is_no_object_is_refused(tmp_path, text):
         ("neg", '{"bm25": {"3": 1, "5": 2}}', "neg must have a list for the system 'bm25', not {'3': 1, '5': 2}"),
         ("neg", '{"bm25": 5}', "neg must have a list for the system 'bm25', not 5"),
         ("neg", '{"bm25": null}', "neg must have a list for the system 'bm25', not None"),
-        ("neg", '{"bm25": ["\\ud83d"]}', "neg holds half of a surrogate pair"),
+        ("neg", '{"bm25": ["\\ud83d"]}', "neg contains half of a surrogate pair"),
         ("neg", '{"bm25": [true]}', "neg must be a string or an integer, not True"),
-        ("pos", '["\\ud83d"]', "pos holds half of a surrogate pair"),
-        ("pos", '[3, "\\ud83d"]', "pos holds half of a surrogate pair"),
+        ("pos", '["\\ud83d"]', "pos contains half of a surrogate pair"),
+        ("pos", '[3, "\\ud83d"]', "pos contains half of a surrogate pair"),
         ("pos", '{"3": 1}', "pos must be a string or an integer, not {'3': 1}"),
     ],
 )
@@ -305,7 +305,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name_and_no_text_holds_a_nul_byte(tmp
     found = [tuple(pair) for part in range(64) for pair in scores_of_part(part, tmp_path).pairs.tolist()]
     assert found == [(3, 4, 0.5), (3, 6, 0.25)]
     path.write_bytes(lines.encode() + bytes(20))
-    with pytest.raises(InputError, match=r"s\.tsv, line 3: holds a NUL byte"):
+    with pytest.raises(InputError, match=r"s\.tsv, line 3: contains a NUL byte"):
         deal_out_scores([path], tmp_path)
 
 

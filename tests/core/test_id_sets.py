@@ -134,6 +134,6 @@ def test_memory_follows_the_number_of_high_ids_and_the_largest_low_one():
 
 
 def test_a_negative_id_is_refused_and_its_source_is_named():
-    with pytest.raises(InputError, match=r"^a/b: holds the corpus id -7; ids must lie between 0 and 9,223,"):
+    with pytest.raises(InputError, match=r"^a/b: contains the corpus id -7; ids must be between 0 and 9,223,"):
         check_ids(as_array([5, -7, 2**63 - 1]), Path("a/b"))
     check_ids(as_array([0, 2**63 - 1]), Path("a/b"))

@@ -162,7 +162,7 @@ def download_from(release, shards, serve_handler, tmp_path, state):
     return run, part
 
 
-ELSEWHERE = "begins at byte 1000, the storage sends what begins at "
+ELSEWHERE = "requested bytes from 1000, but the storage sent bytes from "
 
 
 @pytest.mark.parametrize(

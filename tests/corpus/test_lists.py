@@ -113,7 +113,7 @@ BROKEN = {
     "objects over several lines": ('{\n"id": 1\n}\n', "it has none: no line of it, or item of a list, is an object"),
     "an item that is no JSON": ('[{"id": 1}, {"id": 2,, "title": "a"}]', "line or item 2: is not JSON"),
     "an item that is no object": ('[{"id": 1}, [2]]', "line or item 2: is a list, not an object"),
-    "an item without an id": ('[{"id": 1},\n {"title": "a"}]', "line or item 2: id holds no id"),
+    "an item without an id": ('[{"id": 1},\n {"title": "a"}]', "line or item 2: id has no id"),
     "a missing comma": ('[{"id": 1}, {"id": 2} {"id": 3}]', "line or item 2: is not JSON"),
     "something behind it": ('[{"id": 1}] x', "line or item 2: is not JSON"),
     "a closing bracket too much": ('[{"id": 1}]]', "line or item 2: is not JSON"),

@@ -36,7 +36,7 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": "7\xc2\x9b2J", "abstract": "text"}', r'corpusid is "7\\x9b2J", not a whole number'),
         (b'{"corpusid": 2, "abstract": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON that can be read"),
         (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
-        (b'{"corpusid": 2, "abstract": "\\ud800"}', "holds half of a surrogate pair"),
+        (b'{"corpusid": 2, "abstract": "\\ud800"}', "contains half of a surrogate pair"),
         (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
         (b'{"corpusid": "9223372036854775808", "abstract": "text"}', "not a whole number from 0"),
         (b'{"corpusid": "' + b"0" * 43 + b'7", "abstract": "text"}', 'corpusid is "0{43}7", not a whole number'),
@@ -101,7 +101,7 @@ def test_a_line_that_no_record_fills_is_named_before_it_fills_the_memory(read, t
     path = tmp_path / SHARD
     path.write_text("\n".join([longest, json.dumps(record), json.dumps(record | {"x": "y" * 9_000_000})]))
     path = path.rename(tmp_path / "0.jsonl")
-    with pytest.raises(InputError, match=r"0\.jsonl, line 3: is longer than 5 MB; a shard has one record a line"):
+    with pytest.raises(InputError, match=r"0\.jsonl, line 3: is longer than 5 MB; a shard has one record per line"):
         read(dataset, path)
 
 
@@ -151,7 +151,7 @@ def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(t
 def test_a_shard_of_blank_lines_is_refused_though_there_are_records_among_them(read, tmp_path, monkeypatch, blank):
     monkeypatch.setattr(unpacking, "MOST_BLANK", 1_000_000)
     (tmp_path / SHARD).write_bytes(gzip.compress((b"{}\n" + blank * (3_000_000 // len(blank))) * 4, 1))
-    with pytest.raises(InputError, match="more than 1 MB of it are blank lines; a shard has one record a line"):
+    with pytest.raises(InputError, match="more than 1 MB of it are blank lines; a shard has one record per line"):
         read("citations", tmp_path / SHARD)
 
 

@@ -145,7 +145,7 @@ def test_the_manifest_of_the_release_is_believed_and_no_key_is_needed(say, resul
     for release in (RELEASE, "latest"):
         text = say({"source": "s2", "shards": shards}, release)
         assert f"Release {RELEASE}, listed in results/corpus/manifest.json" in text
-        assert "each shard has a job of its own" in text
+        assert "each shard has its own job" in text
         assert "export S2_API_KEY=" in text
 
 
@@ -165,7 +165,7 @@ def test_a_manifest_of_another_release_is_not_believed(say, results, release, ke
 def test_nothing_of_a_folder_is_to_be_downloaded(say, release):
     text = say({"source": "directory", "path": str(release)})
     assert row(text, "together")[-3] == "-"
-    assert "Each of the 9 shards is ingested by a job of its own." in text
+    assert "Each of the 9 shards is ingested by a separate job." in text
 
 
 def test_the_demo_is_planned_before_it_is_generated(say):

@@ -68,14 +68,14 @@ def test_a_query_of_the_validation_triplets_is_left_out_and_counted(tmp_path, tr
 
 
 def test_a_folder_without_triplets_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no training triplets"):
+    with pytest.raises(InputError, match="contains no training triplets"):
         read(tmp_path)
 
 
 def test_training_triplets_without_validation_triplets_are_refused(tmp_path):
     write_triplets(tmp_path / "train-0.parquet", [1])
     write_triplets(tmp_path / "val-0.parquet", [1])
-    with pytest.raises(InputError, match=rf"{tmp_path}: holds no validation triplets .*validation-\*\.parquet"):
+    with pytest.raises(InputError, match=rf"{tmp_path}: contains no validation triplets .*validation-\*\.parquet"):
         read(tmp_path)
 
 

@@ -214,7 +214,7 @@ def test_authors_are_kept_where_one_of_the_files_has_no_row_that_counts(tmp_path
 
 FAULTS = {
     "mixed kinds of ids": ("papers.csv", "id,title\n1,a\nW7,b\n", 'line 3: id is "W7", not a whole number'),
-    "no id": ("papers.csv", "id,title\n1,a\n,b\n", "line 3: id holds no id"),
+    "no id": ("papers.csv", "id,title\n1,a\n,b\n", "line 3: id has no id"),
     "a cell too few": ("papers.csv", "id,title\n1,a\n2\n3\nx,b\n", "line 3: has 1 cells, not 2"),
     "a wrong id behind a short row": ("papers.csv", "id,title\nx,a\n2\n", 'line 2: id is "x"'),
     "a line that is cut": ("papers.jsonl", '{"id": 1, "title": "a"}\n{"id": 2, "ti', "line 2: is not JSON"),
@@ -228,7 +228,7 @@ FAULTS = {
     "a gzip file that is cut": ("papers.csv.gz", gzip.compress(b"id\n" + b"1\n" * 50_000)[:-20], "cut short or not a"),
     "a Parquet file that is cut": ("papers.parquet", b"PAR1\0\0\0\0", "is cut short or not a Parquet file"),
     "an empty file": ("papers.csv", b"", "cannot be read as csv (Empty CSV file)"),
-    "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard holds at least one record"),
+    "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard has at least one record"),
     "a column that is not there": ("papers.csv", b"key,n\n1,a\n", "has no column id, which corpus.papers.columns.id"),
     "a column that is there twice": ("papers.csv", b"id,id\n1,2\n", "has two columns id"),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
@@ -284,7 +284,7 @@ def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(make, table, tmp
         ({"papers": {"columns": {"id": "id", "authors": "a"}}}, "has an effect only with corpus.authors: true."),
         ({"authors": True}, "corpus.authors needs corpus.papers.columns.authors"),
         ({"contexts": {}}, "corpus.contexts does not go together with source: table"),
-        ({"papers": {"files": "results/papers.csv"}}, "lies in results, from which a run removes files"),
+        ({"papers": {"files": "results/papers.csv"}}, "is inside results, from which a run removes files"),
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused_before_any_job(change, message, tmp_path, monkeypatch):

@@ -179,13 +179,13 @@ def test_all_copies_under_a_key_are_replaced_by_all_that_the_last_diff_has(updat
 
 def test_citations_without_an_id_cannot_be_updated(update_citations):
     with pytest.raises(
-        InputError, match=r"base/ingested/citations: holds citations without a citationid.*must be ingested whole"
+        InputError, match=r"base/ingested/citations: has citations without a citationid.*must be ingested whole"
     ):
         update_citations([citation(None, 2, 9)], [])
 
 
 def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(update_citations):
-    with pytest.raises(InputError, match=r"base holds the release 1, but the diffs .* lead on from 2026-01-13"):
+    with pytest.raises(InputError, match=r"base contains the release 1, but the listed diffs start from 2026-01-13"):
         update_citations([], [], since="2026-01-13")
 
 
@@ -304,7 +304,7 @@ def test_malformed_lines_are_counted_once_where_they_are_allowed(run):
 
 def test_an_update_of_a_citation_must_have_a_key(run):
     nameless = {"citingcorpusid": 1, "citedcorpusid": 2}
-    with pytest.raises(InputError, match=r"0\.gz: holds citations without a citationid"):
+    with pytest.raises(InputError, match=r"0\.gz: has citations without a citationid"):
         run("citations", (1, False, [nameless]))
 
 

@@ -178,7 +178,7 @@ BAD_INDEXES = [
     ('{"a": 1}', 'has 1 for "a", no list of positions'),
     ('{"a": [-1]}', 'has -1 for "a", not a position'),
     ('{"a": [1.5]}', 'has 1.5 for "a", not a position'),
-    ('{"a\\ud800": [1]}', "holds half of a surrogate pair"),
+    ('{"a\\ud800": [1]}', "contains half of a surrogate pair"),
 ]
 
 

@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_bytes_and_records_without_ids_are_skipped_
 
 
 def test_a_folder_without_shards_and_a_release_that_is_too_sparse_for_a_task_are_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no shard"):
+    with pytest.raises(InputError, match="contains no shard"):
         generate_benchmark(tmp_path, tmp_path / "benchmark", seed=1)
     generate_release(tmp_path / "sparse", release="2026-01-06", papers=150, topics=64, shards=1, seed=1)
     with pytest.raises(InputError, match="same_author; take more papers"):

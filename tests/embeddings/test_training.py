@@ -82,7 +82,7 @@ def test_a_killed_training_ends_like_one_that_was_not(parted, tmp_path, settings
     capsys.readouterr()
     train(parted, **arguments(killed, settings()))
     told = capsys.readouterr().err
-    assert "going on after iteration" in told
+    assert "resuming after iteration" in told
     assert "epoch 1 of 3" not in told
     for name in RESULTS:
         assert (killed / name).read_bytes() == (whole / name).read_bytes()

@@ -128,11 +128,11 @@ def test_what_is_wrong_with_a_facet_is_reported_with_its_place(csfcube, written,
     [
         ("One text.", "must be a list of sentences, not 'One text.'"),
         (0, "must be a list of sentences, not 0"),
-        (["\ud83d"], "holds half of a surrogate pair"),
+        (["\ud83d"], "contains half of a surrogate pair"),
     ],
 )
 def test_an_abstract_that_is_no_list_of_sentences_is_reported(csfcube, abstract, said):
-    csfcube.refuses("holds no facet; there must be files such as test-pid2anns-csfcube-background")
+    csfcube.refuses("contains no facet; there must be files such as test-pid2anns-csfcube-background")
     csfcube.write_lines("abstracts-csfcube-preds.jsonl", {"paper_id": "1", "title": "t", "abstract": abstract})
     judge(csfcube, "result", q0={"1": 2})
     csfcube.refuses(f"line 1: abstract {said}")

@@ -94,7 +94,7 @@ def test_an_id_is_what_is_written(tmp_path, name, line, expected):
         (HEADER + "q1\td1\t99999999999\n", "line 2: relevance must be at most 1000"),
         (HEADER + "q1\td1\t" + "9" * 5000 + "\n", "line 2: relevance must be a whole number"),
         (HEADER.encode() + b"q1\t\xff\t1\n", "line 2: not UTF-8"),
-        (HEADER + "q1\td1\t1\n\0\0\0", "line 3: holds a NUL byte"),
+        (HEADER + "q1\td1\t1\n\0\0\0", "line 3: contains a NUL byte"),
         ("q1\t0\td1\t\nq1\t0\td2\t1\n", "line 1: relevance must be a whole number, not ''"),
         ("q1 0 d1 high\nq1 0 d2 1\n", "line 1: relevance must be a whole number, not 'high'"),
         ("query-id,corpus-id,score\nq1,\"" + "d" * 200_000 + '",1\n', "line 2: cannot be split at its commas"),

@@ -174,10 +174,10 @@ def test_the_folder_of_a_model_is_found_below_and_several_models_are_refused(bei
     write_results(tmp_path / "all/them__one/abc", [current()])
     assert len(read(beir, tmp_path / "all")[0]) == len(read(beir, tmp_path / "all/them__one/abc/0.json")[0]) == 1
     write_results(tmp_path / "all/them__two/def", [current()])
-    said = r"holds results of 2 models or revisions \(them__one/abc, them__two/def\); name the folder of one"
+    said = r"contains results of 2 models or revisions \(them__one/abc, them__two/def\); name the folder of one"
     with pytest.raises(InputError, match=said):
         read(beir, tmp_path / "all")
-    with pytest.raises(InputError, match="holds no results of mteb"):
+    with pytest.raises(InputError, match="contains no results of mteb"):
         read(beir, write_results(tmp_path / "none", [], {"name": "a/b"}))
 
 

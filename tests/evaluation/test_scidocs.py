@@ -158,7 +158,11 @@ def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, m
         ("cite/test.qrel", "a 0 \udcff 1\n", "test.qrel, line 1: not UTF-8"),
         ("recomm/train.csv", "pid,clicked_pid,similar_papers_avail_at_time\n", "train.csv: has no rows"),
         ("recomm/test.csv", 'p,c,s\na,b,"c,d"\n', "'b', which was clicked, is not among the papers that were shown"),
-        ("recomm/propensity_scores.json", '{"scores": [0]}', "must hold a list of positive numbers under the key scor"),
+        (
+            "recomm/propensity_scores.json",
+            '{"scores": [0]}',
+            "must contain a list of positive numbers under the key scor",
+        ),
         ("paper_metadata_recomm.json", '{"a": 3}', "paper_metadata_recomm.json, a: must be an object, not 3"),
         ("paper_metadata_recomm.json", '{"a": {"title": "t"', "paper_metadata_recomm.json: not JSON"),
         ("paper_metadata_recomm.json", '["a"]', "not a JSON object."),

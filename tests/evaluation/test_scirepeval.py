@@ -208,7 +208,7 @@ def test_bad_rows_are_reported_with_file_and_line(layout, path, rows, message):
 
 @pytest.mark.parametrize(("broken", "message"), [(b"{broken\n", "not JSON"), (b"\xff\n", "not UTF-8")])
 def test_a_line_that_is_no_json_is_reported(layout, broken, message):
-    layout.refuses("holds none of the tasks biomimicry, ")
+    layout.refuses("contains none of the tasks biomimicry, ")
     layout.add_relish()
     file = layout.root / "test/relish/test.jsonl"
     file.write_bytes(file.read_bytes() + broken)

@@ -87,7 +87,7 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ([], "One of --embeddings, --words, --by-citations and --answers says"),
+        ([], "Exactly one of --embeddings, --words, --by-citations and --answers must be given"),
         (
             ["--embeddings=vectors.parquet", '--words={"k1": 1.5}'],
             "One of --embeddings, --words, --by-citations and --answers",

@@ -235,13 +235,15 @@ def test_a_citation_counts_for_more_by_its_marks_and_by_the_sentences_that_make_
 
 def test_a_corpus_without_the_marks_is_refused(tmp_path):
     write_corpus(tmp_path, {(1, 2): (False, ["result"]), (1, 3): (False, [])}, {1: [], 2: []}, 2)
-    with pytest.raises(InputError, match=r"citations: holds only citations that are not influential, so nothing is le"):
+    with pytest.raises(
+        InputError, match=r"citations: contains only citations that are not influential, so nothing is le"
+    ):
         choose(tmp_path, 2, influential=True)
     with pytest.raises(InputError, match=r"so nothing is left for the graph, or heavier"):
         choose(tmp_path, 2, weights={"influential": 2.0})
-    with pytest.raises(InputError, match=r"holds only citations with none of citations\.weights\.intents, so nothing"):
+    with pytest.raises(InputError, match=r"contains only citations with none of citations\.weights\.intents, so nothing"):
         choose(tmp_path, 2, weights={"intents": {"methodology": 2.0}})
-    with pytest.raises(InputError, match=r"holds only citations with none of citations\.intents, so"):
+    with pytest.raises(InputError, match=r"contains only citations with none of citations\.intents, so"):
         choose(tmp_path, 2, intents=["background", "methodology"])
     with pytest.raises(
         InputError, match=r"papers: no paper has the name of an author, so self-citations are not known"

@@ -91,7 +91,7 @@ def test_a_strength_is_the_weight_and_one_of_zero_or_less_makes_no_edge(tmp_path
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_a_strength_that_is_no_finite_number_is_refused(tmp_path, wrong):
-    with pytest.raises(InputError, match=r"cocitations\.parquet: holds a strength that is not a finite number"):
+    with pytest.raises(InputError, match=r"cocitations\.parquet: contains a strength that is not a finite number"):
         weighed(tmp_path, {"paper": [1], "other": [2], "count": [1], "strength": [wrong]})
 
 

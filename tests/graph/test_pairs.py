@@ -40,7 +40,7 @@ def equal_brute_force(folder, citations, splits, relabel, signal, pairs, strengt
     expected = pairs_of(citations, splits, signal=signal, pairs=pairs, strength=strength, largest=largest)
     shard(folder, citations, splits, buckets)
     if not expected:
-        with pytest.raises(InputError, match="holds no pair for the graph"):
+        with pytest.raises(InputError, match="has no pair for the graph"):
             count(folder, asked_for(signal, pairs, strength, largest), buckets)
         return
     found = count(folder, asked_for(signal, pairs, strength, largest), buckets)

@@ -323,7 +323,7 @@ def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
     assert "needs vectors" in refused(tmp_path, examples, [])
     assert "bm25 takes no vectors" in refused(tmp_path, examples, files, by={"kind": "bm25"})
     assert "neither the table triplets nor sampled_examples" in refused(tmp_path, files[0], files)
-    assert "the set brings no documents" in refused(tmp_path, examples, files, collection="texts")
+    assert "the set supplies no documents" in refused(tmp_path, examples, files, collection="texts")
     stranger = write_triplets(tmp_path / "strange", [(1, 77, 3)])
     assert "no vector of 1 papers or texts of the examples, the first of them 77" in refused(tmp_path, stranger, files)
     assert "No text of 1 papers or texts" in refused(tmp_path, stranger, [], by={"kind": "bm25"})

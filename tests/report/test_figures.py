@@ -57,7 +57,7 @@ def test_the_figure_of_triplets_marks_the_rank_of_each_set_that_is_drawn_from_ne
     for collisions in ({"cocite": curve, "specter": NO_CURVE}, {"cocite": NO_CURVE, "specter": NO_CURVE}):
         draw_triplets(collisions, {"cocite": counts, "specter": counts}, {"cocite": 100}, tmp_path / "triplets.svg")
         drawn.append((tmp_path / "triplets.svg").read_text())
-    assert {"cocite", "specter", "triplets a query", "queries"} <= set(texts(drawn[0]))
+    assert {"cocite", "specter", "triplets per query", "queries"} <= set(texts(drawn[0]))
     colour = "#0072b2"  # of the first set, whose curve and dot the second figure lacks
     assert drawn[0].count(colour) > drawn[1].count(colour) > 0
 

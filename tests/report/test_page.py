@@ -90,7 +90,7 @@ def test_a_run_without_models_and_benchmarks_has_a_page(tmp_path):
 
 
 def test_sections_without_rows_are_left_out(page, tmp_path, monkeypatch):
-    titles = ("How often papers are paired.", "What do the neighbours hold?")
+    titles = ("How often papers are paired.", "How related are the neighbours?")
     assert all(title in page for title in titles)
     tables = made_page._run_tables()
     without = tables | {"band_quality": tables["band_quality"].clear()}

@@ -115,7 +115,7 @@ def test_views_attached_to_a_database_in_another_folder_of_results_do_not_show_t
     copied = shutil.copytree(run, tmp_path / "copy")
     with duckdb.connect(copied / "mine.duckdb") as database:
         database.execute(f"ATTACH '{run}/cocite.duckdb' AS run (READ_ONLY)")
-        with pytest.raises(duckdb.Error, match="would show the files beside that one"):
+        with pytest.raises(duckdb.Error, match="would show the files in its folder"):
             database.execute("FROM run.edges")
 
 

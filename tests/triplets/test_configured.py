@@ -61,7 +61,7 @@ EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
         ({**ASPECTS, "two_away_by": "any"}, "triplets.new.two_away_by has no effect"),
         ({"sampler": "random", "easy": 1}, "triplets.new.easy does not go with sampler: random"),
         ({"sampler": "file", "path": "none.parquet"}, "triplets.new.path: none.parquet is neither a file nor a folder"),
-        ({"sampler": "file"}, "triplets.new has no path, and takes published triplets then, which needs queries.from"),
+        ({"sampler": "file"}, "triplets.new has no path, and so uses published triplets, which needs queries.from"),
         ({"sampler": "union", "of": ["cocite", "none"]}, "triplets.new.of names 'none', which triplets does not decl"),
         ({"sampler": "union", "of": ["cocite", "new"]}, "triplets.new.of: a set of triplets must not be a part of its"),
         ({"sampler": "subset", "of": "cocite"}, "triplets.new needs exactly one of share and count"),

@@ -321,7 +321,7 @@ def test_queries_of_inpars_may_bring_their_documents(folder):
         lines(folder / "brought/queries.jsonl", [row | more])
         assert run(folder, "inpars").examples == [("one", ["text"], [])]
     lines(folder / "brought/queries.jsonl", [row])
-    with pytest.raises(InputError, match=r"holds no documents, and the queries name theirs by doc_id"):
+    with pytest.raises(InputError, match=r"contains no documents, but the queries name theirs by doc_id"):
         run(folder, "inpars")
 
 
@@ -432,16 +432,16 @@ SCORED = '{"query": "a", "positive": "b", "negative": "c", "negative_score": '
         ("rows", "a.jsonl", '{"query": "a", ', r"line 1: not JSON"),
         ("rows", "a.parquet", "no table", r"a\.parquet: not a readable Parquet file"),
         ("rows", "a.jsonl.gz", "no gzip", r"a\.jsonl\.gz: not a whole gzip file"),
-        ("rows", "a.csv", "query,positive", r"holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+        ("rows", "a.csv", "query,positive", r"contains no files of JSON Lines \(\.jsonl\) or Parquet"),
         ({"margin": 3.0}, "a.jsonl", SCORED + "1}", "has 0 positive_scores for 1 positives; margin and max_score need"),
         ({"max_score": 3.0}, "a.jsonl", SCORED + '"1"}', r"line 1: negative_scores must be a number, not '1'"),
         ("rows", "a.jsonl", f'{{"query": "{HELD_OUT}", "positive": "a"}}', r"with the title of a paper .* kept out: 1"),
         ("beir", "a", "", r"brought: holds no qrels/train\.tsv"),
         ("msmarco", "a", "", r"brought: holds no msmarco-hard-negatives\.jsonl\.gz"),
         ("msmarco", "msmarco-hard-negatives.jsonl", "", r"holds no queries; there should be queries\.jsonl"),
-        ("specter", "a", "", r"brought: holds no files of JSON Lines \(\.jsonl\) or Parquet"),
-        ("specter", "data.json", "{}", r"holds data.json and no metadata.json"),
-        ("inpars", "a", "", r"brought: holds no files of JSON Lines"),
+        ("specter", "a", "", r"brought: contains no files of JSON Lines \(\.jsonl\) or Parquet"),
+        ("specter", "data.json", "{}", r"contains data.json but no metadata.json"),
+        ("inpars", "a", "", r"brought: contains no files of JSON Lines"),
     ],
 )
 def test_what_has_no_place_in_the_layout_is_named_and_nothing_is_written(folder, layout, name, text, message):

@@ -300,7 +300,7 @@ def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_
 
 
 def test_without_a_file_for_its_texts_a_sampler_that_brings_some_is_refused(searched):
-    with pytest.raises(InputError, match="brings texts: --texts must name the file"):
+    with pytest.raises(InputError, match="supplies texts: --texts must name the file"):
         run(searched, Searches(), "again")
 
 

@@ -51,7 +51,7 @@ def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(made_o
     manifest = (made_once.folder / MANIFEST).read_bytes()
     result = made_once.snakemake(*options, "--", "corpus", config=other(made_once, release="2026-01-13"))
     assert result.returncode == 1
-    assert "results holds results of another corpus" in result.stdout + result.stderr
+    assert "results has results of another corpus" in result.stdout + result.stderr
     assert "release was 2026-01-06 and is 2026-01-13" in result.stdout + result.stderr
     assert (made_once.folder / MANIFEST).read_bytes() == manifest
 

@@ -52,7 +52,7 @@ def test_the_plan_and_the_dag_read_the_same_shards_also_after_a_listing(brought,
 
 
 def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run):
-    twice = "the key seed stands twice; write it once."
+    twice = "the key seed is repeated; write it once."
     (run.folder / "config.yaml").write_text("seed: 1\nseed: 2\n")
     options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(run.folder), "--cores", "1", "--dry-run"]
     assert f"config.yaml, lines 1 and 2: {twice}" in said(snakemake(options))
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     ("entry", "message"),
     [
         ({"pathvars": {"results": "r[1]"}}, "DuckDB and Polars take a path for a pattern"),
-        ({"pathvars": {"results": "-r"}}, "commands take what begins with a hyphen for an option"),
+        ({"pathvars": {"results": "-r"}}, "commands take a name that begins with a hyphen for an option"),
         ({"corpus": {"source": "s2", "api": "https://u:secret@m.org"}}, "corpus.api has a user, a password or a key"),
         ({"exclude": [[["x"] * 50] * 50] * 50}, "more than 100,000 values"),
     ],

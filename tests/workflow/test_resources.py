@@ -125,9 +125,9 @@ def test_a_dry_run_leaves_open_what_depends_on_files_that_do_not_exist_yet(plan)
 
 def test_a_dry_run_names_the_jobs_that_would_be_granted_too_little(run, plan):
     told = planned(run, None, MANIFEST, options=["--resources", "mem_mb=100"]).said
-    said = re.findall(r"^(\w+) asks for [\d,]+ MB of memory, and .* granted 100 MB", told, re.MULTILINE)
+    said = re.findall(r"^(\w+) requests [\d,]+ MB of memory, but .* get 100 MB", told, re.MULTILINE)
     assert sorted(said) == ["generate_release", "list_shards"]
-    assert "MB of memory, and all jobs" not in plan.said
+    assert "MB of memory, but all jobs" not in plan.said
 
 
 def jobs_of(folder: Path) -> list[tuple[str, dict[str, str], dict[str, Any]]]:

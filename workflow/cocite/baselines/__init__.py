@@ -1,1 +1,2 @@
-"""The stage baselines: what models are compared with, trained on the corpus where it has to be, and their vectors."""
+"""The stage baselines: the systems that models are compared with, trained on the corpus if necessary, and their
+vectors."""

@@ -1,13 +1,13 @@
 """The words of the corpus, and models of gensim that are trained on them.
 
-A training reads the corpus once and writes its words to a file, a paper a line; epochs read that file. Memory holds the
-counts of the words and no text. Beyond `most` distinct words, the rarest are dropped while they are counted, as gensim
-does.
+A training reads the corpus once and writes its words to a file, one paper per line; epochs read that file. Memory is
+needed for the counts of the words, and for no text. Beyond `most` distinct words, the rarest are dropped during
+counting, as in gensim.
 
-A model is trained an epoch at a time, so that a killed training resumes with the epoch that it was in, and on one
-thread: with more, no two runs give the same. The learning rate falls within an epoch from where the one before left it.
-That gives bit for bit what gensim gives in one call over all epochs. After an epoch, the weights and the state of the
-random generator are kept as plain arrays; gensim's own files are pickles, which are neither written nor read here.
+A model is trained one epoch at a time, so that a killed training resumes at the start of its epoch, and on one thread:
+with more, results are not reproducible. The learning rate of an epoch continues from the previous one. The result is
+bit for bit that of one call of gensim over all epochs. After an epoch, the weights and the state of the random
+generator are saved as plain arrays; gensim's own files are pickles, which are neither written nor read here.
 """
 
 import json
@@ -72,7 +72,7 @@ class Lines:
 
 
 def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
-    """From a text to its words, of two letters or digits at least, in lowercase and without accents."""
+    """From a text to its words, of two or more letters or digits, in lowercase and without accents."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     words: Callable[[str], list[str]] = TfidfVectorizer(strip_accents=accents).build_analyzer()
@@ -80,9 +80,9 @@ def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
 
 
 def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
-    """Write the words of the papers that are not kept out, a paper a line, and count them.
+    """Write the words of the papers that are not excluded, one paper per line, and count them.
 
-    Where both were done before, the counts are read. Raises `InputError` where no paper has a word.
+    Existing counts are reused. Raises `InputError` if no paper has a word.
     """
     counts = path.with_suffix(".json")
     if counts.exists() and path.exists():
@@ -113,7 +113,7 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
 
 
 def check_frequent(counted: Counted, min_count: int) -> None:
-    """Raise `InputError` where no word occurs so often."""
+    """Raise `InputError` if no word occurs so often."""
     most = max(counted.occurrences.values())
     if most < min_count:
         of = f"the most frequent of {len(counted.occurrences):,} words occurs {most} times"
@@ -141,9 +141,9 @@ class Weights:
 
 
 def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
-    """The weights of the words in at least `min_df` papers and at most that share, English stop words apart.
+    """The weights of the words in at least `min_df` papers and at most that share, without English stop words.
 
-    Raises `InputError` where there are none.
+    Raises `InputError` if there are none.
     """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -175,7 +175,7 @@ def gensim_seed(training: Training) -> int:
 def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Callable[[], Arrays]) -> None:
     """Train a model whose vocabulary is built, from the epoch that is in the state to its last.
 
-    `learned` names the arrays that a training changes. Raises `InputError` where the lines cannot be read.
+    `learned` lists the arrays that a training changes. Raises `InputError` if the lines cannot be read.
     """
     first, last, epochs = model.alpha, model.min_alpha, model.epochs
     done, kept_at = _resume(model, state / CHECKPOINT, learned), time.monotonic()
@@ -190,7 +190,7 @@ def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Ca
 
 
 def _keep(model: Any, done: int, folder: Path, learned: Callable[[], Arrays]) -> None:
-    """Keep where the model is. Arrays go to the disk as they stand: a copy in memory could be too large."""
+    """Save the position of the model. Arrays are written directly: a copy in memory could be too large."""
     _, key, *others = model.random.get_state()
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -202,7 +202,7 @@ def _keep(model: Any, done: int, folder: Path, learned: Callable[[], Arrays]) ->
 
 
 def _resume(model: Any, folder: Path, learned: Callable[[], Arrays]) -> int:
-    """Set the model to where the state has it; return the number of epochs that are done."""
+    """Restore the model from the state; return the number of finished epochs."""
     files = {name: folder / f"{name}.npy" for name in learned()}
     missing = [path for path in (folder / REACHED, *files.values()) if not path.is_file()]
     if missing:
@@ -214,5 +214,5 @@ def _resume(model: Any, folder: Path, learned: Callable[[], Arrays]) -> int:
     reached = read_json(folder / REACHED)
     model.random.set_state(("MT19937", np.array(reached["key"], dtype=np.uint32), *reached["others"]))
     done: int = reached["epochs"]
-    report(f"Going on after {done} of {model.epochs} epochs.")
+    report(f"Resuming after {done} of {model.epochs} epochs.")
     return done

@@ -31,7 +31,7 @@ from cocite.core.tables.files import checked_files, open_table, read_table, vect
 from cocite.core.tables.papers import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
-"""Queries at most, papers that one cites at most, and random papers beside them."""
+"""Largest numbers of queries, of cited papers per query, and of random papers."""
 POOL = 20_000
 """Papers that random ones are drawn from, themselves drawn from all."""
 TASK = "validation"
@@ -49,9 +49,9 @@ def draw_validation(
     documents: Annotated[Path, typer.Option(help="Table documents, written.")],
     judgements: Annotated[Path, typer.Option(help="Table judgements, written.")],
 ) -> None:
-    """Draw what a grid is judged on: papers that validation queries cite, among random ones.
+    """Draw the judgements for a grid: papers that validation queries cite, among random ones.
 
-    Raises `InputError` where the corpus is too small for it.
+    Raises `InputError` if the corpus is too small for it.
     """
     kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
     candidates = read_validation_queries(queries)
@@ -90,7 +90,7 @@ def _made(table: str, rows: int, columns: dict[str, list[Any]]) -> pa.Table:
 
 
 def _batches(folder: Path, table: str, *columns: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in several files, some thousand at a time: a scan of them would hold many more at once."""
+    """The rows of a table in several files, some thousand at a time: a scan would keep many more in memory."""
     for path in checked_files(folder, table):
         with open_table(path, table) as file:
             yield from file.iter_batches(columns=columns)

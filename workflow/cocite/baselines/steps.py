@@ -46,13 +46,13 @@ class Batch:
     titles: list[str | None]
     abstracts: list[str | None]
     more: list[list[str]]
-    """What a text holds after the abstract."""
+    """Further parts of a text after the abstract."""
     are_queries: list[bool]
     """Whether each is a short query of a search, and no paper."""
 
     @property
     def texts(self) -> list[str]:
-        """The texts, their parts joined by spaces; empty where a document has none."""
+        """The texts, their parts joined by spaces; empty if a document has none."""
         rows = zip(self.titles, self.abstracts, self.more, strict=True)
         return [" ".join(filter(None, (title, abstract, *more))) for title, abstract, more in rows]
 
@@ -67,7 +67,7 @@ class Sources:
     citations: Sequence[Path] = ()
     """Buckets of the table citations."""
     baseline: Path | None = None
-    """The model of the baseline that this one stands on."""
+    """The model of the baseline that this one is derived from."""
     paper_vectors: Sequence[Path] = ()
     """Vectors of papers (corpusid, vector), by bucket."""
     document_vectors: Path | None = None
@@ -84,7 +84,7 @@ class Sources:
     """Folder of the texts of their documents."""
 
     def given(self, name: str) -> Path:
-        """The file or folder of this name. Raises `InputError` where it is not given."""
+        """The file or folder of this name. Raises `InputError` if it is not given."""
         path: Path | None = getattr(self, name)
         if path is None:
             raise InputError(f"No {name} is given, which this baseline reads.")
@@ -105,7 +105,7 @@ class Training(Sources):
     """A training of a baseline."""
 
     queries: Path
-    """The table queries, which says what is kept out."""
+    """The table queries, which lists the excluded papers."""
     seed: int
     """The run's seed."""
     training_seed: int
@@ -132,7 +132,7 @@ class Embedding(Sources):
     source: Path
     """The table."""
     model: Path | None = None
-    """The trained model; None where the baseline is not trained."""
+    """The trained model; None if the baseline is not trained."""
     seed: int
     """The run's seed."""
     threads: int = 1
@@ -201,9 +201,9 @@ def embed_documents(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Embed documents by a baseline; one that was trained has the settings that it was trained with.
+    """Embed documents by a baseline; a trained one keeps the settings of its training.
 
-    Documents that it has no vector for are left out. Raises `InputError` where a vector is not finite.
+    Documents without a vector are left out. Raises `InputError` if a vector is not finite.
     """
     baseline: Baseline = entry_of(read_json(model / SETTINGS)["baseline"], AnyBaseline) if model else settings
     embedding = Embedding(**vars(sources), table=table, source=source, model=model, seed=seed, threads=threads)

@@ -1,7 +1,7 @@
 """The model of the baseline `citeomatic`: documents as learned sums of words.
 
-Training holds the numbers of the words of all documents of a set. An epoch's batches and negatives follow from the
-seed and its number; what was learned is saved after each, and a killed training goes on from there.
+Memory has the word numbers of all documents of a set. An epoch's batches and negatives depend only on the seed and its
+number; the weights are saved after each, and a killed training resumes from there.
 """
 
 from collections import Counter
@@ -62,7 +62,7 @@ class Sums(nn.Module):
         self.fields = nn.Parameter(torch.ones(FIELDS))
 
     def forward(self, words: Words) -> Tensor:
-        """Vectors of length 1 (documents × dimension), of length 0 where there are no words."""
+        """Vectors of norm 1 (documents × dimension), or 0 if there are no words."""
         lengths = words.starts.diff()
         field = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
         sums = embedding_bag(
@@ -84,10 +84,10 @@ class Examples:
     positives: Tensor
     negatives: Ids
     starts: Ids
-    """Where the negatives of each pair start, and at the end how many there are."""
+    """Start of the negatives of each pair, and at the end their number."""
 
     def draw_negatives(self, random: np.random.Generator) -> Tensor:
-        """One of the negatives of each pair; a random one of all, where it has none."""
+        """One of the negatives of each pair; a random one of all, if it has none."""
         sizes = np.diff(self.starts)
         chosen = self.starts[:-1] + (random.random(len(sizes)) * sizes).astype(np.int64)
         drawn = random.choice(self.negatives, len(sizes)) if len(self.negatives) else np.zeros(len(sizes), np.int64)
@@ -156,7 +156,7 @@ class Learner:
             save_file({**self.model.state_dict(), **moments, "epochs": torch.tensor(epochs)}, path)
 
     def restore(self, state: Path) -> int:
-        """Go on from what was kept; return how many epochs are done."""
+        """Resume from the state; return the number of finished epochs."""
         if not (state / LEARNED).exists():
             return 0
         kept = load_file(state / LEARNED)

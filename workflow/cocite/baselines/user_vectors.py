@@ -1,6 +1,6 @@
 """User-supplied vectors: ids and vectors of any model, as Parquet, NPZ or JSON Lines.
 
-Rows come some thousand at a time, and only the vectors that are asked for stay in memory.
+Rows are read some thousand at a time, and only the requested vectors stay in memory.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -19,7 +19,7 @@ from cocite.core.rows import PARQUET, as_float, is_json_lines, read_batches, rea
 from cocite.core.written_ids import whole_numbers
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
-"""What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""
+"""Default names of the id column; SPECTER's files have `paper_id`."""
 VECTORS = ("embedding", "vector", "embeddings", "vectors")
 SUFFIXES = (".parquet", ".npz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 ROWS_AT_ONCE = 4096
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The vectors that were asked for, of those that a user supplies: the row of each id, and how many were read."""
+    """The requested vectors among those of a user's files: the row of each id, and the number of vectors read."""
 
     rows: dict[str, int]
     matrix: NDArray[np.float32]
@@ -51,10 +51,10 @@ class Found:
 
 
 def read_vectors(files: Collection[Path], wanted: Collection[str], names: FieldNames = FieldNames()) -> Found:
-    """The vectors of the ids that are wanted. Every vector is checked, wanted or not.
+    """The vectors of the wanted ids. Every vector is checked, wanted or not.
 
-    An id may come again in another file, with the same vector. Raises `InputError` where it comes again otherwise,
-    where vectors are of different dimensions, and where one is not finite.
+    An id may be repeated in another file with the same vector. Raises `InputError` for other repetitions, for vectors
+    of different dimensions, and for one that is not finite.
     """
     asked, read, dimension, first = set(wanted), 0, 0, ""
     rows, vectors, places, last_file = dict[str, int](), list[NDArray[np.float32]](), list[str](), dict[str, Path]()
@@ -85,7 +85,7 @@ def _check_vectors(part: Part, dimension: int, first: str) -> None:
     if part.vectors.shape[1] != dimension:
         raise _another_dimension(part.place(0), part.vectors.shape[1], first, dimension)
     for row in np.flatnonzero(~np.isfinite(part.vectors).all(axis=1)).tolist():
-        raise InputError(f"{part.place(row)}: the vector of {part.ids[row]!r} holds a value that is not finite.")
+        raise InputError(f"{part.place(row)}: the vector of {part.ids[row]!r} contains a value that is not finite.")
 
 
 def _another_dimension(place: str, dimension: int, first: str, expected: int) -> InputError:
@@ -93,12 +93,12 @@ def _another_dimension(place: str, dimension: int, first: str, expected: int) ->
 
 
 def files_in(path: Path) -> list[Path]:
-    """The file, or the files of vectors of a folder. Raises `InputError` where it has none."""
+    """The file, or the files of vectors of a folder. Raises `InputError` if it has none."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and not file.name.startswith("."))
     if not files:
-        raise InputError(f"{path}: holds none of {', '.join(SUFFIXES)}.")
+        raise InputError(f"{path}: contains none of {', '.join(SUFFIXES)}.")
     return files
 
 
@@ -168,13 +168,13 @@ def _line_by_line(path: Path, names: FieldNames, after: int) -> Iterator[Part]:
             raise InputError(f"{row.place}: {vectors} must be a list of numbers, not {shown(given)}.")
         for each in given:
             if isinstance(each, bool) or not isinstance(each, int | float):
-                raise InputError(f"{row.place}: {vectors} must be a list of numbers, and holds {shown(each)}.")
+                raise InputError(f"{row.place}: {vectors} must be a list of numbers, but is {shown(each)}.")
         values = _as_float32(np.array([list(map(as_float, given))]))
         yield Part([row.identifier(ids)], values, _places(path, "line", int(row.at) - 1))
 
 
 def _from_arrow(rows: Any, called: Sequence[str], place: Callable[[int], str]) -> Part:
-    """Rows of two columns. Raises `InputError` where an id or a vector is missing, or of no type that one has."""
+    """Rows of two columns. Raises `InputError` if an id or a vector is missing or of the wrong type."""
     given, vectors = (rows[name] for name in called)
     ids = whole_numbers(given)
     if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):

@@ -1,1 +1,1 @@
-"""What a run is asked for: its configuration, the benchmarks and models it names, and what it wrote down of itself."""
+"""The configuration of a run, the benchmarks and models that it names, and the record of a finished run."""

@@ -11,8 +11,8 @@ ASPECTS = (*INTENTS, MISCELLANEOUS)
 """All aspects; a link has that of each of its intents."""
 SEVERAL, WITHOUT = "several", "none"
 INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)
-"""The classes of citations: of one intent alone, by intent; of several; without one."""
+"""The classes of citations: those with one intent, by intent; those with several; those without."""
 CONCATENATED = "concatenated"
-"""The space that has the dimensions of those of all aspects, one after the other."""
+"""The space that concatenates the dimensions of all aspects."""
 SPACES = "aspects"
-"""The folder of the spaces in that of an encoder."""
+"""The folder of the spaces, within the folder of an encoder."""

@@ -60,22 +60,22 @@ class Baseline(Entry):
     knows_all_papers: ClassVar[bool] = True
     """Whether it can compare any paper of the corpus, and so search it."""
     is_chance: ClassVar[bool] = False
-    """Whether it shows what chance alone gives; it is far from everything else in a figure."""
+    """Whether it shows the level of chance. Figures may omit it, since its scores are far below all others."""
     trained_on: ClassVar[tuple[Source, ...]] = ()
-    """What its training reads; nothing where it is not trained."""
+    """The tables that its training reads; empty if it is not trained."""
     embeds_with: ClassVar[tuple[Source, ...]] = ()
-    """What it reads to embed documents, beside their texts and what it was trained to."""
+    """The tables that it reads to embed documents, in addition to their texts and its trained model."""
     training_cores: ClassVar[int] = 1
     """Cores that a training uses."""
 
     @property
     def points(self) -> list["Baseline"]:
-        """The baselines that its grid stands for, the last key moving first; none without a grid."""
+        """One baseline per combination of the values of its grid, the last key varying fastest; none without a grid."""
         return []
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files and folders that the user brings, which its embedding reads."""
+        """User-supplied files and folders that its embedding reads."""
         return ()
 
     @property
@@ -85,7 +85,7 @@ class Baseline(Entry):
 
     @property
     def under(self) -> str | None:
-        """The baseline that it stands on."""
+        """The baseline that it is derived from."""
         of: str | None = getattr(self, "of", None)
         return of
 
@@ -98,7 +98,7 @@ class Baseline(Entry):
         return 30 + sources_mb
 
     def embedding_memory(self, sources_mb: float) -> float:
-        """Memory that embedding takes, MB, by the size of its model and of what it reads beside the documents, MB."""
+        """Memory of the embedding in MB, from the size of its model and of its other inputs (both in MB)."""
         return 1000 + 3 * sources_mb
 
     def embedding_minutes(self, sources_mb: float) -> float:
@@ -108,16 +108,16 @@ class Baseline(Entry):
     def train(self, training: Any) -> None:
         """Train on the sources of `baselines.steps.Training`, and write the model into its folder `output`.
 
-        What the training resumes from lies in the folder `state` (see `core.checkpoints`), which the caller removes.
-        The model depends on the sources and the seeds alone, and holds no pickle.
+        `state` is the folder that a killed training resumes from (see `core.checkpoints`); the caller removes it. The
+        model depends only on the sources and the seeds, and contains no pickle.
         """
         raise NotImplementedError
 
     def embed(self, embedding: Any) -> Iterator[tuple[list[Any], Any]]:
-        """The vectors of the documents of `baselines.steps.Embedding`, some thousand at a time.
+        """Yield the vectors of the documents of `baselines.steps.Embedding` in batches of some thousands.
 
-        A pair holds the names of documents and their vectors (documents × dimension). All come in the order of the
-        table; a document that has no vector is left out.
+        A batch is the ids of documents and their vectors (documents × dimension), in the order of the table. Documents
+        without a vector are left out.
         """
         raise NotImplementedError
 
@@ -128,12 +128,12 @@ class Baseline(Entry):
             yield f"{key}: a model has that name, and both are scored; give the baseline another."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A baseline that stands on itself, or on one that cannot bear it."""
+        """A sentence for each baseline that is derived from itself, or from one that does not support it."""
         baselines, name = config.baselines, key.removeprefix("baselines.")
         if self.under is None:
             return
         if name in all_parts(name, lambda each: [under] if (under := baselines[each].under) else []):
-            yield f"{key}.of: a baseline must not stand on itself."
+            yield f"{key}.of: a baseline cannot be derived from itself."
         below = baselines[self.under]
         has_vectors = not (below.ranks_alone or below.is_reported)
         if not has_vectors or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on):
@@ -142,7 +142,7 @@ class Baseline(Entry):
         own = getattr(self, "seeds", None)
         trained = getattr(below, "seeds", None)
         for seed in set(own or ()).difference(trained or own or ()):
-            yield f"{key}.seeds has {seed}, and baselines.{self.under}, which it stands on, has no such training."
+            yield f"{key}.seeds has {seed}, but baselines.{self.under}, which it is derived from, has no such training."
 
 
 class Trained(Baseline):
@@ -154,7 +154,7 @@ class Trained(Baseline):
 
     @property
     def points(self) -> list[Baseline]:
-        """The baselines that its grid stands for, the last key moving first; none without a grid."""
+        """One baseline per combination of the values of its grid, the last key varying fastest; none without a grid."""
         return [self._point(values) for values in combinations(self.grid)] if self.grid else []
 
     def _point(self, values: Mapping[str, Any]) -> Baseline:
@@ -181,4 +181,4 @@ class Seeded(Trained):
     """What every baseline has whose training draws at random."""
 
     seeds: Seeds = (1,)
-    """Seeds, each a training of its own."""
+    """Training seeds. Each trains a separate model."""

@@ -29,9 +29,9 @@ class Benchmark(Entry):
     made_by: ClassVar[type[Entry] | None] = None
     """The settings by which it is made of papers that are held out; None for one that others made."""
     layout: ClassVar[str | None] = None
-    """The benchmark whose layout its files lie in, where that is another one."""
+    """The benchmark whose file layout it uses, if not its own."""
     reads: ClassVar[tuple[str, ...]] = ("",)
-    """The folders within its own that are read; an empty name stands for all of it."""
+    """The subfolders that are read; an empty name means the whole folder."""
     memory_of_byte: ClassVar[float] = 8
     """Bytes of memory that its reader may take for each byte of its files."""
     has_hashes: ClassVar[bool] = False
@@ -41,8 +41,8 @@ class Benchmark(Entry):
     seeds: Seeds = (1,)
     """Seeds of the evaluation's random choices; each task is scored once with each."""
     largest_missing: Annotated[float, Field(ge=0, le=1)] = LARGEST_MISSING_SHARE
-    """Share of a task's documents that may be without a vector. They are counted beside each score; with more of
-    them, the task has none, and the report says so."""
+    """Largest share of a task's documents that may lack a vector. Missing documents are counted with each score; if
+    more are missing, the task has no score and the report says why."""
     spaces: bool = True
     """Whether models are scored in the spaces of their aspects as well, those that `models.<name>.spaces` names."""
     resamples: Annotated[int, Field(ge=100)] = 1000
@@ -56,7 +56,7 @@ class Benchmark(Entry):
 
     @property
     def suites(self) -> dict[str, list[Task]]:
-        """Its tasks in suites, each scored in one job: small ones, searches of the corpus, and each large one alone."""
+        """Its tasks in groups, each scored in one job: small tasks, corpus searches, and each large task separately."""
         suites: dict[str, list[Task]] = {}
         for task in self.scored_tasks:
             is_alone = task.large and not self.is_generated
@@ -66,7 +66,7 @@ class Benchmark(Entry):
 
     @property
     def asked_metrics(self) -> tuple[str, ...]:
-        """The metrics of all its tasks if it asks for others than the declared ones; else none."""
+        """The metrics of all its tasks if they replace the declared ones, else none."""
         return ()
 
     @property
@@ -104,16 +104,16 @@ class UserSuppliedBenchmark(Benchmark):
     """What benchmarks have that others made."""
 
     tasks: Annotated[Names, Field(min_length=1)] | None = None
-    """Names of the tasks that are scored (docs/evaluation.md lists them), each of which must be there. Left out, all
-    that the folder holds; those that it lacks are counted."""
+    """Names of the tasks to score (docs/evaluation.md lists them); each must exist. Default: all tasks in the folder;
+    missing ones are counted."""
     id_space: DocumentIds = "s2"
-    """Whose ids its documents have: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
-    works, corpus for the ids of this run's corpus, own for others. They are compared with the ids of papers only where
-    both are the same ones; with corpus.match, papers of other corpora are found by Semantic Scholar's ids as well."""
+    """The id space of its documents: s2 for Semantic Scholar's corpus ids, openalex for OpenAlex's work numbers, corpus
+    for the ids of this run's corpus, own for others. Documents are matched to papers by id only if both use the same id
+    space; with corpus.match, papers of other corpora are also found by Semantic Scholar's ids."""
     mode: Literal["compat", "correct", "both", "sklearn"] = "compat"
-    """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
-    scores of either. sklearn fits scikit-learn's LinearSVC and LinearSVR as they are, as SciRepEval's code does since
-    January 2026 if lightning is not installed."""
+    """compat follows the published protocol. correct uses an intercept and standardised inputs. both gives both scores.
+    sklearn fits scikit-learn's LinearSVC and LinearSVR with their defaults, as SciRepEval's code does since January
+    2026 if lightning is not installed."""
 
     @property
     def document_ids(self) -> DocumentIds:
@@ -133,10 +133,10 @@ class UserSuppliedBenchmark(Benchmark):
 
 
 class FolderBenchmark(UserSuppliedBenchmark):
-    """What benchmarks have that lie in a folder."""
+    """Settings of benchmarks that are read from a folder."""
 
     folder: GivenPath
-    """Folder of the benchmark. Variables of the environment are filled in."""
+    """Folder of the benchmark. Environment variables are expanded."""
 
 
 class Fetched(NamedTuple):
@@ -148,12 +148,12 @@ class Fetched(NamedTuple):
 
 
 class HubBenchmark(UserSuppliedBenchmark):
-    """What benchmarks have that lie in a folder or on the Hugging Face hub; a class says what its `hub` holds."""
+    """Settings of benchmarks that are read from a folder or from the Hugging Face hub (see the `hub` of each class)."""
 
     folder: GivenPath | None = None
-    """Folder of the benchmark. Variables of the environment are filled in."""
+    """Folder of the benchmark. Environment variables are expanded."""
     hub: Entry | None = None
-    """Instead of a folder, what lies on the Hugging Face hub; each config is fetched once, by a job of its own."""
+    """Source on the Hugging Face hub, in place of a folder. Each config is downloaded once, by its own job."""
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> "HubBenchmark":
@@ -166,7 +166,7 @@ class TitleSearch(Entry):
     """A search task made of held-out papers: their titles as queries for their abstracts."""
 
     documents: Count = 1000
-    """Abstracts that are searched at most, each of a held-out paper whose title is a query. They are drawn with the
+    """Largest number of abstracts to search, each of a held-out paper whose title is a query. They are sampled with the
     run's seed."""
 
 
@@ -182,8 +182,8 @@ class HoldoutSettings(Entry):
     min_cocitations: Count = 2
     """Times a paper must be cited with the query to be relevant in the task cocite."""
     choosing: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Share of the held-out papers that choose between settings in a probe (`probes`). They are queries there and
-    nowhere else: all scores of the benchmark are of the others. Left out, none choose."""
+    """Share of the held-out papers that are selection queries: probes (`probes`) and indexes select their settings on
+    them. All scores of the benchmark come from the other papers, the test queries. Default: none."""
     search: bool = False
     """Whether held-out papers also search the whole corpus: the tasks cite_search and cocite_search, in which the text
     of each has to find all papers that it cites, or is cited with, among all papers with a text. Every model embeds
@@ -206,8 +206,8 @@ class AspectSettings(Entry):
     positives: Count = 5
     """Relevant candidates of each query, linked with it by the aspect; queries with fewer are left out and counted."""
     linked: Count = 5
-    """Candidates of each query that are linked with it by another aspect and not by that one, at most; queries without
-    any are left out and counted."""
+    """Largest number of candidates per query that are linked with it by another aspect but not by this one. Queries
+    without any are left out and counted."""
     negatives: Natural = 20
     """Random candidates of each query."""
     kind: Literal["aspects"] = "aspects"

@@ -42,9 +42,9 @@ class CitationChoice(Entry):
     """Take self-citations: the two papers share the name of an author, without case, accents and punctuation."""
     most_references: Count | None = None
     """Leave out the citations of papers with more references than this, such as bibliographies. All references of the
-    corpus count, also those that another key leaves out. Left out, there is no limit."""
+    corpus count, also those that another key leaves out. Default: no limit."""
     weights: CitationWeights | None = None
-    """What citations count for in graphs with signal: citation. Left out, each counts 1."""
+    """Weights of citations in graphs with signal: citation. Default: each counts 1."""
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> "CitationChoice":
@@ -63,7 +63,7 @@ class BuiltOnCitations(Entry):
     """What graphs have in common that are built from the citations of the corpus."""
 
     citations: CitationChoice | None = None
-    """Which citations of the corpus the graph is built from. Left out, all of them."""
+    """Which citations of the corpus the graph is built from. Default: all."""
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A choice by what the corpus does not have."""

@@ -1,7 +1,7 @@
-"""The configuration: defaults filled in, every key and name checked, before any job.
+"""The configuration: resolves defaults and checks every key and name before any job starts.
 
-`resolve` takes the configuration as it was written and returns it complete. What is wrong is refused with one sentence
-that names the key. Each section is declared in a module of its own; here they come together.
+`resolve` takes the configuration as written and returns it complete, or raises one sentence per mistake that names the
+key. Each section is declared in its own module; here they are combined.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ from cocite.core.errors import InputError, os_error_hint
 from cocite.core.gpus import Precision
 
 OMISSIONS = "omissions"
-"""The folder of what was left out, which stands among those of the entries of a section."""
+"""The folder of omission reports, a sibling of the entries' folders in a section."""
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "indexes", "baselines", "benchmarks", "probes")
 SAMPLERS = "cocite.triplets.samplers"
 
@@ -62,7 +62,7 @@ _methods: Any = plugins(METHODS, "kind")
 
 
 class PathVariables(Entry):
-    """Where results, logs and benchmarks of jobs lie; Snakemake's own key."""
+    """Folder of results, logs and benchmarks of jobs (Snakemake's own key)."""
 
     results: Folder | None = None
     """Folder of results."""
@@ -73,13 +73,13 @@ class PathVariables(Entry):
 
 
 USUAL_BASELINES = ("bm25", "popularity", "random")
-"""The kinds of baselines, each under its own name, that are scored where the configuration names none."""
+"""The kinds of baselines scored by default, each under its own name."""
 
 
 class Configuration(Entry):
     """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, indexes, baselines,
-    benchmarks, probes and maps. An entry refers to others by name, its results lie in the folder of its name, and
-    editing it makes again what depends on it and nothing else."""
+    benchmarks, probes and maps. An entry refers to others by name and writes its results to the folder of its name.
+    Editing an entry reruns only what depends on it."""
 
     seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
@@ -89,23 +89,22 @@ class Configuration(Entry):
     has any name of letters from a to z, capitals as well, digits, dots, hyphens and underscores that starts with a
     letter or digit."""
     gpu: bool = False
-    """Whether fine-tuning, embedding and `engine: torch` ask a cluster for GPUs: one for each process of a training,
-    one for an embedding, `gpus` of a graph embedding. Without a cluster they ask for those of the machine, if it has
-    any, and wait for each other."""
+    """Whether fine-tuning, embedding and `engine: torch` request GPUs from a cluster: one per process of a training,
+    one per embedding, `gpus` of a graph embedding. Without a cluster they use the machine's GPUs, if any, and wait for
+    each other."""
     precision: Precision = "auto"
-    """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
-    auto stands for float32 when the documents of benchmarks are embedded, so that scores hold on every machine. When
-    models are trained and papers of the corpus are embedded, it stands for bfloat16 on a GPU that has it and on a CPU
-    with instructions for it (AMX or AVX-512 BF16), and for float32 elsewhere."""
+    """The number format in which encoders compute in training and embedding; weights are always updated in float32.
+    auto means float32 when benchmarks are embedded, so that scores hold on every machine. When models are trained and
+    papers of the corpus are embedded, auto means bfloat16 on GPUs and CPUs with hardware support for it (on CPUs, AMX
+    or AVX-512 BF16), float32 elsewhere."""
     corpus: Corpus
-    """Where the release comes from and how it is cut for work."""
+    """Source of the release, and how it is split for processing."""
     queries: Queries = DrawnQueries()
-    """Which papers anchor the triplets, and which are held out of everything."""
+    """Papers that anchor the triplets, and papers held out of training."""
     exclude: tuple[GivenPath, ...] = ()
-    """Papers that are kept out of every graph, index, triplet and vocabulary, as held-out papers are. Each entry is the
-    name of a benchmark that others made, for all its documents that are found among the papers by id or by text, or a
-    text file with one corpus id a line (variables of the environment are filled in; a file named like a benchmark is
-    written ./name)."""
+    """Papers to exclude from every graph, index, triplet and vocabulary, as held-out papers are. Each item is the name
+    of an external benchmark (all its documents that match papers by id or text are excluded) or a text file with one
+    corpus id per line (environment variables are expanded; write ./name for a file named like a benchmark)."""
     graphs: dict[Name, Graph] = Field(default={})
     """Graphs over papers, by name."""
     embeddings: dict[Name, Embedding] = Field(default={})
@@ -132,7 +131,7 @@ class Configuration(Entry):
     """Maps of documents of a benchmark in the report, by name. Left out, there is one of the first benchmark about
     held-out papers, named after it; with {} there is none."""
     pathvars: PathVariables | None = None
-    """Where results, logs and benchmarks of jobs lie; Snakemake's own key."""
+    """Folder of results, logs and benchmarks of jobs (Snakemake's own key)."""
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -151,8 +150,8 @@ class Configuration(Entry):
             given = getattr(self.pathvars, name, None) or name
             if not is_as_it_stands(given):
                 yield (
-                    f"pathvars.{name} is {given!r}; it is taken as it stands, without ~ or variables filled in, and "
-                    "has no ./ in front and no slash too many."
+                    f"pathvars.{name} is {given!r}; it must be a literal path, without ~ or variables, without ./ in "
+                    "front and without extra slashes."
                 )
             elif reason := unusable(given):
                 yield f"pathvars.{name} is {quoted(given)}; {reason}, so rename it."
@@ -165,7 +164,7 @@ class Configuration(Entry):
             yield f"walks.{name}: embeddings has an entry of that name, which a sampler could mean; give it another."
 
     def base_encoder(self, model: str) -> str:
-        """The encoder that a model starts from, or that the model has which it goes on from; empty in a circle."""
+        """The encoder that a model starts from, directly or through the models it continues; empty in a circle."""
         chain = (model, *all_parts(model, lambda each: filter(None, [self.models[each].from_])))
         return next((encoder for each in chain if (encoder := self.models[each].encoder) is not None), "")
 
@@ -183,9 +182,9 @@ class Configuration(Entry):
         declared = self.benchmarks
         if entry in declared:
             if declared[entry].made_by is not None:
-                yield f"{key}: the papers of the benchmark {entry} are held out already."
+                yield f"{key}: the papers of the benchmark {entry} are already held out."
         elif entry.lower().endswith(".parquet"):
-            yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."
+            yield f"{key}: {entry} is a table; list the papers to exclude in a text file, one id per line."
         elif not Path(entry).is_file():
             yield f"{key}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
 
@@ -241,7 +240,7 @@ def recorded_configuration(values: Mapping[str, Any]) -> Configuration:
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[str, Any]:
-    """The configuration in a YAML file, resolved; with `keys`, what depends on these alone. Raises `InputError`."""
+    """The configuration in a YAML file, resolved; only what `keys` need, if given. Raises `InputError`."""
     written = written_configuration(path)
     return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
 
@@ -256,7 +255,7 @@ def inconsistencies(config: Configuration) -> list[str]:
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:
-    """Where the results of a run with this configuration, resolved or not, lie."""
+    """The folder of results of a run with this configuration, resolved or not."""
     return folders_of(config)["results"]
 
 

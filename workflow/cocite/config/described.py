@@ -53,7 +53,7 @@ def configuration_page() -> str:
 
 
 def cell(text: str) -> str:
-    """A text as it can stand in a cell of a table in Markdown."""
+    """A text escaped for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -83,7 +83,7 @@ def _docstrings(kind: type[Entry]) -> dict[str, str]:
 
 
 def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
-    """An entry and all that lie below it."""
+    """An entry and all entries below it."""
     yield kind
     for field in kind.model_fields.values():
         for each in variants(_item(field.annotation)[0]):
@@ -91,7 +91,7 @@ def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
 
 
 def _item(annotation: Any) -> tuple[Any, str]:
-    """What lies below a key, and what stands for its names or numbers: `.<name>`, `[]`, or nothing."""
+    """The type below a key, and the placeholder for its names or numbers: `.<name>`, `[]`, or nothing."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is dict:
         return arguments[1], ".<name>"
@@ -106,8 +106,8 @@ def _item(annotation: Any) -> tuple[Any, str]:
 
 
 def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
-    """A row for each key of an entry, by variants; `<name>` stands for names of one's own. The entry lies within the
-    variant `tag` of another one, if that is given."""
+    """A row per key of an entry, by variants; `<name>` is a placeholder for user-chosen names. `tag` is the enclosing
+    variant, if any."""
     kinds = list(variants(annotation))
     told_apart = discriminator(kinds)
     if told_apart:
@@ -165,13 +165,13 @@ def _default(field: FieldInfo) -> str:
 
 
 def _tags(annotation: Any) -> set[str]:
-    """What tells the variants of an entry apart; nothing where it has none."""
+    """The tags of the variants of an entry; one empty tag if it has none."""
     kinds = list(variants(annotation))
     return {tag_of(kind, discriminator(kinds)) for kind in kinds} if len(kinds) > 1 else {""}
 
 
 def _table(rows: Iterable[Row], tags: set[str]) -> list[str]:
-    """The rows as a table; what several variants of an entry have stands once, with their names unless all have it."""
+    """The rows as a table. Keys that several variants share are listed once, with their names unless all have them."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for kind, *cells in rows:
         by_cells.setdefault(tuple(cells), []).append(kind)

@@ -28,15 +28,15 @@ class WalkSettings(Entry):
     """What ranks a paper. walk is the chance that a walk from the query stops there, which is high for papers with many
     edges; symmetric multiplies it by √(degree of the query / degree of the paper), and so is the same either way."""
     tolerance: Annotated[float, Field(ge=1e-12, le=1e-2)] = 1e-6
-    """Largest error of the chance that a walk stops at a paper, for each edge of the paper. A smaller one reaches more
-    papers and takes longer: a query looks at 1 / (restart · tolerance) edges at most."""
+    """Largest error of the probability that a walk stops at a paper, per edge of the paper. Smaller values reach more
+    papers and take longer: a query visits at most 1 / (restart · tolerance) edges."""
     k: Count = 1000
     """Neighbours of each query, fewer where walks reach fewer; k_negative of the triplets drawn from them may not
     exceed it."""
 
 
 class Walks(Links, WalkSettings):
-    """Ranks papers by random walks with restart from each query, and stands for a graph embedding in a sampler."""
+    """Ranks papers by random walks with restart from each query; samplers can use it in place of a graph embedding."""
 
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph. Walks go along an edge in either direction."""
@@ -52,7 +52,7 @@ class Walks(Links, WalkSettings):
 
 
 def more_than_papers(key: str, k: int, config: Whole) -> Iterator[str]:
-    """A sentence where the release has too few papers for k neighbours of each query."""
+    """A sentence if the release has too few papers for k neighbours per query."""
     largest = config.corpus.largest_index
     if largest is not None and k >= largest - 1:
         yield f"{key} ({k}) must be smaller than {largest - 1}: the release has at most {largest} papers."
@@ -84,7 +84,7 @@ class IvfProbing(Entry):
     kind: Literal["ivf"]
     """How papers are arranged for the search."""
     nprobe: Count = 32
-    """Lists that are read for each query; more where they hold fewer than k papers."""
+    """Inverted lists read per query (nprobe); more if they contain fewer than k papers."""
 
 
 class HnswIndex(Entry):
@@ -125,7 +125,7 @@ class Ivf(IvfIndex, IvfProbing, Approximate):
 
 
 class Hnsw(HnswIndex, HnswWalk, Approximate):
-    """Goes along links, and holds all vectors in memory."""
+    """Graph-based search (HNSW). Keeps all vectors in memory."""
 
 
 class IndexSettings(Entry):
@@ -155,13 +155,13 @@ class Neighbours(Entry):
     """The search for the nearest neighbours of the queries."""
 
     metric: Metric = "cosine"
-    """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
+    """cosine is the default. l2 reproduces published CoCite, in which untrained papers crowd out real neighbours.
     inner_product favours long vectors."""
     among: Literal["edges", "texts"] = "edges"
-    """edges searches all papers that have an edge, as published; texts only those among them with text, so
-    that no rank falls to a paper that cannot become a sample."""
+    """edges searches all papers that have an edge, as published. texts searches only those that also have text, so that
+    no rank goes to a paper that cannot become a sample."""
     papers_of: Annotated[str | None, Refers("triplets")] = None
-    """Name of a set of triplets whose papers alone are searched: SciNCL ranked the papers of its triplets. In place of
+    """Name of a set of triplets: only its papers are searched, as SciNCL ranked the papers of its triplets. In place of
     among."""
     k: Count = 5000
     """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
@@ -180,7 +180,7 @@ class GraphEmbedding(HeldOutEdges):
     """The search for the nearest neighbours of the queries."""
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """More neighbours than the release can have papers, and papers of no triplets, or of its own."""
+        """A sentence if it asks for more neighbours than papers, or for the papers of no or of its own triplets."""
         yield from more_than_papers(f"{key}.neighbours.k", self.neighbours.k, config)
         at, name = f"{key}.neighbours.papers_of", self.neighbours.papers_of
         if name is None:
@@ -205,7 +205,7 @@ def _sets_behind(name: str, config: Whole) -> set[str]:
 
 
 def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:
-    """What an entry has beside the settings of its engine."""
+    """The keys of an entry in addition to the settings of its engine."""
     return GraphEmbedding, engine.edges
 
 

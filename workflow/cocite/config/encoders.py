@@ -43,7 +43,7 @@ TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")
 
 
 def _starts_with_title(fields: tuple[FieldName, ...]) -> tuple[FieldName, ...]:
-    """The fields. Raises a sentence where the first of them is not the title."""
+    """The fields. Raises a sentence if the first of them is not the title."""
     if fields[:1] != ("title",):
         raise unsuitable(", which must start with title")
     return fields
@@ -86,7 +86,7 @@ class Prompts(Entry):
     query: Text | None = None
     """Before short queries: those of sets of examples and of benchmarks, and what `cocite search` is asked."""
     document: Text | None = None
-    """Before all other texts: papers, also where they are queries, and documents that are brought."""
+    """Prefix of all other texts: papers, including those that are queries, and user-supplied documents."""
 
 
 class LearnedMap(Entry):
@@ -113,7 +113,7 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
 
 
 class EncoderSettings(Entry):
-    """A transformer before fine-tuning: exactly one of model, package and build says where it comes from."""
+    """A transformer before fine-tuning. Exactly one of model, package and build gives its source."""
 
     kind: Literal["transformer"] = "transformer"
     """What it is."""
@@ -136,16 +136,16 @@ class EncoderSettings(Entry):
     trained from the encoder do the same, and losses see the scaled vectors. Left out, they are scaled if the folder of
     the model ends with a normalisation; false leaves it out, as the literature on papers has it."""
     max_length: Annotated[int, Field(ge=8)] = 512
-    """Tokens of a text; what is longer is cut."""
+    """Largest number of tokens of a text; longer texts are truncated."""
     text: Fields | None = None
     """Fields that a document is read as, in this order, joined by the tokenizer's separator: title first, and any of
     abstract, venue, authors and year. A field that a document lacks is left out; short queries are read as they are.
     Models that are trained from the encoder read the same. authors needs corpus.authors. Left out, title and
     abstract."""
     separator: Text | None = None
-    """What stands between the fields of a document. A space suits encoders that learned from texts joined so, as most
-    published ones for general text did. Models that are trained from the encoder read the same. Left out, the
-    tokenizer's separator, as the literature on papers has it."""
+    """Separator between the fields of a document. A space suits encoders that were trained on texts joined by spaces,
+    as most published encoders for general text. Models trained from this encoder use the same separator. Default: the
+    tokenizer's separator token, as usual in the literature on papers."""
     sentence_wise: bool | None = None
     """Whether the title, each sentence of the abstract and each further field are embedded by themselves; a document's
     vector is then their sum, normalised to length 1. Such an encoder is scored as it is, and no model starts from it.
@@ -158,10 +158,10 @@ class EncoderSettings(Entry):
     """What is put before texts. It travels with models that are trained from the encoder. Left out, the prompts of the
     model's folder; `{}` for none."""
     query_max_length: Annotated[int, Field(ge=8)] | None = None
-    """Tokens of a short query, its prompt included; what is longer is cut. Left out, max_length."""
+    """Largest number of tokens of a short query, prompt included; longer ones are truncated. Default: max_length."""
     adapters: dict[AdapterName, Adapter] | None = None
-    """Adapters that belong to the model, by the format of tasks that sees them switched on (SPECTER2): bottlenecks
-    within its layers. A model that is fine-tuned from the encoder keeps them where it trains an adapter itself."""
+    """Adapters of the model (SPECTER2: bottlenecks within its layers), by the format of the tasks that use them. A
+    model that is fine-tuned from this encoder keeps them if it trains an adapter itself."""
 
     source: ClassVar[None] = None  # no other encoder gives it anything, as to a static one
 
@@ -198,7 +198,7 @@ class EncoderSettings(Entry):
 
     @property
     def further(self) -> tuple[FieldName, ...]:
-        """The fields beside title and abstract that a document is read as."""
+        """The fields of a document that are read in addition to title and abstract."""
         return _further(self.text)
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -247,27 +247,27 @@ class StaticSettings(Entry):
     dimension: Count = 256
     """Numbers of a vector of a table that is built."""
     vocabulary: Annotated[int, Field(ge=200)] = 30_000
-    """Largest number of word pieces of a table that is built with a vocabulary of its own."""
+    """Largest number of word pieces of a table with its own vocabulary."""
     vocabulary_of: Annotated[Name | None, Refers("encoders")] = None
-    """A transformer whose tokenizer and vocabulary the table takes. Left out, the vocabulary comes from the corpus."""
+    """A transformer whose tokenizer and vocabulary the table uses. Default: a vocabulary from the corpus."""
     distilled_from: Annotated[Name | None, Refers("encoders")] = None
-    """A transformer that gives the vocabulary and the first vectors: the principal components of its vectors of single
-    tokens, scaled by how rare these are in the corpus. Dimensions that it does not fill are random, and all if it is
-    left out."""
+    """A transformer that provides the vocabulary and the initial vectors: the principal components of its vectors of
+    single tokens, scaled by the rarity of each token in the corpus. Remaining dimensions are random; without this key,
+    all are."""
     counts: Literal["log", "plain"] | None = None
-    """What a piece weighs that a text has n times: log is log(1 + n), plain is n. Other libraries only know plain.
-    Left out, log for a table that is built, plain for one that exists."""
+    """Weight of a piece that occurs n times in a text: log is log(1 + n), plain is n. Other libraries support only
+    plain. Default: log for a new table, plain for an existing one."""
     model: GivenPath | None = None
     """A table that exists: Hugging Face id (pin it with revision) or a local folder in the layout of model2vec or of
     sentence-transformers' StaticEmbedding. Left out, one is built."""
     revision: Commit | None = None
     """Commit of the Hugging Face model, 40 hexadecimal digits."""
     max_length: Annotated[int, Field(ge=8)] = 512
-    """Word pieces of a text; what is longer is cut."""
+    """Largest number of word pieces of a text; longer texts are truncated."""
     text: Fields | None = None
     """Fields that a document is read as, in this order, as of a transformer. Left out, title and abstract."""
 
-    # What else a transformer may be asked for, as it is with a table.
+    # The same properties as a transformer's.
     known_pooling: ClassVar[str] = USUAL_POOLING
     separator: ClassVar[str] = " "
     sentence_wise: ClassVar[bool] = False
@@ -285,7 +285,7 @@ class StaticSettings(Entry):
         keys = ("dimension", "vocabulary", "vocabulary_of", "distilled_from")
         given = [key for key in keys if getattr(self, key) != type(self).model_fields[key].default]
         if self.model is not None and given:
-            raise inconsistent(f".{given[0]} has no effect beside model, whose table has its own.")
+            raise inconsistent(f".{given[0]} has no effect with model, whose table has its own.")
         if len(given) > 1 + ("dimension" in given):
             raise inconsistent(
                 f" has {given[-2]} and {given[-1]}, each of which chooses the vocabulary; leave one out."
@@ -304,7 +304,7 @@ class StaticSettings(Entry):
 
     @property
     def further(self) -> tuple[FieldName, ...]:
-        """The fields beside title and abstract that a document is read as."""
+        """The fields of a document that are read in addition to title and abstract."""
         return _further(self.text)
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
@@ -361,8 +361,8 @@ class LowRank(Entry):
 
 
 class Bottlenecks(Entry):
-    """An adapter alone: bottlenecks between the layers, which stay beside the weights of the encoder. Tasks of its
-    format see what the encoder gives with it; the others see what they saw before."""
+    """Trains only an adapter: bottlenecks between the layers, saved with the unchanged weights of the encoder. Only
+    tasks of its format use it; the others get the encoder as it was."""
 
     kind: Literal["adapter"]
     """Which weights learn."""

@@ -30,8 +30,8 @@ class RepeatedEdges(Entry):
     """How edges reach PyTorch-BigGraph, which knows no weights, and whose partitions are cut by the import."""
 
     import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
-    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
-    its own importer, which holds every paper and edge as Python objects."""
+    """arrow converts the edges to PyTorch-BigGraph's files with sorted arrays, in bounded memory. tsv uses its own
+    importer, as published, which keeps every paper and edge as a Python object."""
     partitions: Annotated[int, Field(ge=1, le=16)] = 1
     """Parts that the papers are cut into, two of which are in memory at a time in training. A chunk of an epoch then
     goes through all pairs of parts."""
@@ -40,9 +40,9 @@ class RepeatedEdges(Entry):
     weight_unit of its weight, a fraction by chance; at least once, at most max_repetitions times. Held-out edges are
     measured once."""
     weight_unit: Positive | None = None
-    """Weight that stands for one repetition; the smallest weight of the graph unless given."""
+    """Edge weight that counts as one repetition. Default: the smallest weight of the graph."""
     max_repetitions: Annotated[int, Field(ge=1, le=1000)] = 10
-    """Repetitions of one edge at most."""
+    """Largest number of repetitions of an edge."""
 
 
 class WeightedEdges(Entry):
@@ -79,12 +79,12 @@ class Engine(Entry):
     """What trains a graph embedding; an engine has a field `engine`, its name."""
 
     edges: ClassVar[type[Entry]] = Entry
-    """The keys of the import that go with this engine (see the classes above), beside those of the held-out edges."""
+    """The keys of the import for this engine (see the classes above), in addition to those of the held-out edges."""
 
     engine: str
     """What trains the graph embedding."""
     dimension: Annotated[int, Field(ge=2, le=4096)] = 768
-    """Length of the vectors."""
+    """Number of dimensions of the vectors."""
 
     @property
     def cores(self) -> int:
@@ -93,7 +93,7 @@ class Engine(Entry):
 
     @property
     def devices(self) -> int:
-        """GPUs that a training asks for where there are any."""
+        """GPUs that a training requests if there are any."""
         return 0
 
     @property
@@ -107,9 +107,9 @@ class Engine(Entry):
         return "change the settings of its engine"
 
     def training_memory(self, papers: float, edges_mb: float) -> float:
-        """Memory that a training takes, MB.
+        """Memory of a training in MB.
 
-        `papers` is their number, in the two largest partitions where the import cuts them; `edges_mb` is the size of
+        `papers` is their number (in the two largest partitions if the import is partitioned), `edges_mb` the size of
         the imported edges.
         """
         return 1000 + 3 * papers * self.dimension * BYTES_OF_NUMBER / 1e6 + 15 * edges_mb
@@ -120,11 +120,11 @@ class Engine(Entry):
 
     @abstractmethod
     def train(self, imported: Path, *, seed: int, state: Path) -> Any:
-        """Train on the edges in the folder `imported`, measure, and return what `embeddings.trained.Trained` holds.
+        """Train on the edges in the folder `imported`, evaluate, and return an `embeddings.trained.Trained`.
 
-        `embeddings.imported.ImportedFolder` reads the folder. `state` (see `core.checkpoints`) holds what a killed
-        training resumes from. An engine removes it if it belongs to other settings, edges or another seed, and leaves
-        it at the end: the caller removes it once the results are written, and the vectors may lie in it until then.
+        `embeddings.imported.ImportedFolder` reads the folder. A killed training resumes from `state` (see
+        `core.checkpoints`). An engine removes `state` if it belongs to other settings, edges or another seed. It keeps
+        it at the end, since the vectors may be read from it: the caller removes it after writing the results.
         """
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:

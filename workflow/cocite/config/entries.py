@@ -1,10 +1,9 @@
-"""What every part of the configuration is made of: entries that refuse unknown keys, and the types of their values.
+"""The base of every section of the configuration: entries that reject unknown keys, and the types of their values.
 
 A key is a field of an entry: its type, bounds and default check it, and the docstring below it describes it. The JSON
-schema, `docs/config.md`, the settings that a command takes and the sentences on what is wrong all come from there.
-What a field cannot say by itself, an entry says in three places: a validator, for keys of one entry that do not go
-together; `check_environment`, for what lies outside, on the disk or in other sections; and `check_references`, for
-what has to be looked up under the names that it refers to.
+schema, `docs/config.md`, the settings of commands and the error messages are all derived from there. Three hooks check
+what a type cannot: validators, for combinations of keys of one entry; `check_environment`, for the disk and other
+sections; `check_references`, for the entries that it refers to.
 """
 
 import os
@@ -33,19 +32,19 @@ TAKEN = "{}<>"
 """Characters that Snakemake reads as wildcards and path variables."""
 MEANINGS = {
     "^[a-z0-9][a-z0-9-]{0,99}$": (
-        "of small letters, digits and hyphens, start with a letter or digit, and have at most 100 of them"
+        "of lowercase letters, digits and hyphens, start with a letter or digit, and have at most 100 of them"
     ),
-    "^[0-9a-f]{40}$": "a commit of 40 hexadecimal digits, in small letters",
+    "^[0-9a-f]{40}$": "a commit of 40 lowercase hexadecimal digits",
     r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$": "a URL that starts with http:// or https://, without user, ? and #",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of a Python package, of letters from a to z, digits and underscores",
     r"^[\x01-\t\x0b\x0c\x0e-!#-\x7f]$": (
-        "one character of ASCII, neither a double quote nor the end of a line; for tabs, the format is tsv"
+        "one ASCII character, neither a double quote nor a line break; for tabs, use the format tsv"
     ),
     r"^(ndcg|map|Rprec|recip_rank|(ndcg_cut|map_cut|recip_rank|recall|P|success)_[1-9][0-9]{0,3})$": (
         "a metric as trec_eval names it, such as ndcg_cut_10, recall_100 or map"
     ),
 }
-"""What each regular expression asks for, in words: no message shows the expression itself."""
+"""The description of each regular expression in error messages."""
 NAME, COMMIT, URL, PACKAGE, DELIMITER, MEASURE = MEANINGS
 
 Item = TypeVar("Item", bound=Hashable)
@@ -96,22 +95,22 @@ def unsuitable(what: str) -> PydanticCustomError:
 
 
 def distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The items. Raises a sentence where one comes twice."""
+    """The items. Raises a sentence if one is repeated."""
     if len(set(items)) < len(items):
         raise unsuitable(", which has non-unique elements")
     return items
 
 
 def filled(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The items. Raises a sentence where there are none; a bound of the type would also count those that are wrong."""
+    """The items. Raises a sentence if there are none; a bound of the type would also count invalid items."""
     if not items:
         raise unsuitable(", which should be non-empty")
     return items
 
 
 def _filled_in(path: str) -> str:
-    """A path with variables of the environment and ~ filled in. Raises a sentence where it cannot be one."""
-    filled = os.path.expandvars(f"./{path}" if path.startswith("-") else path)  # which is no option of a command
+    """A path with ~ and environment variables expanded. Raises a sentence if it cannot be a path."""
+    filled = os.path.expandvars(f"./{path}" if path.startswith("-") else path)  # so that it is not read as an option
     if "$" in filled:
         raise unsuitable(", but that variable is not set")
     check_characters(filled)
@@ -132,14 +131,14 @@ def check_characters(path: str) -> str:
 
 
 def default_of(key: str, value: str) -> BeforeValidator:
-    """Gives the key that tells the variants of an entry apart a value where it is left out. The field of the variant
-    that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`."""
+    """Adds a default for the key that selects the variant of an entry. The field of the default variant has the same
+    default, which puts it into the JSON schema and `docs/config.md`."""
     return BeforeValidator(lambda given: {key: value, **given} if isinstance(given, Mapping) else given)
 
 
 @dataclass(frozen=True)
 class ShortFor:
-    """Lets a plain text stand for an entry in which only this key is given: `flat` for `{kind: flat}`."""
+    """Accepts a plain text as short for an entry with only this key: `flat` for `{kind: flat}`."""
 
     key: str
 
@@ -250,7 +249,7 @@ def as_json(value: Any) -> Any:
 
 
 def is_left_out(value: Any, field: FieldInfo) -> bool:
-    """Whether a value stands for a key that the configuration leaves out for good."""
+    """Whether a value means that the key is omitted."""
     return value is None and (field.default is None or field.default_factory is not None)
 
 

@@ -1,8 +1,7 @@
-"""What is wrong with a configuration, in sentences that name the key and say what would be right.
+"""Error messages for a configuration: sentences that name the key and say what would be right.
 
-Pydantic finds it, and says where in terms of types. A sentence here names the keys as they are written, quotes the
-value, and knows what people write by mistake: a word that is nearly a key, a key of another variant, a number in
-quotes.
+Pydantic finds the errors and describes them in terms of types. These sentences name the keys as they are written, quote
+the value, and recognise common mistakes: a misspelled key, a key of another variant, a number in quotes.
 """
 
 import difflib
@@ -36,9 +35,9 @@ EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
-    """A sentence on each thing that is wrong with what was given for this type, the most telling one first. A wrong
-    choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be of
-    several types, and is of none of them, one sentence names them all."""
+    """A sentence per error in what was given for this type, the most informative first. A wrong choice (signal,
+    sampler, kind) comes first, since the other keys depend on it. If a value matches none of several types, one
+    sentence names them all."""
     places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
     for details in error.errors(include_url=False):
         if details["type"] == FOLLOWS:
@@ -53,13 +52,13 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
 
 
 def quoted(value: Any) -> str:
-    """A value as it is quoted in a sentence, cut where it is long."""
+    """A value as quoted in a sentence, shortened if it is long."""
     text = without_password(repr(value))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def shown(text: str) -> str:
-    """A text as it stands in a sentence: cut where it is long, in quotes where it cannot be printed."""
+    """A text as quoted in a sentence: shortened if it is long, in quotes if it is not printable."""
     text = without_password(text)
     text = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
     return text if text.isprintable() else repr(text)
@@ -81,7 +80,7 @@ def joined(key: str, name: str) -> str:
 
 @dataclass(kw_only=True)
 class _Place:
-    """Where an error is: the keys that lead there, the entry whose key is wrong, and what was written."""
+    """Location of an error: the path of keys, the entry whose key is wrong, and the value."""
 
     keys: tuple[int | str, ...]
     entry: type[Entry]
@@ -195,7 +194,7 @@ def _fault(details: ErrorDetails) -> str:
 
 
 def _kind(error: str) -> str:
-    """What JSON calls the type that an error asks for; empty for other errors."""
+    """The JSON name of the type that an error expects; empty for other errors."""
     name = re.sub(r"_(type|parsing|from_float)$", "", error)
     return KINDS.get(name, "") if name != error else ""
 
@@ -215,7 +214,7 @@ def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry
     for outer, field in fields_of(kind).items():
         below = [each for each in _member(field.annotation) if name in fields_of(each)]
         if below:
-            return f"is not known; it stands within {outer}, as in {outer}: {_example(below[0], name)}."
+            return f"is not known; it belongs in {outer}, as in {outer}: {_example(below[0], name)}."
     return f"is not known{_suggest(name, list(fields_of(kind)))}"
 
 
@@ -233,7 +232,7 @@ def _hint(value: Any, kinds: list[str], *, is_item: bool) -> str:
             return ' (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
         case None:
             empty = ", or write {} or []" if {"object", "array"} & {*kinds} else ""
-            return f" (nothing stands behind the key: leave it out{empty})"
+            return f" (the key has no value: leave it out{empty})"
         case bool():
             return f" ({WORDS_OF_TRUTH}{': write it in quotes' if 'string' in kinds else ''})"
         case int() | float() if "string" in kinds:

@@ -9,7 +9,7 @@ from typing import Any
 from cocite.core.errors import InputError
 
 FOLDERS = ("results", "logs", "benchmarks")
-"""The folders that a run writes to: keys of `pathvars`, and their values where they are left out."""
+"""The folders that a run writes to: the keys of `pathvars` and their defaults."""
 LONGEST_NAME, LONGEST_PATH = 255, 1000
 """Bytes that a name in a path can have, and characters that the folder of results can; the paths in it are longer."""
 OF_PATTERNS = "*?[]\\"
@@ -17,12 +17,12 @@ OF_PATTERNS = "*?[]\\"
 
 
 def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
-    """The folders that a run with this configuration, resolved or not, writes to, by their keys. Raises `InputError`
-    where one is no path."""
+    """The folders that a run with this configuration, resolved or not, writes to, by key. Raises `InputError` if one is
+    not a path."""
     named = config.get("pathvars") or {}
     paths = {name: named.get(name, name) for name in FOLDERS} if isinstance(named, Mapping) else {}
     if not paths or not all(isinstance(path, str) and path for path in paths.values()):
-        raise InputError("Configuration key pathvars must hold paths, as in pathvars: {results: results/mine}.")
+        raise InputError("Configuration key pathvars must contain paths, as in pathvars: {results: results/mine}.")
     return {name: Path(path) for name, path in paths.items()}
 
 
@@ -42,7 +42,7 @@ def make_folders(config: Mapping[str, Any]) -> None:
 
 
 def in_the_way(folder: Path) -> str:
-    """What stands where a folder is to be made; empty if nothing does, or it is there."""
+    """The file that blocks the creation of a folder; empty if none does, or if the folder exists."""
     there = nearest(folder)
     if there.is_dir():
         return ""
@@ -66,22 +66,22 @@ def nearest(folder: Path) -> Path:
 
 
 def files_in(folder: str | Path) -> list[str]:
-    """All files of a folder that the user brings: Snakemake does not notice a change in them by the folder's time."""
+    """All files of a user-supplied folder, since Snakemake does not detect changes by the folder's time."""
     found = (path for path in Path(folder).rglob("*") if path.is_file())
     return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
 
 
 def is_as_it_stands(path: str) -> bool:
-    """Whether a path can be taken as it stands, with nothing in it to fill in or to shorten."""
+    """Whether a path is literal and normalised: no ~, no variables, nothing to shorten."""
     return not path.startswith("~") and "$" not in path and path == os.path.normpath(path)
 
 
 def unusable(path: str) -> str:
-    """Why steps cannot be given a path, or files under it, as they are; empty where they can."""
+    """Why a path, or files under it, cannot be passed to steps; empty if they can."""
     if path in (".", "/"):
         return "results need a folder to themselves"
     if path.startswith("-"):
-        return "commands take what begins with a hyphen for an option"
+        return "commands take a name that begins with a hyphen for an option"
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts) or len(path) > LONGEST_PATH:
         return f"a name has at most {LONGEST_NAME} bytes, and this path at most {LONGEST_PATH} characters"
     for character in path:

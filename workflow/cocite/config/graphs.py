@@ -20,12 +20,12 @@ class PairCounting(Entry):
     """How the pairs of a graph are counted."""
 
     pairs: Literal["query", "all"] = "query"
-    """query counts the pairs with a query paper at one end or both; all counts every pair of references of the
-    papers, or of the sentences, that cite a query (for coupling, every pair of papers that cite what a query cites)."""
+    """query counts pairs in which at least one paper is a query. all counts every pair of references of the papers, or
+    of the sentences, that cite a query (for coupling: every pair of papers that cite a reference of a query)."""
     strength: Strength = "count"
-    """Weight of an edge: how many papers cite both (sentence-cocitation: sentences; coupling: are cited by both), or a
-    measure of docs/graphs.md that corrects for how often each of the two occurs, or for the length of the lists that
-    they stand in."""
+    """Weight of an edge: the number of papers that cite both (sentence-cocitation: of sentences; coupling: of papers
+    that both cite), or a measure of docs/graphs.md that corrects for how often each of the two occurs, or for the
+    length of the lists that they occur in."""
 
     @property
     def largest(self) -> int | None:
@@ -40,7 +40,7 @@ class CocitationCounting(PairCounting):
     signal: Literal["cocitation"]
     """What joins two papers."""
     max_references: Largest | None = None
-    """A paper with more references makes no pair. Left out, there is no limit."""
+    """A paper with more references makes no pair. Default: no limit."""
 
 
 class SentenceCounting(PairCounting):
@@ -49,7 +49,7 @@ class SentenceCounting(PairCounting):
     signal: Literal["sentence-cocitation"]
     """What joins two papers."""
     max_papers: Largest | None = None
-    """A sentence that cites more papers makes no pair. Left out, there is no limit."""
+    """A sentence that cites more papers makes no pair. Default: no limit."""
 
 
 class CouplingCounting(PairCounting):
@@ -58,11 +58,11 @@ class CouplingCounting(PairCounting):
     signal: Literal["coupling"]
     """What joins two papers."""
     max_citations: Largest | None = None
-    """A paper with more citations makes no pair. Left out, there is no limit."""
+    """A paper with more citations makes no pair. Default: no limit."""
 
 
 class PairGraph(BuiltOnCitations):
-    """What graphs of pairs have beside how these are counted."""
+    """The keys of graphs of pairs, except how the pairs are counted."""
 
     min_count: Count = 1
     """Smallest count of a pair that becomes an edge."""
@@ -108,7 +108,7 @@ class Combination(Entry):
     of: Annotated[dict[str, Factor], Field(min_length=1), Refers("graphs")]
     """Names of undirected graphs, each with the factor of its weights; those of an edge are added up."""
     normalise: Literal["none", "max"] = "none"
-    """none takes weights as they are; max first divides those of each graph by its largest."""
+    """none uses the weights unchanged; max first divides those of each graph by its largest."""
 
 
 class CombinationGraph(Combination):

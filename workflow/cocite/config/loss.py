@@ -1,4 +1,4 @@
-"""What a loss of the encoder is to the configuration: an entry of its own settings.
+"""The settings of a loss of the encoder: an entry of the configuration.
 
 The losses are classes of `encoder/losses.py`; how to add one is in docs/how-to/new-loss.md.
 """
@@ -23,11 +23,11 @@ class Loss(Entry):
     kind: str
     """How triplets are compared."""
     together: ClassVar[int] = 8
-    """Triplets of a query that stay together in a batch if the configuration does not say how many. Losses that compare
-    the queries of a batch with each other have 1, since the fewer queries a batch has, the less they learn."""
+    """Default number of triplets of one query that stay together in a batch. Losses that compare the queries of a batch
+    with each other use 1, since they learn less from fewer queries per batch."""
 
     needs_negatives: ClassVar[bool] = True
-    """Whether it learns nothing from examples without negatives of their own."""
+    """Whether it ignores examples without their own negatives."""
 
     input_kind: ClassVar[Literal["examples", "teacher", "masks"]] = "examples"
     """What it is given: examples; or documents, with the vectors that its teacher has of them, or with the losses of
@@ -35,7 +35,7 @@ class Loss(Entry):
 
     @property
     def teacher(self) -> str | None:
-        """The graph embedding that it asks for vectors; None for none."""
+        """The graph embedding whose vectors it uses; None if it uses none."""
         return None
 
     @property

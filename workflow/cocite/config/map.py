@@ -23,12 +23,11 @@ class Clustering(Entry):
     """How DBSCAN (Ester et al., 1996) finds clusters on a map."""
 
     eps: Positive | None = None
-    """Distance within which points are neighbours, in the units of the map. Left out, it is where the curve of the
-    distances to the `min_samples`-th neighbour, sorted, bends most: there it is farthest from the line between its
-    ends."""
+    """Distance within which points are neighbours, in the units of the map. Default: the knee of the sorted distances
+    to the `min_samples`-th neighbour, which is the point farthest from the line between the ends of the curve."""
     min_samples: Count | None = None
-    """Points within that distance, the point itself among them, that make it the core of a cluster. Left out, the
-    natural logarithm of the number of papers (Birant & Kut, 2007), and 4 at least, twice the number of dimensions."""
+    """Points within that distance, including the point itself, that make it a core point of a cluster. Default: the
+    natural logarithm of the number of papers (Birant & Kut, 2007), but at least 4, twice the number of dimensions."""
 
 
 class MapSettings(Entry):
@@ -41,14 +40,14 @@ class MapSettings(Entry):
     benchmark: Annotated[str, Refers("benchmarks")]
     """The benchmark whose documents are on the map."""
     models: Annotated[Names, Field(min_length=1)] | None = None
-    """What places them: models, by their first seed, models in a space (`<model>_in_<space>`), encoders before
-    fine-tuning (`untrained_<encoder>`) and baselines with vectors. Left out, up to eight: encoders, no more than four,
-    then models."""
+    """Sources of the vectors: models (by their first seed), models in a space (`<model>_in_<space>`), encoders before
+    fine-tuning (`untrained_<encoder>`) and baselines with vectors. Default: up to eight, at most four encoders and then
+    models."""
     documents: Literal["auto", "queries", "all"] = "auto"
-    """Which documents: those that stand as queries in its rankings, or all but short queries. auto stands for queries
-    in a benchmark about held-out papers, where all others are candidates, and for all elsewhere."""
+    """The documents to show: the queries of its rankings, or all but short queries. auto means queries for a benchmark
+    about held-out papers, in which all others are candidates, and all elsewhere."""
     papers: Annotated[int, Field(ge=2, le=50_000)] = 10_000
-    """Papers on the map at most. Of more, some are drawn with the run's seed; those with a label come first."""
+    """Largest number of papers on the map. Beyond it, papers are sampled with the run's seed, labelled ones first."""
     labels: Names | None = None
     """What papers are coloured by, and clusters are judged by: `field`, the field of study, and tasks of the benchmark
     that are classifications. Of several classes of a paper the first counts. Left out, all that the benchmark has."""
@@ -58,22 +57,22 @@ class MapSettings(Entry):
     """How clusters are found on the map."""
 
     def shows_queries(self, config: Whole) -> bool:
-        """Whether it shows those documents alone that stand as queries in rankings."""
+        """Whether it shows only the queries of rankings."""
         is_held_out = config.benchmarks[self.benchmark].made_by is not None
         return is_held_out if self.documents == "auto" else self.documents == "queries"
 
     @abstractmethod
     def neighbours_among(self, papers: int) -> int:
-        """How many neighbours of each of so many papers it needs to know.
+        """The number of neighbours that it needs per paper, for this number of papers.
 
-        Raises `InputError`, one sentence, where a setting asks for more papers than there are.
+        Raises `InputError`, one sentence, if a setting needs more papers than there are.
         """
 
     @abstractmethod
     def lay_out(self, vectors: Any, neighbours: Any, distances: Any, *, seed: int) -> Any:
-        """The points of some papers (papers × 2), by their vectors (papers × dimension).
+        """The positions of papers (papers × 2) from their vectors (papers × dimension).
 
-        `neighbours` and `distances` (papers × k) hold the nearest others of each paper, the nearest first.
+        `neighbours` and `distances` (papers × k) give the nearest other papers of each, nearest first.
         """
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:

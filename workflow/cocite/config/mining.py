@@ -62,16 +62,16 @@ Collection = Literal["papers", "texts", "all"]
 
 
 class SearchedDocuments(Entry):
-    """What the search for mined negatives depends on; what is picked of its result depends on more."""
+    """The settings that the search for mined negatives depends on; picking among its results depends on more."""
 
     by: Ranker
     """What documents are ranked by."""
     ranks: Ranks = (1, 100)
-    """Ranks [first, last] that negatives are picked from, both included. Rank 1 is the best document that is neither
+    """Ranks [first, last] that negatives are picked from, both inclusive. Rank 1 is the best document that is neither
     the query nor one of its positives."""
     collection: Collection = "papers"
-    """What is searched: the papers with text that are not kept out (papers), the documents that the set
-    brings itself (texts), or both (all)."""
+    """The documents to search: papers with text that are not excluded (papers), documents supplied with the set
+    (texts), or both (all)."""
 
 
 def sets_behind_model(name: str, config: Whole, *, with_groups: bool) -> list[str]:
@@ -102,10 +102,10 @@ class Mining(SearchedDocuments, Sampler):
     of: Annotated[str, Refers("triplets")]
     """Name of the set whose examples are given mined negatives."""
     negatives: Count = 5
-    """Mined negatives of an example at most."""
+    """Largest number of mined negatives per example."""
     pick: Literal["best", "random"] = "best"
-    """Which candidates become negatives: those with the best ranks, the same for all examples of a query; or random
-    ones, drawn for each example."""
+    """How negatives are picked among the candidates: best takes the best ranks, the same for all examples of a query;
+    random samples for each example."""
     margin: NonNegative | None = None
     """How much lower than the lowest score of a positive of the query the score of a negative must be."""
     relative_margin: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -115,14 +115,14 @@ class Mining(SearchedDocuments, Sampler):
     min_score: float | None = None
     """Lowest score of a negative."""
     duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.95
-    """Cosine to the query or to one of its positives from which a document is a near-duplicate and no negative; with
-    bm25, of their vectors of weighted words. null keeps them all."""
+    """Cosine to the query or to one of its positives above which a document is a near-duplicate and not a negative;
+    with bm25, the cosine of weighted word vectors. null keeps them all."""
     unlinked_in: Annotated[Names, Refers("graphs")] = ()
-    """Names of graphs: a document that is linked with the query in one of them is no negative."""
+    """Names of graphs: documents linked with the query in one of them are not used as negatives."""
     others: Literal["dropped", "kept"] = "dropped"
-    """Whether the negatives that the examples have already stay, in front of the mined ones."""
+    """Whether the examples keep their existing negatives, before the mined ones."""
     partial: Literal["kept", "dropped"] = "kept"
-    """Whether an example for which fewer negatives are found than asked for is kept."""
+    """Whether to keep examples with fewer mined negatives than requested."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Mining(SearchedDocuments, Sampler):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have; those that stay have kinds of their own."""
+        """The kinds of the mined negatives; existing negatives keep their own kinds."""
         return ("mined",)
 
     @property
@@ -151,7 +151,7 @@ class Mining(SearchedDocuments, Sampler):
     def _leaves_a_choice(self) -> "Mining":
         first, last = self.ranks
         if last - first + 1 < self.negatives:
-            raise inconsistent(f".ranks ([{first}, {last}]) must hold at least {self.negatives} ranks (negatives).")
+            raise inconsistent(f".ranks ([{first}, {last}]) must span at least {self.negatives} ranks (negatives).")
         if None not in (self.min_score, self.max_score) and self.min_score > self.max_score:  # type: ignore[operator]
             raise inconsistent(f".min_score ({self.min_score}) must not exceed max_score ({self.max_score}).")
         return self
@@ -170,4 +170,4 @@ class Mining(SearchedDocuments, Sampler):
             yield f"{key}.by: {why}, so it cannot mine it; name a model that is trained before."
         elif name in sets_behind_model(model, config, with_groups=True):
             why = f"has a set that the model {model} learns from, and a model depends on all sets of a group"
-            yield f"{key}.group ({self.group}) {why}; give the mined set a group of its own."
+            yield f"{key}.group ({self.group}) {why}; give the mined set a separate group."

@@ -46,7 +46,7 @@ SUM_OF_SHARES = 1e-6
 
 
 class Term(Entry):
-    """What a model learns: one of the losses that are added up, or, with a set of its own, one of several tasks."""
+    """A training objective: one of several losses that are summed, or, with its own set, one of several tasks."""
 
     triplets: Annotated[str | None, Refers("triplets")] = None
     """Name of the set that it learns from, with its own validation set, that of the set's group. Left out, that of the
@@ -54,15 +54,15 @@ class Term(Entry):
     loss: Annotated[AnyLoss, ShortFor("kind")]
     """How examples are compared: a name, or a name and its settings."""
     one_per_query: bool = False
-    """Of a set of its own, whether a round through it has one example of each query, and the next round another one."""
+    """For a set of its own: whether one pass through it uses one example per query, a different one in each pass."""
     space: Literal["encoder", "aspects"] = "encoder"
-    """Where: the vectors of the encoder, or those that a linear map of each aspect makes of them."""
+    """Space of the loss: the encoder's vectors, or a linear projection of them for each aspect."""
     negatives: Kinds | None = None
     """Kinds of negatives that it sees; an example without any of them does not count in it. Left out, all."""
     weight: Annotated[float | None, Field(ge=0, le=1)] = None
-    """Of losses that are added up, what this one is multiplied by; left out, 1. The α of a hybrid is the weight of one
-    loss, and 1 − α that of the other; with 0, it is not computed. Of objectives with sets of their own, the share of
-    the examples that come from this set; the shares sum to 1, and left out, they are equal."""
+    """Factor of a loss in the sum; default 1. The α of a hybrid is the weight of one loss, 1 − α that of the other. A
+    loss with weight 0 is not computed. For objectives with their own sets, the share of the examples that come from
+    this set: the shares sum to 1, and are equal by default."""
 
     @property
     def comparing(self) -> tuple[Any, Any, Any]:
@@ -101,19 +101,19 @@ class TrainingSettings(Entry):
     """How an encoder is fine-tuned on examples."""
 
     objectives: Annotated[tuple[Term, ...], Strict(False), AfterValidator(filled)] | None = None
-    """Several losses in place of loss: of one set of examples, added up, each in a space and over kinds of negatives of
-    its own; or of several sets, mixed."""
+    """Several losses in place of loss: either summed over one set of examples, each with its own space and kinds of
+    negatives, or with separate sets that are mixed."""
     mixing: Literal["in-batch", "alternating"] | None = None
-    """How sets of examples are mixed: in-batch draws each example of a batch from one of them, so that losses over
-    whole batches compare the examples of all objectives that have the same loss; alternating takes each batch from one
-    set, in turn, or more often from one with a larger share. Left out, in-batch, where objectives have sets. An epoch
-    is as many examples as all sets have together; a set that is used up sooner starts again."""
+    """How sets of examples are mixed. in-batch draws each example of a batch from one of the sets, so that losses over
+    whole batches compare the examples of all objectives with the same loss. alternating takes each batch from one set,
+    in turn, or more often from sets with a larger share. Default with sets: in-batch. An epoch has as many examples as
+    all sets together; smaller sets start over."""
     loss: Annotated[AnyLoss | None, ShortFor("kind")] = Field(default_factory=_usual_loss, validate_default=True)
-    """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings. Left out,
-    triplet, where there are no objectives."""
+    """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings. Default without
+    objectives: triplet."""
     matryoshka: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
-    """Numbers of leading dimensions by which the loss is computed as well, beside all of them; the losses are added
-    up, so that vectors can be cut to these lengths (Kusupati et al., 2022)."""
+    """Numbers of leading dimensions for which the loss is also computed, in addition to the full vector. The losses are
+    summed, so that vectors can be truncated to these lengths (Kusupati et al., 2022)."""
     projection: Count | None = None
     """Dimensions of a projection of two layers that the loss sees in place of the vectors; it learns with the encoder
     and is dropped in the end (SimCLR)."""
@@ -122,8 +122,8 @@ class TrainingSettings(Entry):
     supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
     in infonce, 8 in triplet and supcon, and 1 in the others; of several losses, the largest."""
     one_per_query: bool = False
-    """Whether an epoch has one example of each query, another one in each epoch, in place of all of them. Objectives
-    with sets of their own say it for each set."""
+    """Whether an epoch uses one example per query, a different one in each epoch, instead of all. Objectives with their
+    own sets configure this per set."""
     epochs: Count = 1
     """Passes over the triplets."""
     max_steps: Count | None = None
@@ -143,9 +143,9 @@ class TrainingSettings(Entry):
     lr: Positive = 2e-5
     """Largest learning rate (AdamW)."""
     warmup: NonNegative = 0.05
-    """Steps in which the learning rate rises from zero: below 1 a share of all steps, otherwise their number."""
+    """Warm-up steps, in which the learning rate rises from zero: a share of all steps if below 1, else a number."""
     schedule: Literal["linear", "cosine", "constant"] = "linear"
-    """How the learning rate goes on after that: linear and cosine fall to zero, constant stays."""
+    """Learning rate after the warm-up: linear and cosine decay to zero, constant does not change."""
     weight_decay: NonNegative = 0.0
     """Weight decay (AdamW). Vectors, such as biases and the weights of normalisation, do not decay."""
     epsilon: Positive = 1e-8
@@ -163,7 +163,7 @@ class TrainingSettings(Entry):
     @model_validator(mode="after")
     def _has_no_key_without_effect(self) -> "TrainingSettings":
         if self.loss is not None and self.objectives is not None:
-            raise inconsistent(".loss has no effect beside objectives, each of which has a loss of its own.")
+            raise inconsistent(".loss has no effect with objectives, each of which has its own loss.")
         if not self.comparisons:
             raise inconsistent(".objectives all have weight 0; nothing would be learned.")
         self._check_mixing()
@@ -172,9 +172,9 @@ class TrainingSettings(Entry):
         in_encoder = any(each.space == "encoder" and each.loss.input_kind != "masks" for each in self.comparisons)
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
-                raise inconsistent(f".{key} has no effect where no objective is in the encoder's space.")
+                raise inconsistent(f".{key} has no effect if no objective is in the encoder's space.")
         if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
-            raise inconsistent(f".evaluations ({self.evaluations}) has no effect beside validate_every; leave one out.")
+            raise inconsistent(f".evaluations ({self.evaluations}) has no effect with validate_every; leave one out.")
         if self.matryoshka is not None and self.projection is not None:
             raise inconsistent(".matryoshka has no effect on vectors behind a projection; leave one of them out.")
         return self
@@ -186,9 +186,9 @@ class TrainingSettings(Entry):
         if self.one_per_query and with_sets:
             raise inconsistent(".one_per_query has no effect where objectives have sets; say it in each of them.")
         if not with_sets and any(term.one_per_query for term in given):
-            raise inconsistent(".objectives: one_per_query needs triplets in the objective, or stands beside them.")
+            raise inconsistent(".objectives: one_per_query needs triplets in the objective; else set it in the model.")
         if self.mixing is not None and not with_sets:
-            raise inconsistent(f".mixing ({self.mixing}) has no effect where objectives have no sets of their own.")
+            raise inconsistent(f".mixing ({self.mixing}) has no effect if objectives do not have their own sets.")
         if not with_sets:
             return
         if len(with_sets) < len(given):
@@ -210,7 +210,7 @@ class TrainingSettings(Entry):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of the examples that comes from the set of each objective; 1 where there is one set."""
+        """The share of the examples from the set of each objective; 1 if there is only one set."""
         if not self.sets:
             return (1.0,)
         given = self.objectives or ()
@@ -223,7 +223,7 @@ class TrainingSettings(Entry):
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """The sets that objectives learn from, in their order; none where they have none of their own."""
+        """The sets of the objectives, in order; empty if they have no sets of their own."""
         return tuple(term.triplets for term in self.objectives or () if term.triplets is not None)
 
     @property
@@ -254,7 +254,7 @@ class TrainingSettings(Entry):
 
     @property
     def masked_share(self) -> float | None:
-        """The share of the tokens that are masked; None where no loss asks for it."""
+        """The share of tokens to mask; None if no loss masks tokens."""
         return next(filter(None, (each.loss.masked_share for each in self.comparisons)), None)
 
     @property
@@ -267,34 +267,34 @@ class Model(TrainingSettings):
     """An encoder that is fine-tuned on a set of triplets or examples, or on several."""
 
     triplets: Annotated[str | None, Refers("triplets")] = None
-    """Name of the set of triplets or examples; left out where each objective has one of its own."""
+    """Name of the set of triplets or examples. Leave it out if each objective has its own."""
     encoder: Annotated[str | None, Refers("encoders")] = None
     """Name of the encoder to start from."""
     from_: Annotated[str | None, Refers("models")] = Field(default=None, alias="from")
-    """Name of another model to go on from, in place of an encoder: its weights after the training of the same seed. All
-    else starts anew, with the settings of this model."""
+    """Name of a model to continue from, in place of an encoder: its weights after the training with the same seed.
+    Everything else starts anew, with the settings of this model."""
     seeds: Seeds = (1,)
     """One training for each seed."""
     dimension: Count | None = None
     """Dimensions of its vectors that benchmarks and searches see, the first so many; left out, all. A model that is
     trained with matryoshka loses little by it, and is not trained again."""
     spaces: Spaces = ()
-    """Spaces of aspects in which benchmarks score it as well, beside that of the encoder; concatenated has the
-    dimensions of all of them. In the scores it is called after the space: hybrid_in_result."""
+    """Spaces of aspects that benchmarks also score; concatenated has the dimensions of all of them. Scores name the
+    model with its space: hybrid_in_result."""
     poolings: Annotated[tuple[Literal[*SIMPLE_POOLINGS], ...], Strict(False), AfterValidator(distinct)] = ()  # type: ignore[valid-type]
-    """Further poolings with which benchmarks score it as well, without another training (CoCite, 2024, scores both):
+    """Further poolings that benchmarks also score, without another training (CoCite, 2024, scores both):
     losses_in_mean."""
     averaged: bool = False
-    """Whether the mean of its weights over all seeds is scored as well, as a model of its own (Wortsman et al., 2022):
-    hybrid_averaged. It takes no training."""
+    """Whether to score the mean of its weights over all seeds as a further model (Wortsman et al., 2022):
+    hybrid_averaged. It needs no training."""
     processes: Count = 1
-    """Processes that share each batch of a training. It starts them; each has a GPU of its own where there are any."""
+    """Processes that share each batch of a training, each on its own GPU if there are any."""
     threads: Count = 1
     """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
     after the other with several; another number changes the last digits of the weights."""
     memory_mb: Count | None = None
-    """Memory that a training asks for, MB. Left out, it follows from the sizes of the encoder, of the documents and of
-    the batch. A second attempt asks for twice as much."""
+    """Memory that a training requests, MB. Default: estimated from the sizes of the encoder, the documents and the
+    batch. A second attempt requests twice as much."""
 
     @model_validator(mode="after")
     def _starts_and_learns_from_something(self) -> "Model":
@@ -317,9 +317,9 @@ class Model(TrainingSettings):
         if self.from_ is not None:
             earlier = all_parts(name, lambda each: filter(None, [config.models[each].from_]))
             if name in earlier:
-                yield f"{key}.from: a model must not go on from itself ({' from '.join((name, *earlier))})."
+                yield f"{key}.from: a model cannot continue from itself ({' from '.join((name, *earlier))})."
             for seed in set(self.seeds).difference(config.models[self.from_].seeds):
-                yield f"{key}.seeds has {seed}, and models.{self.from_}, which it goes on from, has no such training."
+                yield f"{key}.seeds has {seed}, but models.{self.from_}, which it continues, has no such training."
         yield from self._faults_of_objectives(key, config)
 
     def _faults_of_objectives(self, key: str, config: Whole) -> Iterator[str]:
@@ -348,7 +348,7 @@ class Model(TrainingSettings):
             if self.masked_share is not None:
                 yield f"{key}: the loss mlm does not go with a static encoder, which sees no order of tokens."
             if self.poolings:
-                yield f"{key}.poolings does not go with a static encoder, which has the weighted mean alone."
+                yield f"{key}.poolings does not apply to a static encoder, which has only the weighted mean."
         pooling = config.encoders[encoder].known_pooling if encoder else None
         if self.poolings and encoder and pooling is None:
             yield f"{key}.poolings needs encoders.{encoder}.pooling: which is the encoder's own must be known before."

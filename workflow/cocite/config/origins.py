@@ -1,8 +1,8 @@
-"""What a model comes from, in words, what of a run is generated, and whose terms hold for its parts.
+"""Descriptions for cards: what a model was made from, which data of a run are generated, and the terms of its parts.
 
-All of it follows from the provenance that a run records. Only settings that had an effect are named, and no folder with
-more than its name: what is written here goes into cards that leave the machine. Terms are stated if the release or the
-package states them; of everything else the owner is named.
+All of it follows from the recorded provenance. Only settings that had an effect are named, and folders only by their
+last name, because cards are published. Terms are given if the release or the package states them; otherwise the owner
+is named.
 """
 
 import json
@@ -19,7 +19,7 @@ from cocite.config.plugins import plugins
 
 Provenance = Mapping[str, Any]
 GENERATED = "This is generated data."
-"""How the README of a generated dataset says what it is."""
+"""How the README of a generated dataset marks it."""
 SEMANTIC_SCHOLAR = (
     "Data of Semantic Scholar are licensed under ODC-BY: cite Kinney et al., 2023, “The Semantic Scholar Open Data "
     "Platform”, arXiv 2301.10140."
@@ -94,7 +94,7 @@ def _sets_of(model: Mapping[str, Any]) -> list[str]:
 
 
 def _encoder_under(name: str, models: Mapping[str, Mapping[str, Any]]) -> str:
-    """The encoder that a model starts from, or that the model has which it goes on from."""
+    """The encoder that a model starts from, directly or through the models that it continues."""
     while "from" in models[name]:
         name = models[name]["from"]
     encoder: str = models[name]["encoder"]
@@ -102,7 +102,7 @@ def _encoder_under(name: str, models: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _with_what_they_go_on_from(model: str, models: Mapping[str, Any]) -> dict[str, Any]:
-    """A model and those that it goes on from, with what they learn from and start from."""
+    """A model and those that it continues from, with their training sets and encoder."""
     stated = {key: models[model][key] for key in ("triplets", "encoder", "from") if key in models[model]}
     if "triplets" not in stated:
         stated["objectives"] = [{"triplets": name} for name in _sets_of(models[model])]
@@ -116,7 +116,7 @@ def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) 
     ranked_by = entry.get("embedding")
     if ranked_by in configuration.get("walks", {}):
         entry = configuration["walks"][ranked_by]
-        # Only where there are walks, so that other models keep the part that they were trained with.
+        # Only if there are walks, so that other models keep their recorded part.
         part.setdefault("walks", {})[ranked_by] = {key: entry[key] for key in ("graph", *OF_WALKS)}
     elif ranked_by is not None:
         entry = configuration["embeddings"][ranked_by]
@@ -127,7 +127,7 @@ def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) 
 
 
 def corpus_in_words(provenance: Provenance) -> str:
-    """Where the papers and citations come from."""
+    """Source of the papers and citations."""
     if has_generated_corpus(provenance):
         return "a generated release: no such paper was ever written"
     corpus = provenance["configuration"]["corpus"]
@@ -135,7 +135,7 @@ def corpus_in_words(provenance: Provenance) -> str:
         "s2": "Semantic Scholar",
         "openalex": "OpenAlex",
         "directory": f"a release in the folder {Path(corpus.get('path', '')).name}",
-        "table": "tables of papers and citations that were brought",
+        "table": "user-supplied tables of papers and citations",
     }.get(corpus["source"], f"the source {corpus['source']}")
 
 
@@ -174,7 +174,7 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """How a set of triplets was sampled: the sampler, and its settings that had an effect."""
     stated = dict(provenance["configuration"]["triplets"][triplets])
     if not (stated.get("easy") or stated.get("fill")):
-        stated.pop("easy_negatives", None)  # It has no effect where no easy ones are drawn.
+        stated.pop("easy_negatives", None)  # It has no effect without easy negatives.
     if isinstance(stated.get("layout"), Mapping):
         stated |= _written_out("layout", stated.pop("layout"))
         stated |= {key: dataset_in_words(value) for key, value in stated.items() if isinstance(value, Mapping)}
@@ -206,7 +206,7 @@ def dataset_in_words(entry: Mapping[str, Any]) -> str:
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
-    """The graph that a set of triplets was sampled from, and its embedding or walks where they are between the two."""
+    """The graph that a set of triplets was sampled from, and its embedding or walks if it uses them."""
     configuration, stated = provenance["configuration"], dict[str, Any]()
     entry = configuration["triplets"][triplets]
     if (name := entry.get("embedding")) in configuration.get("walks", {}):
@@ -231,7 +231,7 @@ def has_generated_corpus(provenance: Provenance) -> bool:
 
 
 def generated_benchmarks(provenance: Provenance) -> list[str]:
-    """The benchmarks whose documents are generated: the demo's own, and hold-outs of a generated corpus."""
+    """The benchmarks with generated documents: the demo's own, and hold-outs of a generated corpus."""
     of_corpus = has_generated_corpus(provenance)
     return [
         name
@@ -262,7 +262,7 @@ def terms_of_encoder(name: str, provenance: Provenance) -> str:
     if (source := _source_of(entry)) is not None:
         return f"It has the vocabulary of {source}, or was distilled from it: {terms_of_encoder(source, provenance)}"
     if "build" in entry or _is_built_static(entry):
-        return "It was built from the corpus, whose terms hold for its vocabulary; its weights are random."
+        return "It was built from the corpus, whose terms apply to its vocabulary; its weights are random."
     if "package" in entry:
         stated = provenance.get("packages", {}).get(entry["package"], {}).get("license")
         of_package = f"The Python package {entry['package']} states the licence {stated}. " if stated else ""
@@ -277,9 +277,9 @@ def terms_of_benchmark(name: str, provenance: Provenance) -> str:
     if _is_generated(entry):
         return FREE
     if KINDS[entry["kind"]].made_by is not None:
-        return "It is drawn from the corpus, whose terms hold."
+        return "It is drawn from the corpus, whose terms apply."
     described = summary_of(KINDS[entry["kind"]])
-    return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"
+    return f"The terms are those of its publishers, and may differ by task. Description: {described}"
 
 
 def _is_generated(entry: Mapping[str, Any]) -> bool:

@@ -1,8 +1,8 @@
-"""What is found by name: engines, samplers, losses and benchmarks, each a class in the package of its kind.
+"""Plugins found by name: engines, samplers, losses and benchmarks, each a class in the package of its kind.
 
-A module in that folder is known as soon as it lies there. Its class is an `Entry`: the fields are the keys that an
-entry of the configuration may hold, one of them has the name as its only value, and a method does the work. The
-configuration imports all of them, in every job; so what takes long to import is imported within the method.
+Adding a module to that folder registers it. Its class is an `Entry`: the fields are the keys of an entry of the
+configuration, one of them has the plugin's name as its only value, and a method does the work. Every job imports all
+plugins with the configuration, so slow imports belong inside the method.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,8 +46,8 @@ def one_of(
     default: str | None = None,
     beside: Callable[[Any], tuple[type[Entry], ...]] | None = None,
 ) -> Any:
-    """The type of an entry that is one of the plugins, told apart by the key. Where the key is left out it is the
-    default, if there is one. `beside` gives, for a plugin, the entries whose keys come with its own."""
+    """The union type of the plugins, discriminated by the key, whose default is the default plugin, if any. `beside`
+    gives the entries that contribute further keys, for each plugin."""
     kinds = list(plugins(package, key).values())
     if beside is not None:
         kinds = [type(kind.__name__, (kind, *beside(kind)), {"__doc__": kind.__doc__}) for kind in kinds]

@@ -1,7 +1,7 @@
-"""The section `probes`: which triplets and which losses are worth a training, before it is paid for.
+"""The section `probes`: estimates which triplets and losses are worth a training, before running one.
 
-A probe trains a linear map of ready vectors in place of an encoder. Its sets are sets of triplets or examples, by name,
-and those of its grids: a grid stands for a set with every combination of some values, each a set of its own.
+A probe trains a linear map of fixed vectors in place of an encoder. Its sets are sets of triplets or examples, by name,
+and those of its grids: a grid has a set for each combination of its values.
 """
 
 import json
@@ -39,7 +39,7 @@ FIXED = ("sampler", "group")
 
 
 class SetGrid(Entry):
-    """Sets of triplets that differ in some keys, for a probe alone."""
+    """Variants of a set of triplets that differ in some keys, for a probe only."""
 
     of: Annotated[str, Refers("triplets")]
     """Name of the set whose other keys they have."""
@@ -92,8 +92,8 @@ class Probe(MapTraining):
     encoder: Annotated[str, Refers("encoders")]
     """Name of the encoder whose vectors are mapped."""
     benchmark: Annotated[str, Refers("benchmarks")]
-    """Name of a benchmark of the kind holdout with `choosing`: the papers that choose rank the sets and losses, the
-    others say how good they are."""
+    """Name of a holdout benchmark with `choosing`: sets and losses are ranked on its selection queries and scored on
+    its test queries."""
     triplets: Annotated[Names, Refers("triplets")] = ()
     """Names of sets of triplets or of examples of papers."""
     grids: dict[Name, SetGrid] = Field(default={})
@@ -128,8 +128,8 @@ class Probe(MapTraining):
         if benchmark.made_by is not HoldoutSettings:
             yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
         elif benchmark.choosing is None:
-            lacks = f"names {self.benchmark!r}, in which no papers choose"
-            yield f"{key}.benchmark {lacks}; give it choosing, the share of held-out papers that choose."
+            lacks = f"names {self.benchmark!r}, which has no selection queries"
+            yield f"{key}.benchmark {lacks}; set its choosing, the share of held-out papers used for selection."
         for name in filter(config.triplets.__contains__, self.sets):
             entry = config.triplets[name]
             for loss in self.losses:

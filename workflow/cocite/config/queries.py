@@ -34,8 +34,7 @@ class QueryRule(Entry):
     max_year: Year | None = None
     """Last year of publication of a query."""
     fields: Names = ()
-    """Fields of study as the release names them, such as Computer Science; a query has one of them. Empty, any will
-    do."""
+    """Fields of study in the release, such as Computer Science; a query needs one of them. Default: any."""
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Share of the query papers whose triplets validate instead of train."""
     holdout: Natural = 0
@@ -49,7 +48,7 @@ class QueryRule(Entry):
     chance are from before; none are if all benchmarks of held-out papers have `by_time: true`. Left out, no paper is
     kept out for its year."""
     undated: Literal["earlier", "later"] | None = None
-    """Whether papers without a year count as from before `holdout_from` or after. Left out, as from after it."""
+    """Whether papers without a year count as from before `holdout_from` or after. Default: later."""
 
     @model_validator(mode="after")
     def _cut_has_an_effect(self) -> "QueryRule":
@@ -82,7 +81,7 @@ class ListedQueries(QueryRule):
     from_: Literal["file"] = Field(alias="from")
     """How queries are chosen."""
     path: GivenPath
-    """Text file with one corpus id a line. Variables of the environment are filled in."""
+    """Text file with one corpus id per line. Environment variables are expanded."""
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there."""
@@ -101,7 +100,7 @@ class PublishedQueries(QueryRule):
     training triplets have more than a million queries, so there is no default."""
     dataset: GivenPath = "allenai/scirepeval"
     """Hugging Face dataset of the triplets (pin it with revision), or a local folder in its layout:
-    cite_prediction_new/train-*.parquet and validation-*.parquet. Variables of the environment are filled in."""
+    cite_prediction_new/train-*.parquet and validation-*.parquet. Environment variables are expanded."""
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
 
@@ -118,9 +117,9 @@ class QuerySettings(QueryRule):
     """What the selection of queries is given: the section, and what follows for it from the benchmarks."""
 
     from_: Literal["rule", "file", "triplets"] = Field(alias="from")
-    """rule; file: all ids of a file are queries; triplets: queries are drawn among published ones."""
+    """rule: by a rule; file: all ids of a file are queries; triplets: queries are sampled from published ones."""
     path: str = ""
-    """The text file with one corpus id a line, or the table published_queries."""
+    """The text file with one corpus id per line, or the table published_queries."""
     count: Count | None = None
     """Queries to draw, for training and validation together; all of a file."""
     holdout_references: Natural = 5

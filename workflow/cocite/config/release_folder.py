@@ -1,7 +1,7 @@
-"""A release in a folder: which of its files are shards, how they are opened, and what the release states of itself.
+"""A release in a folder: its shards, how they are opened, and its own metadata.
 
-The check of the configuration, the DAG, the plan and the jobs all ask here, so that they read the same files. What
-is neither a shard nor known to hold no records is refused: records that nobody reads would be lost in silence.
+The configuration check, the DAG, the plan and the jobs all use this module, so that they read the same files. Files
+that are neither shards nor known to contain no records are an error, so that no records are dropped silently.
 """
 
 import os
@@ -16,25 +16,25 @@ from cocite.core.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
 WORKS = "works"
-"""The one dataset of a copy of OpenAlex, which holds all three."""
+"""The only dataset of a copy of OpenAlex, which has all three."""
 PACKED = ".gz"
 PLAIN = (".jsonl", ".ndjson", ".json")
-"""What the names of gzipped shards end in, and those of plain ones; capital letters count as small ones."""
+"""Suffixes of gzipped and of plain shards, case-insensitive."""
 MANIFESTS = ("release", "manifest", "metadata", "schema", "dataset_info", "checksums")
-"""What `.json` files are called that describe shards and are none."""
+"""Names of `.json` files that describe shards and are not shards."""
 NOTES = (
     *("readme*", "licen[cs]e*", "copying*", "notice*", "attribution*", "changelog*", "citation.cff", "*.md", "*.bib"),
     *("*.md5", "*.sha1", "*.sha256", "*.sha512", "md5sum*", "sha*sum*", "checksum*", "_success", "thumbs.db"),
 )
-"""Names, in small letters, of further files that are known to hold no records."""
+"""Names, in lowercase, of further files without records."""
 ENDINGS = f"{PACKED}, {', '.join(PLAIN[:-1])} or {PLAIN[-1]}"
 MAGIC = b"\x1f\x8b"
 """The first bytes of a gzip file."""
 
 
 def find_shards(folder: Path) -> list[Path]:
-    """The shards in the folder of a dataset, by name; none where there is no such folder. Raises `InputError` for
-    anything else that lies there, unless it is known to hold no records."""
+    """The shards in the folder of a dataset, by name; empty if there is no such folder. Raises `InputError` for any
+    other file, unless it is known to contain no records."""
     if not folder.is_dir():
         return []
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -60,8 +60,8 @@ def unpacked(path: Path) -> BufferedIOBase:
 
 
 def stated_by(folder: Path) -> Mapping[str, Any]:
-    """What a release says of itself in `release.json`; nothing without that file. Raises `InputError` where the file
-    cannot be read as a JSON object."""
+    """The metadata of a release from `release.json`; empty without that file. Raises `InputError` if the file is not a
+    JSON object."""
     file = folder / "release.json"
     if not file.exists() and not file.is_symlink():
         return {}
@@ -74,7 +74,7 @@ def stated_by(folder: Path) -> Mapping[str, Any]:
 
 
 def readme_of(folder: Path) -> str:
-    """The README of a dataset, empty where it has none; bytes that are not UTF-8 are replaced."""
+    """The README of a dataset; empty if it has none. Bytes that are not UTF-8 are replaced."""
     files = sorted(path for path in folder.glob("README*") if path.is_file())
     return files[0].read_text(encoding="utf-8-sig", errors="replace") if files else ""
 

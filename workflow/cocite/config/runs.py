@@ -1,7 +1,7 @@
-"""Who is scored, in the order that people read: models as configured, untrained encoders, baselines.
+"""The systems to score, in display order: models as configured, untrained encoders, baselines.
 
-A run is a model in one of its spaces, or what stands in for one, and its training seed; what is not trained has the
-seed 0. The section `baselines` has what models are compared with, each found by its kind.
+A run is a system, such as a model in one of its spaces, with its training seed; untrained systems have seed 0. The
+section `baselines` has the systems that models are compared with, each found by its kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,15 +23,15 @@ else:
     AnyBaseline = one_of(METHODS, "kind")
 
 IN_SPACE = "_in_"
-"""What is between the name of a model and that of one of its spaces, or of a further pooling."""
+"""Joins the name of a model and that of one of its spaces or further poolings."""
 AVERAGED = "_averaged"
-"""What follows the name of a model if the mean of its weights over all seeds stands in for it."""
+"""Suffix of the name of a model whose weights are averaged over all seeds."""
 UNTRAINED = "untrained_"
-"""What is in front of the name of an encoder as it is before fine-tuning."""
+"""Prefix of the name of an encoder before fine-tuning."""
 POINT = "_point-"
-"""What stands between the name of a baseline and the number of a point of its grid."""
+"""Joins the name of a baseline and the number of a point of its grid."""
 MAPPED = 8
-"""Runs that a map shows unless it names some: as many as two rows of panels hold."""
+"""Default number of runs on a map: two rows of panels."""
 
 
 def untrained(config: "Configuration") -> list[str]:
@@ -75,7 +75,7 @@ def model_of(name: str) -> str:
 
 
 def training_seeds(config: "Configuration", name: str) -> Sequence[int]:
-    """The training seeds of a model; 0 stands for all of them if it is averaged."""
+    """The training seeds of a model; only 0 if its weights are averaged over all seeds."""
     return (0,) if name.endswith(AVERAGED) else config.models[model_of(name)].seeds
 
 
@@ -138,13 +138,13 @@ def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[st
 
 
 def runs_that_rank_alone(config: "Configuration") -> list[str]:
-    """The runs that have scores on rankings alone: what compares words does nothing else."""
+    """The runs that only score rankings: baselines that compare words."""
     return [*runs_of_indexes(config), *_runs_of_baselines(config, that_rank_alone(config))]
 
 
 def runs_that_search(config: "Configuration") -> list[str]:
-    """The runs that can search the whole corpus: what has vectors of all papers, or ranks without. Spaces of models are
-    maps of the vectors of a benchmark's documents."""
+    """The runs that can search the whole corpus: those with vectors of all papers, and rankers without vectors. Spaces
+    of models are maps of the vectors of a benchmark's documents."""
     able = [name for name in baselines_on(config, None) if config.baselines[name].knows_all_papers]
     return [
         *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
@@ -235,7 +235,7 @@ def baseline_of(name: str) -> str:
 
 
 def seeds_of(name: str, baselines: Mapping[str, Baseline]) -> Sequence[int]:
-    """The seeds that a baseline is trained with, or those of the one that it stands on; 0 if there are none."""
+    """The training seeds of a baseline, or of the one that it is derived from; 0 if there are none."""
     entry = baselines[baseline_of(name)]
     seeds: Sequence[int] | None = getattr(entry, "seeds", None)
     if seeds is not None:
@@ -244,7 +244,7 @@ def seeds_of(name: str, baselines: Mapping[str, Baseline]) -> Sequence[int]:
 
 
 def seed_under(name: str, seed: int, baselines: Mapping[str, Baseline]) -> int:
-    """The seed of the baseline that another one with this seed stands on; 0 if that one has no seeds."""
+    """The seed of the baseline that another one with this seed is derived from; 0 if that one has no seeds."""
     under = baselines[baseline_of(name)].under
     return seed if under is not None and seed in seeds_of(under, baselines) else 0
 

@@ -1,4 +1,4 @@
-"""What a sampler of triplets is to the configuration: an entry of its settings, one class each; what sets hold.
+"""The settings of a sampler of triplets: an entry of the configuration, one class each; and the settings of sets.
 
 The samplers are in the modules of `triplets/samplers`; how to add one is in docs/how-to/new-sampler.md.
 """
@@ -34,11 +34,11 @@ class Sampler(Entry):
     """How positives and negatives are found; the only value of a sampler's field `sampler` is its name."""
 
     sampler: str
-    """How positives and negatives are found."""
+    """How positives and negatives are selected."""
     gives: ClassVar[Literal["triplets", "sampled_examples"]] = "triplets"
-    """The table that it gives; a set that is made of others gives examples where one of these does."""
+    """The table that it produces; a combined set produces examples if one of its sets does."""
     asks_all_papers: ClassVar[bool] = False
-    """Whether every paper with a text is a query, and not those of the table `queries` alone, which keep their
+    """Whether every paper with text is a query, instead of only those of the table `queries`, which keep their
     split."""
     brings_texts: ClassVar[bool] = False
     """Whether it gives texts that are no papers as well, and then examples (`triplets.sampled.Sampled.texts`)."""
@@ -86,10 +86,10 @@ class Sampler(Entry):
 
     @abstractmethod
     def sample(self, block: Any) -> Any:
-        """The rows of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
+        """The rows of the queries of a block (`triplets.sampled.Block`), and the numbers left out, by reason.
 
-        Sources are read from front to back; what is made of a query depends on the query and the seed alone. A sampler
-        that brings texts is given all queries in one block.
+        Sources are read from front to back. The rows of a query depend only on the query and the seed. A sampler with
+        user-supplied texts gets all queries in one block.
         """
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -127,7 +127,7 @@ class Mixing(Pairing):
     easy: Natural = 0
     """Triplets of a query whose negative is an easy one; the others have hard negatives."""
     fill: bool = False
-    """Easy negatives stand in for the hard ones that a query lacks, if it has some."""
+    """Easy negatives replace missing hard ones if a query has at least one hard one."""
 
     @property
     def hard(self) -> int:
@@ -153,11 +153,11 @@ class Gathering(Sampler):
     graph: Annotated[str, Refers("graphs")]
     """Name of a directed citation graph; citations count in both directions."""
     positives: Count = 5
-    """Positives of an example at most."""
+    """Largest number of positives per example."""
     easy: Natural = 3
     """Easy negatives of an example."""
     paired: bool = False
-    """Whether each positive makes an example of its own with one of the negatives: triplets."""
+    """Whether each positive becomes a separate example with one of the negatives: triplets."""
     oversample: bool = False
     """Paired, a query with fewer positives than `positives` uses them again."""
 
@@ -169,7 +169,7 @@ class Gathering(Sampler):
     @model_validator(mode="after")
     def _makes_examples(self) -> "Gathering":
         if not self.kinds:
-            raise inconsistent(" asks for no negatives, and so for no examples.")
+            raise inconsistent(" has no negatives, and so yields no examples.")
         if self.oversample and not self.paired:
             raise inconsistent(".oversample has no effect where positives are not paired with negatives.")
         return self
@@ -239,7 +239,7 @@ EasyNegatives = Annotated[
 
 
 def oracles(config: "Configuration") -> dict[str, list[str]]:
-    """The sets that hold answers of benchmarks, themselves or by a set that they are made of, with these benchmarks."""
+    """The sets that contain answers of benchmarks, themselves or through a set they combine, with these benchmarks."""
     given_away = {
         name: [each.gives_away for each in config.set_with_parts(name).values() if each.gives_away]
         for name in config.triplets

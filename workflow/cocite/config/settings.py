@@ -1,6 +1,6 @@
-"""Settings of a step: a part of the configuration, as a rule hands it over and as it is written beside a result.
+"""Settings of a step: the part of the configuration that a rule passes to it and that is saved with the result.
 
-A step is given the keys that it uses and no others, so that an edit of another key does not make its result again.
+A step gets only the keys that it uses, so that editing another key does not make its result stale.
 """
 
 import json
@@ -19,12 +19,12 @@ Settings = TypeVar("Settings", bound=Entry)
 AnySettings = TypeVar("AnySettings")
 AS_JSON = "as JSON"
 GivenAsJson = Annotated[AnySettings, AS_JSON]
-"""What the command line takes as JSON text or @file: an entry or a union of some, such as settings, or a mapping."""
-_validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
+"""Values that the command line reads from JSON text or @file: an entry, a union of entries, or a mapping."""
+_validator = cache(TypeAdapter)  # The Snakefile resolves the settings of each job.
 
 
 def settings_of(entry: Entry, kind: Any) -> dict[str, Any]:
-    """What an entry of the configuration holds of the keys of a step's settings, within it as well, as plain values."""
+    """The values of an entry for the keys of a step's settings, including nested keys, as plain values."""
     kinds, found = list(variants(kind)), {}
     if len(kinds) > 1:
         key = discriminator(kinds)

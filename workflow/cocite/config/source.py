@@ -21,12 +21,12 @@ from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
 from cocite.core.errors import InputError
 
 IdSpace = Literal["s2", "openalex", "own"]
-"""Semantic Scholar's corpus ids, the numbers of OpenAlex's works, or ids that whoever made the corpus gave."""
+"""Semantic Scholar's corpus ids, OpenAlex's work numbers, or ids of the corpus's own."""
 DocumentIds = Literal["s2", "openalex", "corpus", "own"]
 """The same, or those of the corpus, whatever these are."""
 Link = Literal["ids", "hashes", "matches", "text"]
-"""How documents are known to be papers of the corpus: by their ids; by their ids and, if they have hashes for ids, by
-these, DOI or text; by the table matches, with hashes likewise; or by DOI or text alone."""
+"""How documents are matched to papers of the corpus: by their ids; by their ids and, if those are hashes, by hash, DOI
+or text; by the table matches, with hashes likewise; or only by DOI or text."""
 OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their own"}
 """Whose ids they are, in words."""
 
@@ -50,16 +50,15 @@ class WorkFilters(Entry):
     to_year: Year | None = None
     """Last year of publication."""
     fields: Names = ()
-    """Fields as OpenAlex names them, such as Computer Science; a work has a topic of one of them. Empty, any will do,
-    and so will a work without a topic."""
+    """OpenAlex fields, such as Computer Science; a work needs a topic of one of them. Default: any, or none."""
     languages: Names = ()
-    """Languages as codes, such as en. Empty, any will do, and so will a work without one."""
+    """Language codes, such as en. Default: any, or none."""
     types: Names = ()
-    """Types of works as OpenAlex names them, such as article, review or preprint. Empty, any will do."""
+    """OpenAlex types, such as article, review or preprint. Default: any."""
     retracted: bool = False
-    """Take works that are retracted as well."""
+    """Also take retracted works."""
     paratext: bool = False
-    """Take what is not scholarly by itself as well, such as covers and tables of contents."""
+    """Also take paratext, such as covers and tables of contents."""
 
     @model_validator(mode="after")
     def _years_rise(self) -> "WorkFilters":
@@ -72,9 +71,9 @@ class ContextSettings(Entry):
     """Which of the sentences that cite become contexts."""
 
     min_words: Count = 5
-    """Words of a sentence at least, its citation markers not counted."""
+    """Least number of words of a sentence, not counting its citation markers."""
     max_words: Count = 100
-    """Words of a sentence at most, likewise."""
+    """Largest number of words of a sentence, likewise."""
 
     @model_validator(mode="after")
     def _bounds_rise(self) -> "ContextSettings":
@@ -87,7 +86,7 @@ def lack_of_contexts(key: str, what: str, config: Whole) -> Iterator[str]:
     """A sentence where `what`, an entry that is made of contexts, has none because they are not ingested."""
     if config.corpus.contexts is None:
         needs = "needs the sentences that cite, which are not ingested"
-        yield f"{key}: {what} {needs}; set corpus.contexts ({{}} stands for its defaults)."
+        yield f"{key}: {what} {needs}; set corpus.contexts ({{}} uses its defaults)."
 
 
 LATEST = "latest"
@@ -99,16 +98,16 @@ Twins = Literal["keep", "exclude", "merge"]
 
 
 class Source(Entry):
-    """Where a release comes from, and how it is cut for work.
+    """Source of a release, and how it is split for processing.
 
     A source lists the shards of a release in a manifest (`corpus.release.manifest.Manifest`), and fetches each into a
     folder in the layout of a release: gzipped lines of JSON.
     """
 
     source: str
-    """Where the release comes from."""
+    """Source of the release."""
     buckets: Annotated[int, Field(ge=1, le=1024)] = 2
-    """Buckets that big tables are sharded into; jobs of their own work on each."""
+    """Number of buckets that big tables are sharded into; each is processed by separate jobs."""
     malformed: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Largest share of the lines of a dataset that may be malformed (not JSON, without an id, with a list in place of a
     text) before the run stops; with base, of the lines of its diffs."""
@@ -120,15 +119,15 @@ class Source(Entry):
     """Keep the names of papers' authors, for encoders whose text has them. If it is switched on later, the shards of
     papers are downloaded and ingested again."""
     contexts: ContextSettings | None = None
-    """Which of the sentences that cite are ingested beside the citations, for graphs with signal: sentence-cocitation
-    and sets with sampler: contexts; {} takes the defaults. Left out, none is read, which takes half the time. If it is
-    added later, the shards are downloaded and ingested again."""
+    """Selects the sentences that cite to ingest with the citations, for graphs with signal: sentence-cocitation and
+    sets with sampler: contexts; {} uses the defaults. Default: none, which takes half the time. If it is added later,
+    the shards are downloaded and ingested again."""
 
     titles_alone: bool = False
-    """Take papers with a title and no abstract as queries, candidates and parts of triplets too, as SciAspect's data
-    do, where a quarter of the queries have none. Otherwise a paper needs both."""
+    """Also use papers with a title but no abstract as queries, candidates and in triplets, as SciAspect's data do, in
+    which a quarter of the queries have none. Otherwise a paper needs both."""
     twins: Twins = "keep"
-    """What becomes of papers that are one work, as a preprint and its published version (table twins). keep: all stay
+    """Treatment of papers that are one work, such as a preprint and its published version (table twins). keep: all stay
     in the corpus, and count as one in splits, triplets and hold-outs. exclude: all but one are excluded. merge: one
     stays in the corpus, with the citations of all."""
     until: Cut | None = None
@@ -138,19 +137,19 @@ class Source(Entry):
     without a year are kept and counted. Citing ids without a record are kept, and so are citations of later papers by
     earlier ones. If it is edited, the shards are ingested again, unless keep_ingested is set."""
     paper_ids: GivenPath | None = None
-    """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
-    of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
-    are known by their titles alone. Variables of the environment are filled in."""
+    """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as downloaded. It maps the hashes that
+    benchmarks such as SciDocs use as document ids to papers. Without it, such documents are matched only by title.
+    Environment variables are expanded."""
 
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
         *("id_space", "match", "paper_ids", "titles_alone", "twins", "until"),
     )
-    """Keys that say how the release is worked on; the others say which shards there are."""
+    """Keys for processing the release; the others determine its shards."""
     fetches: ClassVar[bool] = True
-    """Whether shards are fetched into the results; otherwise they are read where they are, and listed by each run."""
+    """Whether shards are downloaded into the results; otherwise each run lists and reads them in place."""
     needs_key: ClassVar[bool] = False
-    """Whether the user's key in S2_API_KEY is asked for."""
+    """Whether it needs the user's key in S2_API_KEY."""
     updates_by_diffs: ClassVar[bool] = False
     """Whether a base is moved to the release by diffs, a bucket after another; otherwise shards are taken from it."""
     marks_citations: ClassVar[bool] = True
@@ -163,22 +162,22 @@ class Source(Entry):
     """Bytes of Parquet for each byte of a packed shard, by dataset: an estimate that errs on the side of too much. In
     the releases that it comes from, the merged tables took 0.74 to 0.99 of that; more copies make it less."""
     authors_of_packed: ClassVar[float] = 0.1
-    """Bytes of authors' names for each packed byte of papers, where they are asked for: 22 characters a paper in the
-    official sample, of 200 packed bytes a paper; 0.04 in a generated release, whose names repeat."""
+    """Bytes of authors' names for each packed byte of papers, if they are ingested: 22 characters per paper in the
+    official sample, of 200 packed bytes per paper; 0.04 in a generated release, whose names repeat."""
     ids_of_packed: ClassVar[float] = 0.1
-    """Bytes that the ids of citations take on top, where they are kept: 0.05 to 0.10 in the releases hci and synergy. A
-    real one has 50 packed bytes for each of five billion citations, whose ids need five at most."""
+    """Additional bytes for ids of citations, if they are kept: 0.05 to 0.10 in the releases hci and synergy. A real one
+    has 50 packed bytes for each of five billion citations, whose ids need at most five."""
 
     def parts(self, dataset: str) -> int:
         """Jobs that share the shards of a dataset; planned before the release is listed."""
         return 1
 
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
-        """The shards of a dataset that are read where they are; none where they are fetched."""
+        """The shards of a dataset that are read in place; none if they are downloaded."""
         return ()
 
     def parquet_of_byte(self, table: str) -> float:
-        """Bytes of Parquet of papers, abstracts or citations for each byte of the packed shards that hold them."""
+        """Bytes of Parquet of papers, abstracts or citations for each byte of their packed shards."""
         return self.parquet_of_packed[table]
 
     @property
@@ -197,7 +196,7 @@ class Source(Entry):
         return self.fetches
 
     def first_asked(self, release: str) -> str | None:
-        """The URL that answers where the release can be fetched; none where no other machine is asked."""
+        """The URL that answers if the release can be downloaded; none if no other machine is needed."""
         return None
 
     def origin(self, results: Path) -> str:
@@ -206,7 +205,7 @@ class Source(Entry):
 
     @abstractmethod
     def list_release(self, release: str, results: Path) -> Any:
-        """The manifest of a release. Raises `InputError` where it is not there, or not whole.
+        """The manifest of a release. Raises `InputError` if it is missing or incomplete.
 
         `results` is the folder of the run, in which `.state` survives a kill.
         """
@@ -216,24 +215,24 @@ class Source(Entry):
     ) -> None:
         """Make the folder `output` of some shards of a dataset. A killed call resumes from the folder `state`.
 
-        Raises `InputError` where shards are read in place.
+        Raises `InputError` if shards are read in place.
         """
-        raise InputError(f"Shards of the source {self.source} are read where they are; there is nothing to download.")
+        raise InputError(f"Shards of the source {self.source} are read in place; there is nothing to download.")
 
     def imagined(self, release: str, results: Path) -> Any:
-        """About what the manifest will be, where the release is yet to be made; None where it can be listed."""
+        """An estimate of the manifest, if the release is yet to be made; None if it can be listed."""
         return None
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
-        """What a plan says of the jobs, given the number of shards of each dataset."""
-        return f"Each of the {sum(shards.values())} shards is ingested by a job of its own."
+        """The plan's sentence on the jobs, given the number of shards of each dataset."""
+        return f"Each of the {sum(shards.values())} shards is ingested by a separate job."
 
     def remarks(self) -> Iterator[str]:
-        """What a plan says of the records themselves, where they can be read before the run."""
+        """The plan's sentence on the records themselves, if they can be read before the run."""
         return iter(())
 
     def listing_settings(self) -> dict[str, Any]:
-        """The keys that say which shards there are."""
+        """The keys that determine the shards."""
         return {key: value for key, value in as_json(self).items() if key not in self.work_keys}
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
@@ -259,7 +258,7 @@ class Source(Entry):
         if base.resolve() == results.resolve():
             yield f"{key}: {base} is this run's own results folder; name another in pathvars.results."
         if (results / "corpus" / "manifest.json").is_file():
-            return  # The base has served, and may be gone; if not, the steps that need it say so.
+            return  # The base has been used, and may be gone; if not, steps that need it report it.
         if not (base / "corpus" / "manifest.json").is_file():
             yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
         for dataset in DATASETS:
@@ -272,7 +271,7 @@ class Source(Entry):
 
     @property
     def largest_index(self) -> int | None:
-        """Upper bound of the papers that can have an edge, where the release says enough to tell."""
+        """Upper bound of the papers that can have an edge, if the release has enough metadata."""
         return None
 
 
@@ -290,8 +289,8 @@ class MatchedSource(Source):
     match: GivenPath | None = None
     """Folder of Semantic Scholar's dataset papers, gzipped lines of JSON as they are downloaded. Papers are matched
     with those by their MAG ids (externalids.MAG; only works of OpenAlex have one) and DOIs (externalids.DOI), so that
-    documents of benchmarks, whose ids are Semantic Scholar's, are known among them. Left out, nothing is matched.
-    Variables of the environment are filled in."""
+    documents of benchmarks, whose ids are Semantic Scholar's, are matched to them. Default: no matching. Environment
+    variables are expanded."""
 
     @property
     def matched_with(self) -> Path | None:
@@ -317,7 +316,7 @@ def faults_of_name(release: str) -> Iterator[str]:
 
 
 def _faults_of_shards(key: str, folder: str, dataset: str) -> Iterator[str]:
-    """A folder that holds no files of a dataset of Semantic Scholar's, or others beside them."""
+    """A folder that has no files of a dataset of Semantic Scholar's, or others in addition."""
     try:
         shards = find_shards(Path(folder))
     except InputError as error:

@@ -55,7 +55,7 @@ class Start:
     log: str | None
     """Snakemake's own log."""
     cores: int | None
-    """Cores of this machine that it may use; none where a cluster runs the jobs."""
+    """Cores of this machine that it may use; none if a cluster runs the jobs."""
     host: str
     process: int
     process_started: str | None
@@ -64,7 +64,7 @@ class Start:
     """Its jobs, in the order of the stages."""
 
     def path(self, name: str) -> Path:
-        """Where a file of a job lies."""
+        """The path of a file of a job."""
         return Path(self.directory, name)
 
 
@@ -87,8 +87,8 @@ def write_start(workflow: Any, log: list[str], results: Path) -> None:
 
 
 def read_start(results: Path) -> Start | None:
-    """The run that was started last in a folder of results; none where there was none, or it was one in another folder.
-    Raises `InputError` where the record is broken."""
+    """The run that was started last in a folder of results; none if there was none, or if it was in another folder.
+    Raises `InputError` if the record is broken."""
     if not (results / FILE).is_file():
         return None
     start = record_of(results)
@@ -96,8 +96,8 @@ def read_start(results: Path) -> Start | None:
 
 
 def record_of(results: Path) -> Start:
-    """The run that is recorded in a folder of results, also where that is a copy of another folder. Raises `InputError`
-    where the record is missing or broken."""
+    """The run that is recorded in a folder of results, even if that is a copy of another folder. Raises `InputError` if
+    the record is missing or broken."""
     path = results / FILE
     stated = read_json(path)
     try:
@@ -112,7 +112,7 @@ def is_copy(results: Path) -> bool:
 
 
 def is_alive(start: Start) -> bool | None:
-    """Whether the run is still going on; none where it was started on a machine that cannot be asked from here."""
+    """Whether the run is still active; none if it was started on a machine that cannot be asked from here."""
     if start.host != socket.gethostname():
         return None
     return start.process_started is not None and _start_of(start.process) == start.process_started
@@ -140,7 +140,7 @@ def _jobs(workflow: Any) -> Iterator[Job]:
 
 
 def _start_of(process: int) -> str | None:
-    """When a process started, as the kernel tells; none where it has ended."""
+    """When a process started, according to the kernel; none if it has ended."""
     try:
         stated = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -150,8 +150,8 @@ def _start_of(process: int) -> str | None:
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:
     """The call of Snakemake that makes these targets, which are shell text and relative to `results`. It names the
-    configuration that is given, or else that of the run which was started last in this folder. Raises `InputError`
-    where that run was in another folder, of which this one is a copy."""
+    given configuration, or else that of the last run started in this folder. Raises `InputError` if that run was in
+    another folder, of which this one is a copy."""
     start = read_start(results)
     if configfile is None and start is not None:
         folder = Path(start.directory)

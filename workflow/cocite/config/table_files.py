@@ -15,13 +15,13 @@ class TextFormat(Entry):
     """What formats of text have in common."""
 
     header: Names = ()
-    """Names of the columns, in their order, where the files do not begin with them."""
+    """Names of the columns, in order, if the files do not begin with them."""
     quotes: bool = True
-    """Whether a cell may stand in double quotes; with false, these are characters like any other."""
+    """Whether cells may be in double quotes; with false, these are ordinary characters."""
 
 
 class CsvFormat(TextFormat):
-    """A row a line, its cells between commas or what delimiter says."""
+    """One row per line, cells separated by commas or `delimiter`."""
 
     kind: Literal["csv"]
     """How the files are written."""
@@ -30,7 +30,7 @@ class CsvFormat(TextFormat):
 
 
 class TsvFormat(TextFormat):
-    """A row a line, its cells between tabs."""
+    """One row per line, cells separated by tabs."""
 
     kind: Literal["tsv"]
     """How the files are written."""
@@ -46,7 +46,7 @@ class ParquetFormat(Entry):
 
 
 class JsonLinesFormat(Entry):
-    """A JSON object a line, or one JSON list of objects, however it is laid out."""
+    """One JSON object per line, or one JSON list of objects in any layout."""
 
     kind: Literal["jsonl"]
     """How the files are written."""
@@ -68,7 +68,7 @@ class ListColumn(Entry):
     column: Text
     """Its name."""
     separator: Text | None = None
-    """What stands between the items, where the lists are written as text; left out, such a text is one item."""
+    """Separator of the items, if the lists are written as text. Default: such a text is one item."""
 
 
 AnyList = Annotated[ListColumn, ShortFor("column")]
@@ -76,7 +76,7 @@ ListOrNone = Annotated[ListColumn | None, ShortFor("column")]
 
 
 class PaperColumns(Entry):
-    """The columns of a table of papers. What lies within another is named with dots, such as venue.raw."""
+    """The columns of a table of papers. Names with dots select nested values, such as venue.raw."""
 
     id: Text
     """The id of a paper."""
@@ -87,7 +87,7 @@ class PaperColumns(Entry):
     year: Text | None = None
     """Its year of publication, or a date that begins with the year; one such as 2020-07-01 is kept as well."""
     venue: Text | None = None
-    """Where it was published."""
+    """Venue of publication."""
     doi: Text | None = None
     """Its digital object identifier."""
     fields: ListOrNone = None
@@ -97,7 +97,7 @@ class PaperColumns(Entry):
 
 
 class CitationColumns(Entry):
-    """The columns of a table of citations. What lies within another is named with dots."""
+    """The columns of a table of citations. Names with dots select nested values."""
 
     citing: Text
     """The id of the paper that cites."""
@@ -110,17 +110,17 @@ class TableFiles(Entry):
     """Files of one table, and how they are read."""
 
     files: GivenPath
-    """The file, or a pattern of several, such as papers/*.csv.gz. Variables of the environment are filled in."""
+    """The file, or a pattern of several, such as papers/*.csv.gz. Environment variables are expanded."""
     format: Annotated[Format | None, Field(discriminator="kind"), ShortFor("kind")] = None
-    """How the files are written: a name, or a name and its settings. Left out, it follows from what their names end in.
-    All but Parquet may be packed with gzip."""
+    """How the files are written: a name, or a name and its settings. Default: by the suffix of their names. All but
+    Parquet may be gzipped."""
     prefix: Text | None = None
-    """Prefix of the ids, which is taken away, such as `doi:`. A cell with several ids between blanks has the id that
-    begins with it; a cell of which no id does has none."""
+    """Prefix of the ids, which is removed, such as `doi:`. If a cell has several ids separated by spaces, the one with
+    the prefix counts; a cell without such an id has none."""
     lowercase: bool = False
-    """Read ids in small letters, where they are the same in capital ones, as DOIs are."""
+    """Convert ids to lowercase, for ids that are case-insensitive, such as DOIs."""
     nulls: Names = ()
-    r"""Texts of cells or items that stand for nothing, such as NA."""
+    r"""Texts of cells or items that mean a missing value, such as NA."""
 
     def paths(self) -> list[str]:
         """The files, in the order of their paths."""
@@ -134,7 +134,7 @@ class TableFiles(Entry):
         return self.format or ENDINGS.get(Path(path.lower().removesuffix(PACKED)).suffix)
 
     def faults_of_files(self, key: str, results: Path) -> Iterator[str]:
-        """Files that are not there, whose format is not known, or that lie in the results."""
+        """Files that do not exist, have an unknown format, or are inside the results."""
         paths = self.paths()
         if not paths:
             yield f"{key}.files: there is no file {self.files}."
@@ -143,21 +143,21 @@ class TableFiles(Entry):
                 known = ", ".join(ENDINGS)
                 yield f"{key}.format is missing: the name of {path} says nothing of it, ending in none of {known}."
             if Path(path).resolve().is_relative_to(results.resolve()):
-                yield f"{key}.files: {path} lies in {results}, from which a run removes files; move it elsewhere."
+                yield f"{key}.files: {path} is inside {results}, from which a run removes files; move it elsewhere."
 
 
 class PaperTable(TableFiles):
     """A table of papers."""
 
     columns: PaperColumns
-    """Which columns hold what."""
+    """The names of the columns."""
 
 
 class CitationTable(TableFiles):
     """A table of citations. It may be that of the papers once more, if this has a column of references."""
 
     columns: CitationColumns
-    """Which columns hold what."""
+    """The names of the columns."""
 
 
 AnyTable = PaperTable | CitationTable

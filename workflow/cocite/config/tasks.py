@@ -1,7 +1,7 @@
-"""What a task is: how it is read, how it is scored, what its scores are averaged with, and when mteb has the same.
+"""The definition of a task: how it is read and scored, how its scores are averaged, and its counterpart in mteb.
 
-The tasks themselves are declared in `benchmarks`. The library mteb is known here without it: it writes a file of JSON a
-task, `results/<model>/<revision>/<task>.json`, with `model_meta.json` beside them.
+The tasks themselves are declared in `benchmarks`. This module does not import mteb, which writes a JSON file per task,
+`results/<model>/<revision>/<task>.json`, with `model_meta.json` in the same folder.
 """
 
 import re
@@ -36,7 +36,7 @@ ADAPTERS = {
     "corpus-search": ("proximity", "proximity"),
     "disambiguation": ("proximity", "proximity"),
 }
-"""The adapters that each format of tasks uses for queries and for other documents, where an encoder has adapters
+"""The adapters that each format of tasks uses for queries and for other documents, if an encoder has adapters
 (SPECTER2, Singh et al., 2023)."""
 
 BOTH = "both"
@@ -52,13 +52,13 @@ LARGEST_MISSING_SHARE = 0.01
 """Share of a task's documents that may be without text or vector: they are counted; more of them is an error."""
 
 META = "model_meta.json"
-"""What lies beside the results of a model and says which one it is."""
+"""The file in the folder of a model's results that names the model."""
 SPLIT, SUBSET = "test", "default"
-"""The split of mteb's retrieval tasks that counts, and the only part of a task that is not cut further."""
+"""The split of mteb's retrieval tasks that counts, and the subset of tasks without subsets."""
 CUT = re.compile(r"(ndcg_cut|map_cut|recip_rank|recall|P)_(\d+)")
 """A metric at a depth, as trec_eval names it."""
 MEASURES = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr", "recall": "recall", "P": "precision"}
-"""What mteb calls the measures of trec_eval."""
+"""mteb's names of the measures of trec_eval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +94,11 @@ class Task:
     group: str
     """What its scores are averaged with: in-train or out-of-train for encoders of SciRepEval, or its benchmark."""
     metrics: tuple[str, ...]
-    """f1, f1_macro, kendall_tau, b3_f1, b3_precision, b3_recall, or measures as trec_eval names them."""
+    """f1, f1_macro, kendall_tau, b3_f1, b3_precision, b3_recall, or measures as named by trec_eval."""
     texts: str = ""
-    """Folder of its texts, where it is not that of its labels."""
+    """Folder of its texts, if it is not that of its labels."""
     test: str = ""
-    """Folder of its labels or judgements, where it is not its name."""
+    """Folder of its labels or judgements, if it is not its name."""
     split: str = "test"
     """File of its judgements."""
     relevant_from: int = 1
@@ -106,16 +106,16 @@ class Task:
     few_shot: tuple[FewShot, ...] = ()
     """Stages averaged with the training on everything: that counts one half, these share the other."""
     grid: tuple[float, ...] = ()
-    """Values of C to choose from, rising, where they are not those of its kind."""
+    """Values of C to choose from, rising, if they are not those of its kind."""
     similarity: Literal["distance", "cosine"] = "distance"
-    """What documents are ranked by: the Euclidean distance, or the cosine, as BEIR does. Reviewers always are by the
-    cosine."""
+    """The ranking of documents: by the Euclidean distance, or by the cosine, as in BEIR. Reviewers are always ranked by
+    the cosine."""
     mteb: InMteb | None = None
-    """The same task in mteb, where it has it."""
+    """The same task in mteb, if it has it."""
     is_union: bool = False
     """Whether it repeats the queries of the other tasks of its group, and so is averaged and compared with none."""
     large: bool = False
-    """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
+    """Whether it takes minutes or gigabytes as it was published, and so needs a separate job."""
 
     @property
     def format(self) -> str:
@@ -123,10 +123,10 @@ class Task:
         return FORMATS[self.kind]
 
     def adapters_among(self, present: Container[str]) -> tuple[str, str]:
-        """The adapters for its queries and for its other documents; an empty name stands for none.
+        """The adapters for its queries and for its other documents; an empty name means none.
 
-        An encoder that lacks the one of the documents gives their vectors without an adapter, and one that lacks that
-        of the queries gives theirs as it gives those of the documents.
+        An encoder that lacks the adapter for documents embeds them without one; an encoder that lacks the one for
+        queries embeds these like documents.
         """
         asking, asked = ADAPTERS[self.format]
         of_others = asked if asked in present else ""
@@ -159,11 +159,11 @@ class Task:
 
     @property
     def main_metric(self) -> str:
-        """The metric that stands for the task: the first."""
+        """The main metric of the task: the first."""
         return self.metrics[0]
 
     def is_main(self, metric: str) -> bool:
-        """Whether a metric is the one that stands for the task, in whichever way either is averaged."""
+        """Whether a metric is the main one, however either is averaged."""
         return _measure(metric) == _measure(self.main_metric)
 
     @property
@@ -191,10 +191,10 @@ def name_in_mteb(metric: str) -> str:
 
 
 def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -> bool:
-    """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes. A
-    sample of the queries or of the documents is another test. So is another split, one without the judgements of
-    documents that are missing, one where other queries find the document with their own id, and one that embeds queries
-    as documents. `entry` holds the settings of the benchmark. `searched` is None where it is not known."""
+    """Whether a benchmark with so many queries, searched in so many documents, is the same test as mteb's. Samples of
+    queries or of documents are other tests. So are another split, a benchmark without the judgements of missing
+    documents, one where other queries find the document with their own id, and one that embeds queries as documents.
+    `entry` has the settings of the benchmark. `searched` is None if it is not known."""
     return (
         getattr(entry, "split", SPLIT) == SPLIT
         and getattr(entry, "queries", "auto") != "documents"
@@ -206,8 +206,8 @@ def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -
 
 
 def result_files(path: Path) -> list[Path]:
-    """The results of one model in a file, its folder, or a folder above it. Raises `InputError` where there are none,
-    or those of several models or revisions."""
+    """The results of one model in a file, its folder, or a folder above it. Raises `InputError` if there are none, or
+    those of several models or revisions."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -215,10 +215,10 @@ def result_files(path: Path) -> list[Path]:
     files = _results_in(path.glob("*.json")) or _results_in(path.rglob("*.json"))
     folders = sorted({file.parent for file in files})
     if not folders:
-        raise InputError(f"{path} holds no results of mteb: there is no <task>.json.")
+        raise InputError(f"{path} contains no results of mteb: there is no <task>.json.")
     if len(folders) > 1:
         raise InputError(
-            f"{path} holds results of {len(folders)} models or revisions ({folders[0].relative_to(path)}, "
+            f"{path} contains results of {len(folders)} models or revisions ({folders[0].relative_to(path)}, "
             f"{folders[1].relative_to(path)}{', …' if len(folders) > 2 else ''}); name the folder of one."
         )
     return files

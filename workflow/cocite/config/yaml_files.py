@@ -1,4 +1,4 @@
-"""A configuration as it stands in a YAML file: keys that stand once, in the types of JSON."""
+"""A configuration in a YAML file: unique keys, and values in the types of JSON."""
 
 import math
 import re
@@ -13,19 +13,19 @@ from cocite.core.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_TEXT = 10_000
-"""Characters; the command of a step, which holds texts of the configuration, can have 128 KiB."""
+"""Characters; the command of a step, which includes texts of the configuration, can have 128 KiB."""
 MOST_VALUES = 100_000
 MOST_LEVELS = 50
 TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
 CREDENTIALS = re.compile(r"://\S*(?:@|\?\S*=\S)")
-"""A URL with a user, and perhaps a password, or a key: what a configuration holds is written down and published."""
+"""A URL with a user, and perhaps a password, or a key: configurations are recorded and published."""
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)")
 """Numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML whose keys stand once: PyYAML takes the last of several, in silence."""
+    """YAML with unique keys: PyYAML silently uses the last of several."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         first: dict[str, int] = {}
@@ -34,7 +34,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in first:
                     raise _UnreadableError(
-                        f"lines {first[key.value]} and {line}: the key {shown(key.value)} stands twice; write it once"
+                        f"lines {first[key.value]} and {line}: the key {shown(key.value)} is repeated; write it once"
                     )
                 first[key.value] = line
         return super().construct_mapping(node, deep)
@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, OverflowError) as error:  # it looks like a date, and is none
             line, value = node.start_mark.line + 1, shown(str(node.value))
-            raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
+            raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); quote a text") from None
 
 
 class _UnreadableError(yaml.YAMLError):
@@ -65,7 +65,7 @@ class _UnreadableError(yaml.YAMLError):
 
 
 def written_configuration(path: Path) -> dict[str, Any]:
-    """The configuration in a YAML file as it stands there. Raises `InputError` if it is no YAML."""
+    """The configuration in a YAML file as written. Raises `InputError` if it is not YAML."""
     try:
         written: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
     except RecursionError:
@@ -83,22 +83,22 @@ def written_configuration(path: Path) -> dict[str, Any]:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
     if not isinstance(written, dict):
-        raise InputError(f"{path} holds no keys; a configuration has some, such as `release:` and `corpus:`.")
+        raise InputError(f"{path} has no keys; a configuration has some, such as `release:` and `corpus:`.")
     return written
 
 
 def as_written(value: Any) -> Any:
-    """A copy of what YAML holds, in the types of JSON. Raises `InputError` for what has no place there."""
+    """A copy of the content of YAML in the types of JSON. Raises `InputError` for other values."""
     if _count(value, {}) > MOST_VALUES:
         raise InputError(
-            f"The configuration has more than {MOST_VALUES:,} values, those that are repeated by &name and *name among "
-            "them; a list of papers stands in a file of its own."
+            f"The configuration has more than {MOST_VALUES:,} values, including those repeated by &name and *name; "
+            "write a list of papers into a separate file."
         )
     return _as_json(value, "")
 
 
 def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
-    """A value and the values within it; what several aliases stand for is counted as often, but looked at once."""
+    """A value and the values within it; values of several aliases count each time, but are checked once."""
     if counts.get(id(value)) == 0:
         raise InputError("The configuration has an entry that is a part of itself (&name and *name); write it out.")
     if level > MOST_LEVELS:

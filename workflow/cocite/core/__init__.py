@@ -1,1 +1,1 @@
-"""What all stages stand on: it knows nothing of papers, graphs or models."""
+"""Foundations of all stages, independent of papers, graphs and models."""

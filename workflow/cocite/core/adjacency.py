@@ -1,12 +1,12 @@
 """The links of papers in a folder of arrays, which is read without being loaded; `neighbours.adjacency` writes it.
 
-    ids.npy       corpus ids of all papers with an edge, rising; the place of a paper among them stands for it
+    ids.npy       corpus ids of all papers with an edge, rising; a paper is identified by its position here
     starts.npy    where the links of each paper start, and at the end how many there are
-    others.npy    the places of the papers that it is linked to, rising (int32)
-    weights.npy   the weights of these links (float32); only where they are asked for
+    others.npy    the positions of the papers that it is linked to, rising (int32)
+    weights.npy   the weights of these links (float32); only if weights are needed
     degrees.npy   the number of links of each paper, or the sum of their weights (float64)
 
-Two papers that cite each other have two edges, and so two links either way.
+Two papers that cite each other have two edges, and so two links in each direction.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ Starts = NDArray[np.int64]
 
 
 class Adjacency(NamedTuple):
-    """The links of all papers; arrays lie on the disk."""
+    """The links of all papers, as memory-mapped arrays."""
 
     ids: Ids
     starts: Starts
@@ -34,9 +34,9 @@ class Adjacency(NamedTuple):
 
 
 def open_adjacency(folder: Path) -> Adjacency:
-    """The links in a folder. Raises `InputError` where it does not exist."""
+    """The links in a folder. Raises `InputError` if it does not exist."""
     if not (folder / "ids.npy").is_file():
-        raise InputError(f"{folder}: holds no links of papers; `cocite neighbours adjacency` makes it.")
+        raise InputError(f"{folder}: contains no links of papers; `cocite neighbours adjacency` makes it.")
 
     def array(name: str) -> NDArray:
         return np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)

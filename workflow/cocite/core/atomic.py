@@ -1,9 +1,9 @@
 """Files that are written whole or not at all: under a temporary name, which is renamed at the end.
 
-Files that a later process reads have checksums: a mark next to each file holds the checksum of what was written. The
-mark of `weights.npy` is an empty file such as `weights.npy.1b2c3d4e.crc32`. A new mark ends in `.crc32-new` until the
-file has its name, and the marks of earlier contents are removed after that. So a kill at any moment leaves each file
-with its mark, and a mark that is not new has a file unless the file was lost.
+Files that a later process reads have checksums. A mark, which is an empty file such as `weights.npy.1b2c3d4e.crc32`,
+records the checksum of `weights.npy`. A new mark ends in `.crc32-new` until the file is renamed; then the older marks
+are removed. So a kill at any moment leaves each file with its mark, and a mark that is not new has a file unless the
+file was lost.
 """
 
 import json
@@ -28,7 +28,7 @@ BLOCK = 1 << 20
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`, a file or folder, after removing what a kill left; rename it at the end."""
+    """Yield a temporary name next to `path`, a file or folder, after removing leftovers of a kill; then rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
         remove(left)
@@ -77,21 +77,21 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object. Raises `InputError` if the file holds anything else."""
+    """Read a JSON object. Raises `InputError` if the file contains anything else."""
     content = read_json(path)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: holds {type(content).__name__}; it must be a JSON object.")
+        raise InputError(f"{path}: contains {type(content).__name__}; it must be a JSON object.")
     return content
 
 
 def sync(path: Path) -> None:
-    """Have the disk hold what was written to a file."""
+    """Flush a file to the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def begin_sync(path: Path) -> None:
-    """Have the system begin to write to the disk what it holds of a file, so that `sync` has less to wait for."""
+    """Start flushing a file to the disk, so that `sync` has less to wait for."""
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -125,7 +125,7 @@ def add_mark(path: Path) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the file holds what was written. False if it is missing, has no mark or cannot be read."""
+    """Whether the file matches its checksum. False if it is missing, has no mark or cannot be read."""
     try:
         checksum = checksum_of(path)
     except OSError:

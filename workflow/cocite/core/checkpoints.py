@@ -1,9 +1,9 @@
-"""State that survives a kill: a folder that belongs to one piece of work, and files in it that are whole or not there.
+"""State that survives a kill: a folder for one piece of work, with files that are complete or absent.
 
-`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs, by their content and
-never by times. The state of other work is removed, and the log says what has changed. Each file of the state has a
-checksum (see `atomic.py`), which is compared before work resumes. A file that a disk has spoilt, or whose checksum is
-gone, is moved to `<state>.spoilt`, where it stays until the work is done.
+`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs, by content and never
+by time. The state of other work is removed, and the log lists the differences. Each file of the state has a checksum
+(see `atomic.py`), which is verified before work resumes. A corrupt file, or one without its checksum, is moved to
+`<state>.spoilt`, where it stays until the work is done.
 """
 
 import hashlib
@@ -47,14 +47,14 @@ def open_state(
     scratch: Collection[str] = (),
     implied: Callable[[], Iterable[Path]] = tuple,
 ) -> bool:
-    """Make the folder ready for work with this fingerprint; return whether the work can resume from what is there.
+    """Make the folder ready for work with this fingerprint; return whether the work can resume from it.
 
-    The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search". With a spoilt
-    file, the work starts afresh; if its files are `independent` of each other, it resumes without the spoilt ones.
-    Files named in `checked_by_work` are changed in place, and the work compares checksums of its own. Files that
-    match a pattern in `scratch` have no checksum; they are removed, and the work makes them again. `implied` names the
-    files that there must be at the progress of whole files; if one of them is gone, the work starts afresh.
-    Raises `InputError` where the state of other work cannot be removed.
+    The fingerprint consists of JSON values. `work` is its name in the log: "training", "search". If a file is spoilt,
+    the work restarts; if its files are `independent` of each other, it resumes without the spoilt ones. Files in
+    `checked_by_work` are changed in place, and the work verifies its own checksums of them. Files that match a pattern
+    in `scratch` have no checksum; they are removed and made again. `implied` lists the files that must exist at the
+    progress recorded in the other files; if one is missing, the work restarts. Raises `InputError` if the state of
+    other work cannot be removed.
     """
     before = work_in(state)
     if before == fingerprint:
@@ -124,8 +124,8 @@ def fingerprint_of(paths: Iterable[Path]) -> str:
 def sampled_fingerprint(paths: Iterable[Path]) -> str:
     """The same for files that may be too large to be read whole: their size and evenly spaced blocks are hashed.
 
-    So is the footer of a Parquet file, in which files that were made from other inputs differ: it holds the size and
-    the bounds of each column in each row group. A change of a few bytes in a large file may go unnoticed.
+    So is the footer of a Parquet file, which differs between files made from other inputs: it has the size and the
+    bounds of each column in each row group. A change of a few bytes in a large file may go unnoticed.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, path in _files_of(paths):
@@ -150,9 +150,9 @@ def work_in(state: Path) -> dict[str, Any] | None:
 
 
 def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collection[str]) -> list[Path]:
-    """The files of the state that do not hold what was written, or are gone.
+    """The files of the state that are missing or do not match their checksum.
 
-    Of the files without a checksum, those are removed that a killed process has left, and others are set aside.
+    Of the files without a checksum, leftovers of a killed process are removed, and others are set aside.
     """
     paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
     marked = marked_files(paths)
@@ -174,7 +174,7 @@ def _spoilt_folder(state: Path) -> Path:
 
 
 def _empty(state: Path) -> None:
-    """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
+    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work."""
     if state.is_dir():
         remove(state / OWNER, ignore_errors=True)
     remove(state, ignore_errors=True)
@@ -193,7 +193,7 @@ def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def _sampled(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
-    """Where the parts of a file begin that are hashed, and how long they are."""
+    """Starts and length of the blocks of a file that are hashed."""
     if size <= READ_WHOLE:
         yield from ((start, BLOCK) for start in range(0, size, BLOCK))
         return

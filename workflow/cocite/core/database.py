@@ -22,9 +22,9 @@ SECONDS_TO_LOCK = 60.0
 
 @contextmanager
 def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory database that keeps below `memory_mb` (MB, of the whole process) and spills beside `spill_to`.
+    """An in-memory database that keeps the process below `memory_mb` (MB) and spills to a folder next to `spill_to`.
 
-    Raises `InputError` where the disk is full, or the memory too small.
+    Raises `InputError` if the disk is full or the memory too small.
     """
     with explain_full_disk(spill_to), spill_folder(spill_to) as spill:
         connection = duckdb.connect(
@@ -61,7 +61,7 @@ def spill_folder(beside: Path) -> Iterator[str]:
     """
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{SPILL_PREFIX}*"):
-        with suppress(OSError):  # It is in use or gone, is another user's, or lies on a disk without locks.
+        with suppress(OSError):  # It is in use or gone, is another user's, or is on a disk without locks.
             if time.time() - left.stat().st_mtime > SECONDS_TO_LOCK:
                 with (left / LOCK).open("w") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

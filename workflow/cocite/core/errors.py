@@ -1,6 +1,6 @@
-"""Errors that are the user's to mend: they say where, what is wrong and what would be right.
+"""Errors that the user can fix: they name the place, say what is wrong and what would be right.
 
-Messages quote what files hold, and so nothing that a terminal obeys.
+Quoted file contents are stripped of terminal control characters.
 """
 
 import errno
@@ -23,10 +23,10 @@ SURROUNDINGS = {
 """Errors of the operating system that a place causes and no program, and what helps."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of the operating system where a disk is full, or a user's share of it."""
+"""Errors of the operating system for a full disk or an exhausted quota."""
 TEMPORARY = ".tmp"
 FULL_DISK = "No space left"
-"""What the system says of a full disk, and libraries that quote it."""
+"""The text for a full disk in errors of the system and of libraries."""
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, except tab and newline; what reverses the order of a line; and halves of surrogate pairs."""
 LONGEST_REASON = 200
@@ -34,7 +34,7 @@ LONGEST_REASON = 200
 
 
 class InputError(Exception):
-    """Input, configuration or an environment that a step cannot work with; the command line prints no traceback.
+    """Input, configuration or an environment that a step cannot use; the command line prints no traceback.
 
     The message is one sentence or two: the file, line or key; what is wrong; what would be right.
     """
@@ -69,7 +69,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
     except FileNotFoundError as error:
         raise InputError(f"{error.filename or path} does not exist.") from None
     except MemoryError:
-        raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
+        raise InputError(f"{path}: not a readable {kind} (it needs more memory than there is){advice}.") from None
     except Exception as error:
         if is_environment_error(error):
             raise
@@ -77,7 +77,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of what an error says, or its type where it says nothing; cut where it is long."""
+    """The first line of an error's message, or its type if it has none; shortened if it is long."""
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return printable(said[:LONGEST_REASON]).rstrip(".")
 

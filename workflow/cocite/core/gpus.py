@@ -1,7 +1,7 @@
-"""The GPUs of this machine, which of them a job takes, and the numbers that a device multiplies in.
+"""The GPUs of this machine, their assignment to jobs, and the number format that a device computes in.
 
-A job holds the kernel's lock on a file for each GPU that it has taken, which ends with the job however that ends. In a
-job of Slurm all GPUs that can be seen are the job's own.
+A job locks a file for each GPU that it uses; the kernel releases the lock when the job ends. In a job of Slurm, all
+visible GPUs belong to the job.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ CPU_UNITS = ("amx_bf16", "avx512_bf16")
 DEVICES = Path("/dev")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _HELD: list[int] = []
-"""The files whose locks this process holds."""
+"""Open files whose locks this process has."""
 
 
 def gpus() -> list[str]:
@@ -59,7 +59,7 @@ def _take_gpu(name: str) -> bool:
 
 
 def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
-    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
+    """The type of a precision: auto is bfloat16 if the device has hardware support for it."""
     import torch
 
     if precision != "auto":

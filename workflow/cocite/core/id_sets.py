@@ -1,11 +1,11 @@
-"""Sets of corpus ids: whether an id is a member, its place among the sorted members, and the member of a place.
+"""Sets of corpus ids: membership, the position of an id among the sorted members, and the member at a position.
 
-Members are bits in words of 64 ids (rank and select, Jacobson, 1989). The words of *low* ids, those below 2²⁹, lie in
-one array at their own number: corpus ids of Semantic Scholar are dense, so that all of them take 36 MB, and a question
-is one look into memory. Of *high* ids only the words with a member are held, in a second array that a hash table leads
-to: up to 33 bytes a member for ids at random, less for ids in clusters, whatever the largest id is.
+Members are bits in words of 64 ids (rank and select, Jacobson, 1989). The words of *low* ids, those below 2²⁹, are in
+one array, indexed by their own number: corpus ids of Semantic Scholar are dense, so all of them take 36 MB, and a
+lookup is one memory access. Of *high* ids, only words with a member are stored, in a second array indexed by a hash
+table: up to 33 bytes per member for random ids, less for clustered ids, however large the largest id is.
 
-A set that grows numbers its members in 31 bits at once, since their places are known only when all members are.
+A growing set first numbers its members in 31 bits, since positions are known only once it is complete.
 """
 
 from collections.abc import Iterable
@@ -148,7 +148,7 @@ def size(members: IdSet) -> int:
 def check_ids(ids: Ids, source: Path) -> None:
     """Raise `InputError`, which names the source, if an id is negative."""
     if len(ids) and ids.min() < 0:
-        raise InputError(f"{source}: holds the corpus id {ids.min()}; ids must lie between 0 and {LARGEST_ID:,}.")
+        raise InputError(f"{source}: contains the corpus id {ids.min()}; ids must be between 0 and {LARGEST_ID:,}.")
 
 
 @kernel
@@ -160,7 +160,7 @@ def contains(members, paper):  # type: ignore[no-untyped-def]
 
 @kernel
 def place_of(members, paper):  # type: ignore[no-untyped-def]
-    """The place of an id among the sorted members, from 0; −1 where it is none of them."""
+    """The position of an id among the sorted members, from 0; −1 if it is not a member."""
     word = _word_of(members, paper)
     if word < 0 or members.words[word] & bit_of(paper) == 0:
         return -1
@@ -185,7 +185,7 @@ def are_in(members, papers):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def places_of(members, papers):  # type: ignore[no-untyped-def]
-    """The place of each of some ids among the sorted members; −1 where it is none of them."""
+    """The position of each id among the sorted members; −1 if it is not a member."""
     places = np.empty(papers.shape, dtype=np.int32)
     for row, paper in np.ndenumerate(papers):
         places[row] = place_of(members, paper)
@@ -229,7 +229,7 @@ def _mark(low, ids):  # type: ignore[no-untyped-def]
 
 @kernel
 def _enter(ids, row, low, keys, high, slots, used, numbers):  # type: ignore[no-untyped-def]
-    """Add ids from a row on, and number them if asked for; return the row at which there is no more room for keys."""
+    """Add ids from a row on, numbering them if `numbers` is given; return the row at which the table is full."""
     last, is_numbered = used[0], len(numbers) > 0
     while row < len(ids):
         word = ids[row] >> 6

@@ -30,7 +30,7 @@ def bit_of(paper):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def ranks_of(words):  # type: ignore[no-untyped-def]
-    """How many members lie before each block of words, and at the end how many there are."""
+    """The number of members before each block of words, and in all."""
     ranks = np.zeros((len(words) + BLOCK - 1) // BLOCK + 1, dtype=np.int32)
     for block in range(len(ranks) - 1):
         ranks[block + 1] = ranks[block]
@@ -41,7 +41,7 @@ def ranks_of(words):  # type: ignore[no-untyped-def]
 
 @kernel
 def rank(words, ranks, word, paper):  # type: ignore[no-untyped-def]
-    """How many members lie before an id of a word."""
+    """The number of members before an id of a word."""
     word = _U(word)  # Numba would let a signed one count from the end, which takes time.
     block = word // _U(BLOCK)
     before = ranks[block] + ones_in(words[word] & (bit_of(paper) - _ONE))

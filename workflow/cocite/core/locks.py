@@ -1,4 +1,4 @@
-"""One run at a time in a folder of results: the kernel's locks, which end with the process that holds them.
+"""One run at a time per folder of results, by kernel locks, which the kernel releases when their process ends.
 
 Snakemake's own lock is a file that stays when a run is killed. The Snakefile takes ours before it looks at the results,
 so that every run has it, however it was started; `profiles/default` turns Snakemake's own off. Snakemake closes the
@@ -24,18 +24,18 @@ READING = (
     *("detailed_summary", "list_changes", "list_input_changes", "list_params_changes", "list_untracked"),
     *("list_conda_envs", "conda_cleanup_envs", "conda_create_envs_only", "container_cleanup_images"),
 )
-"""Options of Snakemake that ask for something else than a run, by the names that its parser has for them."""
+"""Options of Snakemake for other actions than a run, by the names in its parser."""
 
 
 def lock_results(results: Path) -> None:
-    """Wait until no run is at work in a folder of results; hold its lock until this process ends."""
+    """Wait until no run is active in a folder of results; keep its lock until this process ends."""
     _take_both(results)
     os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
 
 
 @contextmanager
 def locked_results(results: Path) -> Iterator[None]:
-    """Wait until no run is at work in a folder of results, and hold its lock in the block."""
+    """Wait until no run is active in a folder of results, and keep its lock in the block."""
     lock = _take_both(results)
     try:
         yield
@@ -53,21 +53,21 @@ def writes_results(arguments: Sequence[str]) -> bool:
 
 
 def hold_steps_lock() -> None:
-    """Hold the steps' lock until this process ends, if it is a step of a locked run."""
+    """Keep the steps' lock until this process ends, if it is a step of a locked run."""
     if path := os.environ.get(HELD_BY_STEPS):
         with suppress(OSError):  # A disk without locks cannot show who is at work.
             fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
 
 
 def _take_both(results: Path) -> int:
-    """Wait until neither a run nor its steps hold their lock; return a file descriptor that holds that of a run."""
+    """Wait until neither a run nor its steps have the lock; return the file descriptor of the run's lock."""
     lock = _lock(results / RUN, results)
     os.close(_lock(results / STEPS, results))
     return lock
 
 
 def _lock(file: Path, results: Path) -> int:
-    """Wait until no other process holds the lock on a file; return a file descriptor that holds it."""
+    """Wait until no other process has the lock on a file; return the file descriptor that locks it."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)

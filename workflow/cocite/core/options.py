@@ -8,12 +8,12 @@ import typer
 
 from cocite.core.gpus import Precision
 
-Output = Annotated[Path, typer.Option(help="What is written: a file or a folder, whole or not at all.")]
+Output = Annotated[Path, typer.Option(help="Output path, written atomically.")]
 Omissions = Annotated[Path, typer.Option(help="Table of what was left out, counted by reason.")]
 MemoryMb = Annotated[int, typer.Option(help="Memory that the step may use, MB; beyond it, it spills to disk.")]
 Threads = Annotated[int, typer.Option(help="Threads that the step may use.")]
 Seed = Annotated[int, typer.Option(help="The run's seed.")]
-WrittenSettings = Annotated[Path, typer.Option(help="The resolved settings, written beside the result as JSON.")]
+WrittenSettings = Annotated[Path, typer.Option(help="The resolved settings as JSON, written next to the result.")]
 State = Annotated[Path, typer.Option(help="Folder that a killed step resumes from; removed when it is done.")]
 Buckets = Annotated[int, typer.Option(help="Number of buckets that big tables are sharded into.")]
 Bucket = Annotated[int, typer.Option(help="The bucket to write, from 0.")]
@@ -27,7 +27,7 @@ Shard = Annotated[
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option("--precision", help="What it computes in; auto is bfloat16 where the device has units for it."),
+    typer.Option("--precision", help="Number format of computations; auto is bfloat16 if the device supports it."),
 ]
 OnlyPapers = Annotated[
     Sequence[Path],

@@ -50,7 +50,7 @@ def report(line: str) -> None:
 
 
 def ahead(items: Iterator[Item], count: int = 1) -> Iterator[Item]:
-    """The items, none of which is None; a thread makes them from now on, up to `count` before they are asked for."""
+    """The items, none of which is None; a thread computes up to `count` of them in advance."""
     thread = ThreadPoolExecutor(1)
     upcoming = deque(thread.submit(next, items, None) for _ in range(count))
 
@@ -64,7 +64,7 @@ def ahead(items: Iterator[Item], count: int = 1) -> Iterator[Item]:
 
 
 class _Lines:
-    """A stream for tqdm that writes each state of a bar as a line of its own."""
+    """A stream for tqdm that writes each state of a bar as a separate line."""
 
     def write(self, text: str) -> None:
         if text.strip():

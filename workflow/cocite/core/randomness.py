@@ -1,7 +1,7 @@
 """Random choices that depend on the run's seed and on what is chosen, not on threads, jobs, shards or order.
 
-A sequence of draws comes from a generator of its own (`generator`), and a choice among many papers is made by ranking
-a hash of each (`priorities`), which is the same in every job and in any order.
+A sequence of draws has its own generator (`generator`), and a choice among many papers is made by ranking a hash of
+each (`priorities`), which is the same in every job and in any order.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def fractions(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
 def mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of SplitMix64 (Steele, Lea & Flood, 2014, "Fast splittable pseudorandom number generators").
 
-    NumPy runs it on arrays; Numba compiles it as it stands for single numbers.
+    NumPy runs it on arrays; Numba compiles it unchanged for single numbers.
     """
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -27,7 +27,7 @@ PARQUET_ROWS = 10_000
 
 
 class Row(NamedTuple):
-    """A row or an object of a file, and where it is."""
+    """A row or an object of a file, and its location."""
 
     values: dict[str, Any]
     path: Path
@@ -95,9 +95,9 @@ class Row(NamedTuple):
         return as_row(values, self.path, f"{self.place.removeprefix(f'{self.path}, ')}, {key}")
 
     def _encodable(self, text: str, key: str) -> str:
-        """The text. Raises `InputError` if it holds half of a surrogate pair, which JSON can write and no file."""
+        """The text. Raises `InputError` for half of a surrogate pair, which JSON can express but no file can store."""
         if not text.isascii() and HALF_PAIRS.search(text):
-            raise InputError(f"{self.place}: {key} holds half of a surrogate pair: {shown(text)}.")
+            raise InputError(f"{self.place}: {key} contains half of a surrogate pair: {shown(text)}.")
         return text
 
     def _first(self, keys: Sequence[str]) -> tuple[str, Any]:
@@ -108,7 +108,7 @@ class Row(NamedTuple):
 
 
 def as_row(values: Any, path: Path, at: int | str) -> Row:
-    """What was read as a row. Raises `InputError` where it is no object."""
+    """A parsed value as a row. Raises `InputError` if it is not an object."""
     row = Row(values, path, at)
     if not isinstance(values, dict):
         raise InputError(f"{row.place}: must be an object, not {shown(values)}.")
@@ -116,7 +116,7 @@ def as_row(values: Any, path: Path, at: int | str) -> Row:
 
 
 def as_float(value: Any) -> float:
-    """A value as a number; infinite where it is too large, and not a number where it is none."""
+    """A value as a number: infinite if it is too large, NaN if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:
@@ -126,7 +126,7 @@ def as_float(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: cut where it is long, and by its type where it is too deep to be written."""
+    """A value for a message: shortened if it is long, and only its type if it is nested too deeply."""
     try:
         return f"{value!r:.80}"
     except (RecursionError, ValueError):
@@ -152,7 +152,7 @@ def is_json_lines(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[Row]:
-    """The rows of a file of JSON Lines. Raises `InputError` where it is missing or broken."""
+    """The rows of a file of JSON Lines. Raises `InputError` if it is missing or broken."""
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -191,10 +191,10 @@ def read_line_batches(path: Path, schema_of: Callable[[dict[str, Any]], Any]) ->
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = PARQUET_ROWS) -> Iterator[Any]:
-    """The rows of a Parquet file as Arrow's batches of so many rows; of these columns, those that are there.
+    """The rows of a Parquet file in Arrow batches of at most so many rows, with those of these columns that exist.
 
-    A column is named with a dot if it is a field of another. Columns come in plain types (`plain`). Raises
-    `InputError` where a page does not match its checksum, or pages hold other rows than the footer counts.
+    A dot in a column's name selects a nested field. Columns are returned in plain types (`plain`). Raises `InputError`
+    if a page does not match its checksum, or the pages do not have the row count of the footer.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -216,7 +216,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int 
 
 
 def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
-    """Number and fields, between tabs, of each line of text; the last may hold tabs, and fewer raise `InputError`."""
+    """Number and tab-separated fields of each line of text; the last may contain tabs. Fewer raise `InputError`."""
     for number, line in read_text(path):
         fields = line.split("\t", count - 1)
         if len(fields) != count:
@@ -233,12 +233,12 @@ def read_text(path: Path) -> Iterator[tuple[int, str]]:
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
             if "\0" in text:
-                raise InputError(f"{path}, line {number}: holds a NUL byte, as no text in UTF-8 does.")
+                raise InputError(f"{path}, line {number}: contains a NUL byte, which is not valid text.")
             yield number, text
 
 
 def read_members(path: Path) -> Iterator[tuple[str, Any]]:
-    """Key and value of each member of a large JSON object, one by one. Raises `InputError` if the file holds none."""
+    """Key and value of each member of a large JSON object, one by one. Raises `InputError` if it is not an object."""
     import ijson
 
     with _opened_json(path) as file:
@@ -254,7 +254,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def read_items(path: Path, key: str) -> Iterator[Row]:
-    """The objects of the list under a key of a large JSON object, one by one. Raises `InputError` where one is none."""
+    """The objects of the list under a key of a large JSON object, one by one. Raises `InputError` for other items."""
     import ijson
 
     with _opened_json(path) as file:
@@ -264,7 +264,7 @@ def read_items(path: Path, key: str) -> Iterator[Row]:
 
 @contextmanager
 def _opened_json(path: Path) -> Iterator["_Shallow"]:
-    """A file for ijson. Raises `InputError` where the file is missing or is not JSON."""
+    """A file for ijson. Raises `InputError` if the file is missing or is not JSON."""
     import ijson
 
     with opened(path) as file:
@@ -283,7 +283,7 @@ class _Shallow:
         self.depth, self.in_string, self.rest = 0, False, b""
 
     def read(self, size: int) -> bytes:
-        """The next bytes. Raises `InputError` where a level in them is too deep."""
+        """The next bytes. Raises `InputError` if they are nested too deeply."""
         import numpy as np
 
         text = self.file.read(size)
@@ -303,7 +303,7 @@ class _Shallow:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, unpacked if its name ends in .gz, to be read only. Raises `InputError` where it cannot be read."""
+    """A file, unpacked if its name ends in .gz, for reading. Raises `InputError` if it cannot be read."""
     from isal import igzip, igzip_lib
 
     with explain_unreadable(path, "file"):

@@ -1,7 +1,7 @@
 """Search of all papers in blocks: their vectors stream past those of queries, and the best answers of each are kept.
 
-Memory holds a block, the best answers of each query, and some tens of bytes for each paper. Equal similarities are
-ordered at random, the same way each time.
+Memory is needed for a block, the best answers of each query, and some tens of bytes per paper. Ties are broken at
+random, reproducibly.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class Answers:
     """What an answer of each query must reach."""
 
     def add(self, block: Block) -> None:
-        """Take the answers of a block; keep a few times as many as are wanted, at most."""
+        """Add the answers of a block; keep a small multiple of the wanted number."""
         papers, nearness = block
         places, is_there = look_up(papers, self.queries)
         nearness[np.flatnonzero(is_there), places[is_there]] = -np.inf  # no paper finds itself

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 LOW_BITS = 2**62 - 1
 NOT_A_WORD = re.compile(r"[\W_]+")
 INVISIBLE = "Cf"
-"""The category of soft hyphens and of spaces without a width, which stand within words."""
+"""The category of soft hyphens and zero-width spaces, which occur within words."""
 
 
 def text_id(title: str | None, abstract: str | None, *, is_query: bool) -> int:

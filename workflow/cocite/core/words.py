@@ -1,7 +1,7 @@
 """BM25 of some texts against those of many papers, which stream past twice.
 
-The first pass counts, of the words of the queries, in how many texts each is, and how long the texts are; the second
-one scores. The formula, the words and the stop words are those of bm25s (Lù, 2024), whose index would hold all texts.
+The first pass counts, for the words of the queries, the texts that have each word, and the lengths of the texts; the
+second scores. The formula, the words and the stop words are those of bm25s (Lù, 2024), whose index needs all texts.
 """
 
 from collections.abc import Iterator, Sequence

@@ -21,7 +21,7 @@ DIGITS = "0{0,21}[0-9]{1,19}"
 EXACT = {16: 1 << 11, 32: 1 << 24, 64: 1 << 53}
 """The number from which on neighbouring whole numbers can be the same floating-point number of so many bits."""
 WHOLE_DECIMAL = r"[0-9]{1,16}\.0*"
-"""A regular expression of the decimals that may stand for a whole number below `EXACT[64]`."""
+"""A regular expression of the decimals that may represent a whole number below `EXACT[64]`."""
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 _LISTS = (
@@ -41,13 +41,13 @@ def is_id(value: Any) -> bool:
 
 
 def without_decimals(text: str) -> str:
-    """A text; the whole number instead of a decimal that stands for one, such as 1000.0, if none other could."""
+    """A text, with a decimal such as 1000.0 replaced by the whole number if it can represent no other."""
     number = text.partition(".")[0]
     return number if re.fullmatch(WHOLE_DECIMAL, text) and int(number) < EXACT[64] else text
 
 
 def ids_in(texts: Texts) -> Texts:
-    """The corpus ids in a column of texts; null where a text is none."""
+    """The corpus ids in a column of texts; null if a text is not an id."""
     is_number = pc.match_substring_regex(texts, f"^(?:{DIGITS})$")
     numbers = pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.uint64())
     is_small_enough = pc.less_equal(numbers, pa.scalar(LARGEST_ID, pa.uint64()))
@@ -55,9 +55,9 @@ def ids_in(texts: Texts) -> Texts:
 
 
 def look_up(rising: NDArray[Any], asked: NDArray[Any]) -> tuple[Places, NDArray[np.bool_]]:
-    """Where each of the asked numbers stands in a rising array, and whether it is there; if not, its place is any.
+    """The position of each number in a rising array, and whether it is present; if not, the position is arbitrary.
 
-    It does where a set of ids (`core.id_sets`) would be too much, or numbers are no ids.
+    Used where a set of ids (`core.id_sets`) would be too large, or numbers are not ids.
     """
     if len(rising) == 0:
         return np.zeros(asked.shape, dtype=np.intp), np.zeros(asked.shape, dtype=np.bool_)
@@ -92,9 +92,9 @@ def _as_list(column: Any) -> pa.ListArray:
 
 
 def whole_numbers(column: Any) -> Any:
-    """A column of decimals, as a gap in a pandas column makes them, as whole numbers; null where one is none.
+    """A column of decimals, as gaps in a pandas column produce, as whole numbers; null for a decimal that is not one.
 
-    A number that its type does not tell from the next whole number is none. Exact decimals become their digits.
+    So is a number that its type cannot tell from the next whole number. Exact decimals become their digits.
     """
     kind = column.type
     if pa.types.is_decimal(kind):
@@ -109,7 +109,7 @@ def whole_numbers(column: Any) -> Any:
 
 
 def corpus_ids(column: Any) -> Any:
-    """A column of corpus ids as people write them, as numbers; null where one is none."""
+    """A column of user-supplied corpus ids, as numbers; null if a value is not an id."""
     return ids_in(whole_numbers(plain(column)).cast(pa.string()))
 
 

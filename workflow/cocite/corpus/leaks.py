@@ -1,11 +1,12 @@
-"""Check that the finished tables hold none of the papers that are kept out.
+"""Check that the finished tables contain none of the excluded papers.
 
-The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders; the
-declarations of the tables say which columns those are. If the results hold sentences that cite (the table `contexts`),
-those of a paper that is kept out, and those that cite one, are searched for as well, by their negative ids. So are the
-twins of papers that are held out or excluded, and all papers from the year `queries.holdout_from` on.
+The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders, as found
+in the declarations of the tables. If the results have sentences that cite (the table `contexts`), those of an excluded
+paper, and those that cite one, are searched for too, by their negative ids. So are the twins of papers that are held
+out or excluded, and all papers from the year `queries.holdout_from` on.
 
-The table `leaks_by_text` (`corpus.text_leaks`) has what training reads of these and of benchmarks by other ids.
+The table `leaks_by_text` (`corpus.text_leaks`) covers these and benchmarks with other ids, as far as training reads
+them.
 """
 
 import json
@@ -33,9 +34,9 @@ STAGES = ("graph", "embeddings", "neighbours", "triplets")
 CONTEXTS = "corpus/contexts/*.parquet"
 IDS_NAMED = 5
 READ, ASKED = ("training_documents", "validation_documents"), ("training_examples",)
-"""The tables that training reads, and those whose queries it learns from."""
+"""The tables that training reads, and those that contain its queries."""
 ANSWERS = "answers_of"
-"""The column of the benchmarks whose answers a table holds."""
+"""The column of the benchmarks whose answers a table contains."""
 
 Row = dict[str, Any]
 
@@ -70,13 +71,13 @@ def check_leaks(
     ] = False,
     oracles: Annotated[
         str,
-        typer.Option(help="Sets that hold the answers of benchmarks, with the names of these benchmarks, as JSON."),
+        typer.Option(help="Sets with the answers of benchmarks, and the names of these benchmarks, as JSON."),
     ] = "{}",
 ) -> None:
-    """Check that the finished tables hold no held-out or excluded paper; count what training reads by twin or title.
+    """Check that the finished tables contain no held-out or excluded paper; count twins and titles that training reads.
 
-    Oracles hold documents of benchmarks on purpose: the rows about them say so, and their texts are not compared.
-    Raises `InputError` that names every column with a leak, and writes nothing then.
+    Oracles contain documents of benchmarks on purpose: their rows are marked, and their texts are not compared. Raises
+    `InputError` with the name of every column that has a leak, and then writes nothing.
     """
     answers_in: dict[str, list[str]] = json.loads(oracles)
     chosen = _choose(results, tables)
@@ -108,13 +109,13 @@ def check_leaks(
         f"none of the {len(kept_out):,} papers that are kept out is in them."
     )
     for answers in sorted({(row["path"], row[ANSWERS]) for row in rows if row[ANSWERS]}):
-        report("{} holds the answers of {}: it is an oracle, and so is what learns from it.".format(*answers))
+        report("{} contains the answers of {}: it is an oracle, and so are models trained on it.".format(*answers))
 
 
 def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, without_twins: bool) -> None:
     """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one.
 
-    If a paper is kept out for its year alone, or because another one stands for the work, twins of it may be read.
+    Twins of a paper may be read if it is excluded only for its year, or because another one represents the work.
     """
     papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year", "date"])
     is_from = "false" if holdout_from is None else is_later(holdout_from, ">=")
@@ -180,13 +181,13 @@ def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Ro
 
 
 def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
-    """The benchmarks whose answers the table of a row holds; None where it holds none."""
+    """The benchmarks whose answers the table of a row contains; None if there are none."""
     stage, entry, *_ = row["path"].split("/")
     return ", ".join(answers_in.get(entry, ())) or None if stage == "triplets" else None
 
 
 def _leaks(one: Finished, name: str) -> str:
-    """What a column should not hold, as `id`, what it is a twin of, and the file of each, as the end of a query."""
+    """Forbidden entries of a column, as `id`, with its twin and the file of each, as the end of a query."""
     ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
     found = f"SELECT filename, {ids} AS id FROM read_parquet($files, filename = true)"
     return f"FROM ({found}) JOIN forbidden USING (id)"

@@ -63,7 +63,7 @@ def matched_by(key: str) -> str:
 
 
 def ambiguous_by(key: str) -> str:
-    """What is said of the papers that a key does not match because it is not theirs alone."""
+    """The reason for papers with an ambiguous key."""
     return f"papers whose {BY[key]} two papers have, here or there"
 
 
@@ -78,11 +78,11 @@ def match_papers(
 ) -> None:
     """Match papers of other ids with Semantic Scholar's, by their MAG ids and DOIs.
 
-    Raises `InputError` where the files of its dataset cannot be read or have no MAG ids and DOIs, and where the papers
-    of the corpus have none.
+    Raises `InputError` if the files of its dataset cannot be read or have no MAG ids and DOIs, or if the papers of the
+    corpus have none.
     """
     if not (shards := find_shards(theirs)):
-        raise InputError(f"{theirs}: holds no files of Semantic Scholar's papers.")
+        raise InputError(f"{theirs}: contains no files of Semantic Scholar's papers.")
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         _take_ours(connection, papers)
         _take_theirs(connection, theirs, shards)
@@ -102,7 +102,7 @@ def match_papers(
 
 
 def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
-    """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` where no paper has either."""
+    """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` if no paper has either."""
     given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"])).create_view("papers")
     mag = MAG if MAG in given.columns else "NULL::BIGINT"
     connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers")
@@ -114,7 +114,7 @@ def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
 
 
 def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[Path]) -> None:
-    """Make the table `theirs`, likewise. Raises `InputError` where a file cannot be read, or none has either."""
+    """Make the table `theirs`, likewise. Raises `InputError` if a file cannot be read, or none has either."""
     mag, corpusid = sql_of_id("externalids.MAG"), sql_of_id("corpusid")
     with _explained(folder, "papers"):
         connection.execute(
@@ -195,9 +195,9 @@ def find_documents(
     ] = None,
     text_only: Annotated[bool, typer.Option("--text-only", help="Numbers and hashes are of another origin.")] = False,
 ) -> None:
-    """Find the documents of a benchmark among papers, if their ids alone do not say which they are.
+    """Find the documents of a benchmark among papers, if their ids alone do not identify them.
 
-    Those that are not found are counted by why. Raises `InputError` if the files of paper-ids cannot be read.
+    Documents that are not found are counted by reason. Raises `InputError` if the files of paper-ids cannot be read.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.register("numbers", numbers_of(documents))

@@ -1,7 +1,7 @@
 """Unite the records of a work under one id (`corpus.twins: merge`): its papers, its citations, its sentences.
 
-The paper that stands for a work, the `group` in the table `twins`, keeps its record as it is and takes the citations of
-the others. Citations of other buckets move to its bucket; they are read once, all of them.
+The paper that represents a work, the `group` in the table `twins`, keeps its record and takes over the citations of the
+others. Citations in other buckets move to its bucket; all of them are read once.
 """
 
 from pathlib import Path

@@ -43,12 +43,12 @@ def fetch_triplets(
 ) -> None:
     """Fetch published triplets from the Hugging Face hub; a killed fetch resumes where it stopped.
 
-    Raises `InputError` if they cannot be had at the revision.
+    Raises `InputError` if they are not available at the revision.
     """
     fetched = state / revision
     fetch_files(dataset, revision, TAKEN, fetched, kind="dataset")
     if not (fetched / TRIPLETS).is_dir():
-        raise InputError(f"{dataset} at {revision} holds no Parquet files in {TRIPLETS}.")
+        raise InputError(f"{dataset} at {revision} contains no Parquet files in {TRIPLETS}.")
     with atomic_path(output) as folder:
         folder.mkdir()
         shutil.move(fetched / TRIPLETS, folder / TRIPLETS)
@@ -61,19 +61,19 @@ def read_triplets(
     output: Output,
     omissions: Omissions,
     matches: Annotated[
-        Path | None, typer.Option(help="Table matches, where the corpus has other ids than theirs.")
+        Path | None, typer.Option(help="Table matches, if the corpus has other ids than the triplets.")
     ] = None,
 ) -> None:
     """Read the queries of published triplets.
 
-    Raises `InputError` where the folder holds no training or no validation triplets, or a file has no ids of queries.
+    Raises `InputError` if the folder has no training or no validation triplets, or a file has no ids of queries.
     """
     training, without_id = _distinct_queries(_files(folder, TRAINING), "Training triplets")
     if not len(training):
-        raise InputError(f"{folder}: holds no training triplets ({TRIPLETS}/train-*.parquet) whose queries have ids.")
+        raise InputError(f"{folder}: contains no training triplets ({TRIPLETS}/train-*.parquet) with ids of queries.")
     files = _files(folder, VALIDATION)
     if not files:
-        raise InputError(f"{folder}: holds no validation triplets (validation-*.parquet or evaluation-*.parquet).")
+        raise InputError(f"{folder}: contains no validation triplets (validation-*.parquet or evaluation-*.parquet).")
     validation, _ = _distinct_queries(files, "Validation triplets")
     queries = np.setdiff1d(training, validation, assume_unique=True)
     counts = {
@@ -115,7 +115,7 @@ def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
 
 
 def _query_ids(path: Path) -> Iterator[pa.Array]:
-    """The ids of the queries as they stand, batch by batch; of the nested columns no other is read."""
+    """The ids of the queries, unchanged, batch by batch; no other nested column is read."""
     with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
         names = [file.schema.column(place).path for place in range(len(file.schema))]
         name = next((name for name in ID_NAMES if f"query.{name}" in names), None)

@@ -1,9 +1,9 @@
 """Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
 
-The sample has the papers that it starts from, what they cite, what cites them, and so on to a depth, with all that the
-tables keep of them, and every citation of the corpus between two of them. A paper without a record is in citations
-alone. Of the references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids) are
-followed: more neighbours, a larger depth or more papers to start from only add to the sample.
+The sample has the starting papers, the papers that they cite, those that cite them, and so on to a depth, with all
+columns of the tables, and every citation of the corpus between two of them. A paper without a record occurs only in
+citations. Of the references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids)
+are followed: more neighbours, a larger depth or more papers to start from only add to the sample.
 """
 
 import json
@@ -43,7 +43,7 @@ _SENTENCES = """
 
 
 def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
-    """The papers in a text file of ids, or of names. Raises `InputError` where one is no paper with a record."""
+    """The papers in a text file of ids, or of names. Raises `InputError` if one is not a paper with a record."""
     ids, unnamed = ids_of_names(connection, path, names) if names.is_file() else (read_ids(path), [])
     connection.register("listed", pa.table({"corpusid": ids}))
     unrecorded = connection.sql("FROM listed ANTI JOIN papers USING (corpusid) ORDER BY corpusid").fetchall()
@@ -51,7 +51,7 @@ def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path
     if unknown:
         raise InputError(f"{path}: {len(unknown)} of its papers, the first {unknown[0]}, have no record; name others.")
     if not len(ids):
-        raise InputError(f"{path}: holds no id; a line has the id of a paper.")
+        raise InputError(f"{path}: contains no id; each line must have the id of a paper.")
     return ids
 
 
@@ -111,7 +111,7 @@ def write_sample(
     ] = None,
     depth: Annotated[int, typer.Option(min=0, help="Steps along citations from there, in both directions.")] = 2,
     neighbours: Annotated[
-        int, typer.Option(min=1, help="References, and as many citing papers, that are followed of each paper at most.")
+        int, typer.Option(min=1, help="Largest number of references, and of citing papers, to follow per paper.")
     ] = 10,
     seed: Seed = 1,
     memory_mb: MemoryMb = 2000,
@@ -119,8 +119,8 @@ def write_sample(
 ) -> Sample:
     """Cut a small corpus from that of a run, to try a configuration on: some queries and their neighbourhood.
 
-    Prints what it has, and the lines of a configuration that use it. Raises `InputError` where the corpus is not whole,
-    the folder is there already, or the sample would lack a dataset.
+    Prints its size, and the lines of a configuration that use it. Raises `InputError` if the corpus is incomplete, the
+    folder exists, or the sample would lack a dataset.
     """
     if output.exists():
         raise InputError(f"{output} exists already; name a folder that is to be made.")
@@ -199,7 +199,7 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
 
 
 def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) -> None:
-    """Write the names of the papers beside the release, where the corpus was brought with names for ids."""
+    """Write the names of the papers next to the release, if the corpus has user-supplied text ids."""
     if (names := path_of(results, "names")).is_file():
         connection.read_parquet(verified_files(names, "names")).create_view("names")
         chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")

@@ -1,12 +1,12 @@
-"""Choose the queries: papers that anchor triplets, and papers kept out of every graph, index and triplet.
+"""Select the queries, which anchor triplets, and the papers to exclude from every graph, index and triplet.
 
-A candidate has a text, a year and a field as asked for, is cited often enough, and cites enough papers with text.
-Excluded papers are kept out whether the release has them or not. Held-out papers are drawn among the candidates, then
-queries among the rest of them, or of published queries; the ids of a file are all queries. Each draw takes the smallest
-priorities (a seeded hash of the id), so the choice depends on the papers alone, not on buckets, threads or row order.
+A candidate has a text, a year and a field as required, is cited often enough, and cites enough papers with text.
+Excluded papers are excluded whether the release has them or not. Held-out papers are sampled from the candidates, then
+queries from the rest of them, or from published queries; the ids of a file are all queries. Each draw takes the
+smallest priorities (a seeded hash of the id), so it depends only on the papers, not on buckets, threads or row order.
 
-One paper stands for all records of a work (the table `twins`): the first with a text, from before the cut if there is
-one. Only it is drawn, citations of the others count for it, and what keeps one of them out keeps all of them out.
+One paper represents all records of a work (the table `twins`): the first with a text, from before the cut if there is
+one. Only it is sampled, citations of the others count for it, and a reason to exclude one of them excludes all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,8 +47,8 @@ IDS_IN_BATCH = 1_000_000
 Ids = NDArray[np.int64]
 UNKNOWN_NAMES = "names of papers that the tables do not have"
 MOST_OUTSIDE = 0.95
-"""Share of the citations to ids that are no paper above which misread ids are the likeliest cause that no paper can be
-a query. It is 0.57 in hci and 0.92 in synergy."""
+"""Share of the citations to unknown papers above which misread ids are the likeliest cause that no paper can be a
+query. It is 0.57 in hci and 0.92 in synergy."""
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with text"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
@@ -73,7 +73,7 @@ _TWINS = """
     SELECT corpusid, work FROM works
     WHERE corpusid <> work AND (work IN (FROM later) OR corpusid NOT IN (FROM later)) ORDER BY corpusid
 """
-"""The others, and what stands for each. A later record of an earlier work is kept out by its year, and adds nothing."""
+"""The others, and the representative of each. A later record of an earlier work is excluded by its year anyway."""
 
 
 def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
@@ -141,9 +141,9 @@ def _check_cut(connection: DuckDBPyConnection, cut: int | str) -> None:
 
 
 def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> Iterator[Ids]:
-    """Ids of the papers from the cut on that can be held out, in batches: those with a text and a field as asked for,
-    with enough references from before the cut, and without an earlier record of the same work. New papers are hardly
-    cited, so citations do not matter."""
+    """Ids of the papers from the cut on that can be held out, in batches: those with a text, a required field and
+    enough references from before the cut, but without an earlier record of the same work. New papers are hardly cited,
+    so citations are not required."""
     query = f"""
         SELECT corpusid FROM papers SEMI JOIN later USING (corpusid)
         WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
@@ -187,7 +187,7 @@ def number_ids(
 ) -> None:
     """Replace the names of papers in a file by their corpus ids.
 
-    Raises `InputError` where the file is not UTF-8.
+    Raises `InputError` if the file is not UTF-8.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         found, unknown = ids_of_names(connection, file, names)
@@ -214,8 +214,8 @@ def select(
     exclude: Annotated[
         Sequence[Path],
         typer.Argument(
-            help="What to exclude: text files of ids, tables documents of benchmarks (.parquet), and with them the "
-            "tables document_papers of those whose ids alone do not say which papers they are."
+            help="Papers to exclude: text files of ids, tables documents of benchmarks (.parquet), and the tables "
+            "document_papers of benchmarks whose ids alone do not identify papers."
         ),
     ] = (),
     *,
@@ -229,10 +229,10 @@ def select(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from.
+    """Select the papers that anchor triplets, and the papers to exclude from training data.
 
-    Raises `InputError` if not one query is found, if a benchmark that is known by its ids alone has no paper of the
-    corpus, and for a file of ids that cannot be read.
+    Raises `InputError` if no query is found, if a benchmark that is matched only by ids has no paper of the corpus, or
+    if a file of ids cannot be read.
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
     of_lists, of_benchmarks = read_excluded(exclude)
@@ -287,7 +287,7 @@ def select(
 
 
 def _as_table(splits: Mapping[str, Ids], works: pa.Table) -> pa.Table:
-    """The table of the papers of all splits, and which papers stand for some of them, if there are any."""
+    """The table of the papers of all splits, and the papers that represent some of them, if there are any."""
     tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
     rows = pa.concat_tables(tables).sort_by("corpusid")
     if len(works) == 0:
@@ -332,13 +332,13 @@ def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, wi
     ):
         raise InputError(
             f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
-            f"is a paper of the corpus ({without:,} have no corpus id). If their ids are of another origin, say so by "
-            "the benchmark's id_space, so that they are looked for by text; otherwise leave it out of exclude."
+            f"is a paper of the corpus ({without:,} have no corpus id). If its ids are of another origin, set the "
+            "benchmark's id_space, so that documents are matched by text; otherwise remove it from exclude."
         )
 
 
 def _asked_for(settings: QuerySettings) -> Ids:
-    """The distinct ids that a file or published triplets name; none where the rule draws."""
+    """The distinct ids in a file or in published triplets; none if the rule draws."""
     if settings.from_ == "file":
         return read_ids(Path(settings.path))
     if settings.from_ == "triplets":
@@ -356,7 +356,7 @@ def _with_twins(connection: DuckDBPyConnection, papers: Ids) -> Ids:
 
 
 def _works_of(connection: DuckDBPyConnection, papers: Ids) -> Ids:
-    """The papers that stand for the works of some papers, rising."""
+    """The papers that represent the works of some papers, rising."""
     connection.register("these", pa.table({"corpusid": papers}))
     query = "SELECT DISTINCT coalesce(work, corpusid) AS work FROM these LEFT JOIN works USING (corpusid) ORDER BY work"
     found: Ids = connection.sql(query).fetchnumpy()["work"]
@@ -385,7 +385,7 @@ def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:
 
 
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
-    beside = f" beside the {held_out} held-out ones" if held_out else ""
+    beside = f" in addition to the {held_out} held-out ones" if held_out else ""
     before = "" if settings.holdout_from is None else f" from before {settings.holdout_from} (queries.holdout_from)"
     if settings.from_ == "file":
         lacking = f"none of its {named:,} ids is a paper of the release with a text{before}, and not excluded"
@@ -406,7 +406,7 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
     )
     return (
         f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text{before}, "
-        f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the year and field asked "
-        f"for, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} papers "
-        "with text (queries.min_references), and is not excluded; ask for less, or see what was left out (omissions/)."
+        f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the required year and "
+        f"field, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} "
+        "papers with text (queries.min_references), and is not excluded; relax the rule, or see omissions/ for counts."
     )

@@ -1,8 +1,8 @@
-"""What training reads of papers that are kept out, validation queries and benchmarks: by id, by twin and by title.
+"""Excluded papers, validation queries and benchmark documents that training reads: by id, by twin and by title.
 
-Training reads the papers and the texts in triplets/*/documents. A paper or document that is looked for counts once: by
-its id, else by a twin of it (table twins), else by the words of its title. A title of one or two words, or of more than
-five papers, is too common to say. Validation queries are looked for among the queries of training alone.
+Training reads the papers and the texts in triplets/*/documents. Each paper or document that is found counts once: by
+its id, else by a twin of it (table twins), else by the words of its title. Titles of one or two words, or of more than
+five papers, are too common to count. Validation queries are only searched for among the training queries.
 """
 
 from collections.abc import Iterable, Sequence
@@ -104,7 +104,7 @@ def compare_texts(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Count the documents of benchmarks that texts hold by their titles, such as published triplets.
+    """Count the documents of benchmarks whose titles occur in texts, such as published triplets.
 
     Raises `InputError` for a file that cannot be read.
     """

@@ -2,11 +2,11 @@
 
 Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
 (`corpus.word_runs`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
-holds keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
+stores keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
 "Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
 that are written alike: its links by abstract are dropped, and if it still has too many, the group.
 
-What is found depends on the papers alone, not on their order, their buckets or the threads.
+The result depends only on the papers, not on their order, their buckets or the threads.
 """
 
 from collections.abc import Iterator

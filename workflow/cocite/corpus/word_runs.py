@@ -1,9 +1,9 @@
-"""Abstracts as sets of runs of three words: signatures that near-equal ones share, and what two of them share.
+"""Abstracts as sets of three-word runs: signatures that near-duplicates share, and the similarity of two.
 
-A MinHash signature (Broder, 1997) has the least hash of all runs under each of 80 functions. Two abstracts agree in a
-place of it with a probability that is the Jaccard index J of their runs, and in one of 16 bands of five places with
-1 − (1 − J⁵)¹⁶: .998 for J = .8, .0002 for J = .1. Libraries for this (datasketch, rensa) hold their index in memory;
-here a text has 16 numbers, which DuckDB groups and spills.
+A MinHash signature (Broder, 1997) has the least hash of all runs under each of 80 functions. Two abstracts agree at a
+position of it with a probability equal to the Jaccard index J of their runs, and in one of 16 bands of five positions
+with 1 − (1 − J⁵)¹⁶: .998 for J = .8, .0002 for J = .1. Libraries for this (datasketch, rensa) keep their index in
+memory; here a text has 16 numbers, which DuckDB groups and spills.
 
 Words are told apart in bytes: ASCII letters without case, digits, and the bytes of all other characters but dashes,
 quotes and other general punctuation. A word is the hash of its bytes, and a run that of its words.

@@ -123,7 +123,7 @@ def generate_benchmark(
 ) -> None:
     """Write the benchmark about a release.
 
-    Raises `InputError` where there is none.
+    Raises `InputError` if there is none.
     """
     publications = Publications(release)
     with atomic_path(output) as folder:

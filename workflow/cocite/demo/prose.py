@@ -88,7 +88,7 @@ _SHARED_CONTEXTS = (
 
 
 class Writer:
-    """Writes about the papers of a literature; what it writes depends on the generator alone."""
+    """Writes about the papers of a literature; the text depends only on the generator."""
 
     def __init__(self, literature: Literature, rng: np.random.Generator) -> None:
         self._literature = literature
@@ -142,7 +142,7 @@ class Writer:
         return str(self._rng.integers(11, 98))
 
     def _concept(self, paper: int) -> str:
-        """A concept of the paper's topic, most often of its own sub-topic and in its own manner of naming."""
+        """A concept of the paper's topic, most often of its own sub-topic and style of naming."""
         literature = self._literature
         topic = literature.second[paper] if self._rng.random() < _SECOND_TOPIC_SHARE else literature.topic[paper]
         concepts: Sequence[tuple[str, str]] = literature.topics[topic].concepts

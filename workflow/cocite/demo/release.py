@@ -4,9 +4,9 @@
     <folder>/<dataset>/<date>_<time>_<shard>_<dataset>.gz      gzipped JSON Lines
     <folder>/<dataset>/README.txt
 
-The same options give the same bytes. Rows are written as they are made, so that memory holds only the literature, and
-are dealt out to the shards in turn: read back in turn, they come in the order in which they were written, so that
-results made from a release do not depend on its number of shards.
+The same options give the same bytes. Rows are written as they are made, so that only the literature is in memory, and
+are assigned to the shards in turn: read back in turn, they have the order in which they were written, so that results
+do not depend on the number of shards.
 
 Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
 (null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
@@ -55,7 +55,7 @@ This is generated data. No such paper was ever written: titles, abstracts, autho
 with topics, so that citations and texts have something to do with each other. It has the layout, the fields and the
 flaws of the Semantic Scholar Academic Graph's dataset "{name}" and serves to try out programs that read it.
 
-Files are gzipped JSON Lines: one record a line. The data may be used freely.
+Files are gzipped JSON Lines, one record per line. The data may be used freely.
 """
 _DESCRIPTIONS = {
     "papers": "Generated papers: title, authors, year, venue, fields of study, counts of citations and references.",
@@ -75,7 +75,7 @@ def generate_release(
 ) -> None:
     """Write a generated release, each dataset in several shards.
 
-    Raises `InputError` where the release is no date, or there are too few papers or too many topics.
+    Raises `InputError` if the release is not a date, or there are too few papers or too many topics.
     """
     try:
         day = date.fromisoformat(release)
@@ -255,7 +255,7 @@ def read_rows(folder: Path) -> Iterator[Record]:
     """
     shards = find_shards(folder)
     if not shards:
-        raise InputError(f"{folder}: holds no shard of a release.")
+        raise InputError(f"{folder}: contains no shard of a release.")
     with ExitStack() as stack:
         unpacked_shards = (cast("BinaryIO", unpacked(shard)) for shard in shards)
         files = [stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig")) for file in unpacked_shards]

@@ -1,6 +1,6 @@
-"""Graph embeddings: edges split into training and hold-out, trained on by an engine, and measured."""
+"""Graph embeddings: edges split into training and hold-out, trained on by an engine, and evaluated."""
 
 import warnings
 
-# PyTorch-BigGraph 1.0.0 uses what newer versions of its dependencies deprecate, and each worker would say so.
+# PyTorch-BigGraph 1.0.0 uses deprecated features of its dependencies, and each worker would warn about them.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"torchbiggraph\b")

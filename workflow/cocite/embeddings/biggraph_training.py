@@ -5,7 +5,7 @@ of each epoch, and resumes from it, but does not keep its randomness. Here the s
 the negatives of the workers, are seeded for each iteration from the run's seed and the iteration's number. So with one
 worker a training that was killed ends with the same bits.
 
-The state holds the scores of each epoch, and in `checkpoint/` PyTorch-BigGraph's files, one version an iteration.
+The state has the scores of each epoch, and in `checkpoint/` PyTorch-BigGraph's files, one version per iteration.
 """
 
 import multiprocessing
@@ -189,26 +189,26 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
     done = kept.open(depends_on, partitions=len(parts), chunks=settings.chunks)
     iterations = settings.epochs * settings.chunks
     if done:
-        report(f"going on after iteration {done} of {iterations}")
+        report(f"resuming after iteration {done} of {iterations}")
     if done < iterations:
         with torch.random.fork_rng(devices=[]):
             _train(imported, settings, seed=seed, kept=kept, done=done)
     if kept.version() != iterations:
-        raise InputError(f"{state}: holds {kept.version()} iterations of {iterations}; remove it and run again.")
+        raise InputError(f"{state}: contains {kept.version()} iterations of {iterations}; remove it and run again.")
     vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept_scores(state, settings.epochs))
 
 
 def check_chunks(imported: Path, chunks: int) -> None:
-    """Raise `InputError` if a chunk would hold no edge, or more than PyTorch can shuffle."""
+    """Raise `InputError` if a chunk would have no edge, or more than PyTorch can shuffle."""
     edges = ImportedFolder(imported).count_edges(TRAINING)
     fewest, most = int(edges.min()), int(edges.max())
     if chunks > fewest:
         of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
         raise InputError(f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one.")
-    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"a chunk can hold {MOST_EDGES_IN_CHUNK:,}"
+    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"the limit of a chunk is {MOST_EDGES_IN_CHUNK:,}"
     if chunks < least:
-        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges take {least} at least: {hold}.")
+        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges need at least {least}: {hold}.")
 
 
 def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState, done: int) -> None:
@@ -301,5 +301,5 @@ def _unpack_optional(hint: Any) -> Any:
     return arguments[0]
 
 
-# The original compares hints by identity, which holds only while a small cache of Python's typing module keeps them.
+# The original compares hints by identity, which works only while a small cache of Python's typing module keeps them.
 torchbiggraph.schema.unpack_optional = _unpack_optional

@@ -1,7 +1,7 @@
 """The published way into PyTorch-BigGraph: two files of tab-separated lines, and its own importer.
 
-The lines are sorted over all buckets, as training takes the edges in their order. The importer holds everything in
-Python's memory and takes about 50 µs an edge; it is here for comparison (see `imported.py` for the usual way).
+The lines are sorted over all buckets, since the order of edges affects training. The importer keeps everything in
+Python's memory and takes about 50 µs per edge; it is here for comparison (see `imported.py` for the usual way).
 """
 
 import random

@@ -1,6 +1,6 @@
-"""The edges of a graph, in blocks of arrays: which are held out to measure link prediction on, and how weights count.
+"""The edges of a graph, in blocks of arrays: the hold-out for link prediction, and the effect of weights.
 
-`holdout_of` holds out
+The values of `holdout_of` hold out
 
 pairs   unordered pairs of papers, in both directions. Nothing leaks.
 edges   single edges, after they are mirrored, as CoCite and SciNCL published it. The mirror of nearly every held-out
@@ -9,11 +9,11 @@ edges   single edges, after they are mirrored, as CoCite and SciNCL published it
 Whether an edge is held out depends only on a hash of the seed and its papers, so all embeddings of a graph are measured
 on the same edges.
 
-PyTorch-BigGraph trains all edges alike, so `weights` repeats heavier edges. An edge of weight w is expected w / u
-times, where u is the weight of one repetition, at least once and at most `max_repetitions` times: the whole part, and
-once more with the probability of the fraction, alike for both directions of a pair.
+PyTorch-BigGraph trains all edges alike, so `weights` repeats heavier edges. An edge of weight w is repeated w / u times
+on average, where u is the weight of one repetition, at least once and at most `max_repetitions` times: the whole part,
+and once more with the probability of the fraction, equal for both directions of a pair.
 
-With `weighted`, each edge is there once and keeps its weight, divided by the mean weight of the edges to train on, so
+With `weighted`, each edge occurs once and keeps its weight, divided by the mean weight of the edges to train on, so
 that the learning rate means the same as without weights. `max_weight` bounds it after the division.
 """
 
@@ -83,7 +83,7 @@ def check_sides(graph: Path, share: float, training: int, holdout: int) -> None:
         raise InputError(f"{graph}: the graph has no edges; lower its min_count or choose more queries.")
     if 0 in (training, holdout):
         none = f"leaves none to {'hold out' if training else 'train on'} with a holdout of {share}"
-        raise InputError(f"{graph}: a graph of {edges} edges {none}; it takes a larger graph or another share.")
+        raise InputError(f"{graph}: a graph of {edges} edges {none}; use a larger graph or another share.")
 
 
 def divide(

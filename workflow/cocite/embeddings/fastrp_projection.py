@@ -5,8 +5,8 @@ With the walk's matrix P = D⁻¹S of the undirected graph and L = (D / 2m)^β, 
 R is random, papers × dimension. A vector is the weighted sum of its hops, each of length 1, scaled to length 1 itself,
 so that cosine, inner product and L2 find the same neighbours.
 
-Two things differ from the paper. R holds −1 and 1 and no zeros, with which papers whose walks reach few others would
-get vectors of zeros. And hops have length 1 before they are summed; else the first outweighs all others.
+Two things differ from the paper. R consists of −1 and 1 without zeros, with which papers whose walks reach few others
+would get vectors of zeros. And hops are normalised before they are summed; else the first outweighs all others.
 
 Each hop of a block of columns is a file of the state; the files are merged row by row. Each column of R is drawn by its
 number, and each row of a product is summed by one thread in the order of its entries: neither blocks nor threads change
@@ -54,7 +54,7 @@ def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -
 
 
 def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
-    """Write the hops of all blocks that the state does not hold."""
+    """Write the hops of all blocks that are not in the state."""
     hops = _hops(settings)
     missing = [start for start in _starts(settings) if not all(_hop_file(state, start, hop).exists() for hop in hops)]
     if not missing:
@@ -103,7 +103,7 @@ class Walk:
         self.threads = threads
 
     def step(self, vectors: Floats) -> Floats:
-        """The mean of the vectors that a step leads to, papers × dimensions; 0 where there is no edge."""
+        """The mean of the vectors that a step leads to, papers × dimensions; 0 if there is no edge."""
         means = np.empty_like(vectors)
 
         def fill(part: tuple[slice, sparse.csr_array]) -> None:

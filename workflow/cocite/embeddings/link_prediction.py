@@ -2,7 +2,7 @@
 
 As in PyTorch-BigGraph's evaluation, held-out edges are in batches of 1,000, and each is ranked, on either side, among
 the same end of the other edges of its batch and 1,000 papers drawn from all. Edges, batches and negatives are drawn by
-corpus id, from the seed and the graph alone: all models of a graph are measured on the same.
+corpus id, and depend only on the seed and the graph: all models of a graph are measured on the same.
 
 The rank of an edge is 1 more than the number of negatives that score at least as high; it gives mean rank, MRR and
 Hits@n, averaged over the two sides. The AUC is the share of pairs of an edge and a negative of a batch in which the
@@ -12,7 +12,7 @@ embeddings for modeling multi-relational data"); "raw" ones do not. The edge its
 PyTorch-BigGraph it counts, as a tie that rounding decides.)
 
 The losses are as PyTorch-BigGraph defines them (Lerer et al., 2019, section 3.1). A loss takes the scores of edges, and
-the scores of their negatives, edges × negatives; it gives one value an edge. A negative that does not count has the
+the scores of their negatives, edges × negatives; it gives one value per edge. A negative that does not count has the
 score `LEFT_OUT`, at which every loss and its gradient are 0.
 """
 
@@ -57,7 +57,7 @@ class Batch:
     candidates: Rows
     """What either end is replaced by, 2 × candidates: the same end of all edges, then papers drawn from all."""
     true: tuple[Cells, Cells]
-    """Indices of edges and candidates, where the candidate for an end is a true neighbour of the other end."""
+    """Indices of edges and candidates for which the candidate of an end is a true neighbour of the other end."""
 
     def __len__(self) -> int:
         """Number of edges."""

@@ -21,7 +21,7 @@ from cocite.embeddings.torch_step import Batch, Step
 Numbers = NDArray[Any]
 """float32, or uint16 for bfloat16."""
 
-# Sums are vectorised. "nnan" and "ninf" are out: what is not finite must stay visible.
+# Sums are vectorised. "nnan" and "ninf" are excluded, so that non-finite values stay visible.
 REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 GOLDEN = np.uint32(0x9E3779B9)
 SHORTEST = np.float32(1e-10)
@@ -243,7 +243,7 @@ def update(
 
 @njit(inline="always")
 def _next_row(keys: NDArray[np.int64], places: int, at: int) -> int:
-    """The next place, from `at` on, where a row begins."""
+    """The next position, from `at` on, at which a row begins."""
     while 0 < at < len(keys) and keys[at] // places == keys[at - 1] // places:
         at += 1
     return at

@@ -1,9 +1,9 @@
-"""The partitions of a graph embedding: in files, in the memory of a device, and their first vectors.
+"""The partitions of a graph embedding: in files, in the memory of a device, and their initial vectors.
 
-The state of a training holds
+The state of a training consists of
 
-    progress.json             the position, and which version of each partition belongs to it
-    vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number a paper
+    progress.json             the position, and the version of each partition that belongs to it
+    vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number per paper
     scores/<epoch>.json       link prediction after each epoch
     edges/                    the buckets (see `torch_buckets.py`)
 
@@ -185,7 +185,7 @@ class Partitions:
             self.state.remove(part, before)
 
     def vectors(self) -> list[FloatRows]:
-        """The vectors of all partitions, read from disk when they are asked for."""
+        """The vectors of all partitions, read from disk on demand."""
         loads = [partial(self.state.load, "vectors", part, version) for part, version in enumerate(self.versions)]
         return [FloatRows(load, self.rows_at_once) for load in loads]
 
@@ -254,7 +254,7 @@ class Block:
         self.changed = False
 
     def leave(self) -> None:
-        """Write what is held, and hold nothing."""
+        """Write the partitions in memory, and free them."""
         self.write()
         self.held = [None] * len(self.held)
 

@@ -85,7 +85,7 @@ class Step:
         self.rounding.manual_seed(seed)
 
     def train(self, batch: Batch) -> Tensor:
-        """Train on a batch; return its summed loss, NaN where a gradient is not finite."""
+        """Train on a batch; return its summed loss, NaN if a gradient is not finite."""
         vectors, gradients = self._buffers(batch.rows.shape)
         self._look_up(batch.rows, vectors)
         sources, targets = vectors

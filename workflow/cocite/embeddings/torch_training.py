@@ -108,7 +108,7 @@ class Training:
         if done.epoch == epochs:
             return
         if done != Position():
-            report(f"going on in epoch {done.epoch + 1} of {epochs}")
+            report(f"resuming in epoch {done.epoch + 1} of {epochs}")
         held_out = load_held_out(self.graph, seed=self.seed)
         with progress_bar(of="train", unit="edges", total=self.buckets.edges * epochs) as self.bar:
             self.bar.update(self.buckets.edges * done.epoch)
@@ -225,7 +225,7 @@ def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
 
 
 def available_devices(settings: Torch) -> list[torch.device]:
-    """The GPUs that the settings ask for, as far as there are, or the CPU."""
+    """The requested GPUs, as far as available, or the CPU."""
     take_gpus(settings.gpus)
     gpus = min(settings.gpus, torch.cuda.device_count())
     return [torch.device("cuda", number) for number in range(gpus)] or [torch.device("cpu")]
@@ -247,7 +247,7 @@ def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device
 def partitions_within(
     bound_mb: float | None, vectors: float, *, overhead: float = 0, papers: int, devices: int = 1
 ) -> int:
-    """The fewest partitions of which each device holds two within the bound, or the only one.
+    """The smallest number of partitions of which two fit into the bound on each device, or 1.
 
     `vectors` and `overhead` are sizes in MB. Raises `InputError` if even the smallest partitions are too large, or the
     papers too few for the devices.
@@ -261,9 +261,9 @@ def partitions_within(
         few = f"{devices} GPUs take {fewest} partitions, but there are {papers} papers"
         raise InputError(f"--settings: {few}; lower gpus.")
     if room * most < 2 * vectors:
-        needed = f"{ceil(overhead + 2 * vectors / most):,} MB at least, in {most} partitions"
+        needed = f"at least {ceil(overhead + 2 * vectors / most):,} MB, in {most} partitions"
         allowed = f"{bound_mb:,.0f} MB are allowed or free; raise memory_mb or lower dimension"
-        raise InputError(f"--settings: {papers:,} papers take {needed}, and {allowed}.")
+        raise InputError(f"--settings: {papers:,} papers need {needed}, but {allowed}.")
     return max(fewest, ceil(2 * vectors / room))
 
 

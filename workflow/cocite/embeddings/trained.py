@@ -39,7 +39,7 @@ STEPS = 2**16
 
 
 class Vectors:
-    """The vectors of all papers by row, loaded when they are asked for.
+    """The vectors of all papers by row, loaded on demand.
 
     The parts are those of partitions, papers × dimension: arrays, or what has their shape and rows.
     """

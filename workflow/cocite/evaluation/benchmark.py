@@ -1,7 +1,7 @@
-"""A benchmark as its tables hold it: documents, judgements, labels, and the papers of reviewers.
+"""A benchmark as its tables: documents, judgements, labels, and the papers of reviewers.
 
-Every kind of benchmark is prepared into these tables, and every scorer reads them a task at a time. Only scorers that
-compare words read the texts; the other tables say which documents a task is about.
+Every kind of benchmark is prepared into these tables, and every scorer reads them one task at a time. Only scorers that
+compare words read the texts; the other tables list the documents of a task.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ Suites = Annotated[
 ]
 
 Document = tuple[str | None, str | None, tuple[str, ...], str | None]
-"""Title, abstract, what the text holds after them, and field of study."""
+"""Title, abstract, further parts of the text, and field of study."""
 Signature = tuple[str, str, str, str]
 """Document, block, author and split of a name on a paper."""
 
@@ -60,7 +60,7 @@ class Click(NamedTuple):
     name: str
     """The click's name; of a click to measure on, that of its query in the judgements."""
     place: int
-    """Where it was shown, from 1."""
+    """Position at which it was shown, from 1."""
     query: str
     """The query's document."""
     candidate: str
@@ -84,16 +84,16 @@ class Benchmark:
     labels: dict[tuple[str, str], Labels] = field(default_factory=dict)
     """Labels by task and split."""
     reviewers: dict[str, set[str]] = field(default_factory=dict)
-    """The papers of each reviewer, who stands as a candidate in the judgements."""
+    """The papers of each reviewer; reviewers are the candidates in the judgements."""
     weights: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The inverse propensity of each query's click, by task, where a task has metrics that are adjusted for it."""
+    """The inverse propensity of each query's click, by task, for tasks with metrics that are adjusted for it."""
     clicks: dict[str, list[Click]] = field(default_factory=dict)
-    """The papers of each click, those of one click together, by task, where a ranker is trained on clicks."""
+    """The papers of each click, contiguous, by task, for tasks with a ranker that is trained on clicks."""
     folds: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The test fold of each query, by task, where a benchmark has folds."""
+    """The test fold of each query, by task, if a benchmark has folds."""
     collections: dict[str, set[str]] = field(default_factory=dict)
-    """The documents that queries are searched in, by task, where a task gives no candidates. Judged documents that are
-    not among them cannot be found."""
+    """The documents to search, by task, for tasks without given candidates. Judged documents that are not among them
+    cannot be found."""
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """The document that each query is, and does not find, by task and query; others are not among the keys."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -195,10 +195,10 @@ def write_benchmark(
     tables: Path,
     omissions: Path,
 ) -> None:
-    """Write a benchmark into the folder `tables`: its documents, what its tasks ask, and `sizes.json`.
+    """Write a benchmark into the folder `tables`: its documents, its tasks, and `sizes.json`.
 
-    This says how many documents there are, and how many each task has. `short_queries` names the documents that are
-    queries of some words. What was left out goes to `omissions`.
+    The latter has the number of documents in all and per task. `short_queries` lists the documents that are queries of
+    some words. Omissions are counted in `omissions`.
     """
     write_documents(tables, documents, short_queries)
     write_tables(benchmark, tables)
@@ -216,7 +216,7 @@ def write_documents(
 
 
 def write_selection(selection: Benchmark, tables: Path) -> None:
-    """Write what is asked about the held-out papers that choose between settings."""
+    """Write the judgements of the selection queries."""
     write_rows(tables / "selection.parquet", "selection", (row[:4] for row in _judged(selection)))
 
 

@@ -40,7 +40,7 @@ class Formula(Entry):
 
 
 def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str]:
-    """The text of each of some documents, its parts joined by spaces; empty where it has none."""
+    """The text of each of some documents, its parts joined by spaces; empty if it has none."""
     wanted = pa.array(sorted(documents), pa.string())
     with open_table(path, "documents") as file:
         batches = file.iter_batches(ROWS_AT_ONCE, columns=COLUMNS)
@@ -51,7 +51,7 @@ def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str
 def score_words(
     task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run, formula: Formula = Formula()
 ) -> Scored:
-    """Score BM25 on one ranking task of a benchmark; in a search, words are counted over the collection alone."""
+    """Score BM25 on one ranking task of a benchmark; a search counts words over its collection only."""
     documents = sorted(benchmark.documents_of(task))
     scored = count_missing(task, benchmark, documents, run)
     if task.kind == "retrieval":
@@ -85,7 +85,7 @@ class Words:
         return csc_array((scores["data"], scores["indices"], scores["indptr"]), shape=shape).tocsr()
 
     def to_some(self, query: str, documents: Sequence[str]) -> NDArray[np.floating]:
-        """BM25 of some documents to one of them; 0 where they share no word."""
+        """BM25 of some documents to one of them; 0 if they share no word."""
         if not self.numbers:
             return np.zeros(len(documents))
         asked = np.bincount(self.numbers[self.rows[query]], minlength=self.worth.shape[1])

@@ -49,7 +49,7 @@ POWER = 0.8
 Runs = dict[str, dict[int, list[Statistic]]]
 """The metric of each run as a function of how often each item counts, by model and training seed."""
 Effects = dict[str, Values]
-"""How far each item moves the mean of a model, averaged over its runs; empty where the metric is no mean."""
+"""How far each item moves the mean of a model, averaged over its runs; empty if the metric is not a mean."""
 
 
 class Difference(NamedTuple):
@@ -183,7 +183,7 @@ def difference(value: float, drawn: Values) -> Difference:
 
 
 def drawn_interval(drawn: Values) -> tuple[float, float]:
-    """The interval that holds 95% of what was drawn."""
+    """The interval that contains 95% of the draws."""
     low, high = np.quantile(drawn, [0.025, 0.975])
     return float(low), float(high)
 
@@ -213,18 +213,17 @@ def interval_of(value: float, error: Error) -> tuple[float, float]:
 
 
 def p_value_of(value: float, error: Error) -> float:
-    """Of no difference, two-sided; 1 where there is none, and 0 of one that never varies."""
+    """Two-sided p-values of no difference; 1 for no difference at all, and 0 for one that never varies."""
     if error.variance == 0:
         return float(value == 0)
     return float(2 * student.sf(abs(value) / sqrt(error.variance), error.freedom))
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
-    """P-values adjusted for being this many, in their order (Holm, 1979).
+    """P-values adjusted for multiple comparisons, in their order (Holm, 1979).
 
-    `least` holds the smallest p-value that each test can give: a p-value is raised only for the tests that can give one
-    as small (Tarone, 1990, "A Modified Bonferroni Method for Discrete Data"), so that at no level do tests count that
-    cannot reach it.
+    `least` gives the smallest p-value that each test can reach: a p-value is adjusted only for the tests that can reach
+    one as small (Tarone, 1990, "A Modified Bonferroni Method for Discrete Data").
     """
     given = np.asarray(p_values, dtype=np.float64)
     reachable = np.zeros_like(given) if least is None else np.asarray(least, dtype=np.float64)
@@ -236,10 +235,10 @@ def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Val
 
 
 def smallest_difference(error: Error, pairs: int) -> float:
-    """The difference that would be found in four of five repetitions, among so many pairs at once.
+    """The difference that is detectable with 80% power, among so many pairs at once.
 
-    Found means that its adjusted p-value is below 5% also where no other pair differs. The noncentral t distribution is
-    taken as Johnson and Welch have it (1940, "Applications of the non-central t-distribution"): normal, with the
+    Detectable means that its adjusted p-value is below 5% even if no other pair differs. The noncentral t distribution
+    is approximated as by Johnson and Welch (1940, "Applications of the non-central t-distribution"): normal, with the
     variance that the estimated error adds.
     """
     limit = float(student.ppf(1 - ALPHA / (2 * pairs), error.freedom))

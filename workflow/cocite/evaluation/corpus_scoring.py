@@ -67,7 +67,7 @@ def search_corpus(
     failures: Annotated[Path, typer.Option(help="Table failures, written.")],
     by_citations: Annotated[Path, typer.Option(help="Table scores_by_citations, written.")],
 ) -> None:
-    """Score what held-out papers find in the whole corpus: by vectors, by words, by citations alone, or by an index."""
+    """Score how held-out papers search the whole corpus: by vectors, words, citations only, or an index."""
     run = Run(
         model=model,
         training_seed=training_seed,
@@ -91,7 +91,7 @@ def search_corpus(
             result = search(queries, popularity)
         for task, of_task in relevant.items():
             if not of_task:
-                report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
+                report(f"{run.benchmark} does not contain the task {task.name}; there is nothing to score.")
                 continue
             scored = _scored(run, task, of_task, result, popularity)
             rows["scores"] += scored.scores

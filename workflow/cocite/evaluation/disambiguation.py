@@ -1,4 +1,4 @@
-"""Telling authors of one name apart by the embeddings of their papers alone.
+"""Author name disambiguation by the embeddings of papers only.
 
 Within each block of alike names, signatures are merged by average linkage on the cosine distance of their papers, up
 to the distance that does best on the blocks to train on: the clustering of S2AND (Subramanian et al., 2021) without its
@@ -29,8 +29,8 @@ Merges = Mapping[str, NDArray[np.float64]]
 
 
 def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Cluster the test signatures of a task and score them. Raises `UnscorableError` where no block to train on, or
-    none to test, has a signature with a vector."""
+    """Cluster the test signatures of a task and score them. Raises `UnscorableError` if no training block, or no test
+    block, has a signature with a vector."""
     task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}

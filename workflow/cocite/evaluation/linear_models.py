@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """What a fit depends on beside the data."""
+    """The settings of a fit, apart from its data."""
 
     task: Task
     seed: int
@@ -123,8 +123,8 @@ def _fit_best(
 
 
 def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
-    """One output for each of the sorted classes, or for the second of two; squared hinge loss. `c` is used where it is
-    given, and chosen by the accuracy of cross-validation otherwise."""
+    """One output for each of the sorted classes, or for the second of two; squared hinge loss. `c` is used if it is
+    given, otherwise it is selected by cross-validated accuracy."""
     grid = (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,)
     if protocol.mode == "sklearn":
         return _fitted(LinearSVC(random_state=protocol.seed), points, classes, grid)
@@ -145,8 +145,8 @@ def classes_of(outputs: Matrix) -> NDArray[np.int64]:
 
 
 def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
-    """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own. Hinge
-    loss. A label that no document has, or every one, is predicted for none, or for every one."""
+    """One output per label (a column of 0 and 1), positive if it is predicted; each has its own C. Hinge loss. A label
+    that no document has, or that all have, is predicted for none or all."""
     alone, is_constant = replace(protocol, threads=1), np.ptp(labels, axis=0) == 0
 
     def fit(column: NDArray[np.int64]) -> LinearModel:

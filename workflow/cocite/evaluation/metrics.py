@@ -49,8 +49,8 @@ def mean_statistic(values: Values, weights: Values) -> Statistic:
 
 
 def f1(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any. Both
-    arguments are documents × classes, true where a document has a class or is predicted to have it."""
+    """F1, between 0 and 1: the mean over the classes that occur or are predicted; 0 without any. Both arguments are
+    documents × classes, true if a document has a class or is predicted to have it."""
     hits, sizes = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
     total, classes = _sum_of_f1(hits[sizes > 0], sizes[sizes > 0])
     return float(total / classes)
@@ -83,7 +83,7 @@ def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], N
 
 def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
     """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two. A
-    draw says how often each signature counts; it does not change who is in its cluster."""
+    draw gives the weight of each signature; it does not change the clusters."""
     authors, clusters = (
         np.unique([name for [name] in names], return_inverse=True)[1] for names in (expected, predicted)
     )
@@ -101,8 +101,8 @@ def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence
 
 
 def kendall_tau(expected: Values, predicted: Values) -> float:
-    """Kendall's τ-b, between -1 and 1; 0 where it is undefined because one side is constant."""
-    # SciPy's statistics take half a second to import, which rankings need not wait for.
+    """Kendall's τ-b, between -1 and 1; 0 if it is undefined because one side is constant."""
+    # SciPy's statistics take half a second to import, which rankings do not need.
     from scipy.stats import kendalltau
 
     tau = float(kendalltau(expected, predicted).statistic)
@@ -131,15 +131,14 @@ def tau_statistic(expected: Values, predicted: Values) -> Statistic:
 def measure_rankings(
     judgements: Judgements, run: Ranked, metrics: Sequence[str], relevant_from: int = 1
 ) -> dict[str, dict[str, float]]:
-    """Each metric of each ranked query, × 100; candidates that were left out count as judged.
+    """Each metric of each ranked query, × 100; candidates without a score count as judged.
 
-    Metrics that know no grades take candidates for relevant whose grade is at least `relevant_from`.
+    For metrics without grades, candidates with a grade of at least `relevant_from` are relevant.
 
-    trec_eval keeps scores in single precision, where near ones become ties; it is given their ranks instead. Candidates
-    go to it under names that are a digest of query and candidate, so that ties fall at random, and the same way each
-    time.
+    trec_eval keeps scores in single precision, in which near ones become ties; so it gets their ranks instead.
+    Candidates are named by a digest of query and candidate, so that ties are broken at random, but reproducibly.
 
-    Raises `UnscorableError` where no query was ranked.
+    Raises `UnscorableError` if no query was ranked.
     """
     if not run:
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
@@ -184,7 +183,7 @@ def _digest(query: str, candidate: str) -> str:
 
 
 def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np.float64]:
-    """1 where a document (row) has a class (column)."""
+    """1 if a document (row) has a class (column)."""
     column = {name: number for number, name in enumerate(names)}
     indicators = np.zeros((len(labels), len(names)))
     for row, of_document in enumerate(labels):

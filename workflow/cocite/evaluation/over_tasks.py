@@ -9,8 +9,8 @@ by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comp
 Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over tasks. A task that
 repeats the queries of others counts in neither.
 
-On a hold-out by time, the main metric of each task is averaged over the queries of each year too: does a model hold as
-time passes?
+On a hold-out by time, the main metric of each task is also averaged over the queries of each year: do scores decline
+over time?
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ Value = tuple[str, str]
 """A task and a metric of it."""
 Pair = tuple[str, str]
 
-# The text of a held-out paper has a name of its own before the id of the paper: title:7.
+# The text of a held-out paper is named by a prefix and the id of the paper: title:7.
 BY_YEAR = """
     SELECT model, seed, benchmark, task, metric, year, count(*) AS queries, avg(value) AS value,
         stddev_samp(value) / sqrt(count(*)) AS error

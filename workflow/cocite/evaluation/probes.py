@@ -1,8 +1,8 @@
-"""What the linear maps of a probe are worth: from maps of ready vectors to scores, and to entries of a configuration.
+"""Scores of the linear maps of a probe, and the entries of a configuration for the best of them.
 
-A map is scored as a model is: by minus the Euclidean distance between mapped vectors, over given candidates. The
-held-out papers that choose rank the sets and losses; those that the benchmark scores models on prove them, and take no
-part in the choice. The best sets and trainings are written as sets of triplets and models.
+A map is scored like a model: by minus the Euclidean distance between mapped vectors, over given candidates. Sets and
+losses are ranked on the selection queries and scored on the test queries, which take no part in the selection. The best
+sets and trainings are written as sets of triplets and models.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,16 +36,16 @@ from cocite.evaluation.ranking import by_distance, rank_candidates
 from cocite.evaluation.scored import Vectors
 
 UNTRAINED = Trained("untrained", 0, 0)
-"""How the vectors as they are stand among the maps."""
+"""How the unmapped vectors appear among the maps."""
 PARTS = {"selection": "selection", "test": "judgements"}
-"""The table that asks about the papers of each part."""
+"""The table with the judgements of each part."""
 RESAMPLES = 1000
 ALL = "all"
 WINNERS = 5
 HEAD = """\
-# The best of the probe, the best first, by the held-out papers that choose. Copy what you want to train into a
-# configuration with the same graphs, embeddings and encoders. A probe does not choose the epochs and the learning rate
-# of a fine-tuning.
+# The results of the probe, best first on the selection queries. Copy what you want to train into a configuration
+# with the same graphs, embeddings and encoders. A probe does not select the epochs and the learning rate of a
+# fine-tuning.
 """
 
 Asked = dict[tuple[str, str], Judgements]
@@ -80,9 +80,9 @@ def score_maps(
     tasks: ScoredTasks,
     output: Output,
 ) -> None:
-    """Score linear maps of ready vectors on held-out papers, those that choose and those that prove.
+    """Score linear maps of fixed vectors on the selection queries and the test queries.
 
-    Raises `InputError` where a document of the benchmark has no vector, or nothing is asked in a part.
+    Raises `InputError` if a document of the benchmark has no vector, or a part has no judgements.
     """
     asked = {(part, task): of for part in PARTS for task, of in asked_of(tables, part, names(tasks)).items()}
     wanted = {int(paper) for judged in asked.values() for query, of in judged.items() for paper in (query, *of)}
@@ -108,7 +108,7 @@ def asked_of(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgeme
     for row in table.filter(pc.field("task").isin(list(tasks))).to_pylist():
         asked.setdefault(row["task"], {}).setdefault(row["query"], {})[row["candidate"]] = row["relevance"]
     if not asked:
-        raise InputError(f"{tables}: asks nothing of the {part} papers; hold out more papers.")
+        raise InputError(f"{tables}: has no judgements of the {part} papers; hold out more papers.")
     return asked
 
 
@@ -130,14 +130,14 @@ def rank_probe(
     scores: Annotated[Path, typer.Option(help="Table probe_scores, written.")],
     winners: Annotated[Path, typer.Option(help="The best sets and trainings as entries of a configuration, written.")],
 ) -> None:
-    """Rank the sets and losses of a probe by the papers that choose."""
+    """Rank the sets and losses of a probe on the selection queries."""
     ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)
     write_winners(ranked, settings, winners)
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
-    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first. They
-    are ranked by the mean of all tasks over the selection queries alone."""
+    """Write the table probe_scores from the outcomes of each set; return sets and trainings, best first. They are
+    ranked only by the mean of all tasks over the selection queries."""
     found = scores_of(outcomes, seed)
     by_choice = sorted(found, key=lambda point: -found[point]["selection", ALL].value)
     rows = []

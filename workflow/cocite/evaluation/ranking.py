@@ -28,7 +28,7 @@ Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 PAPERS_OF_A_REVIEWER = 3
 """A reviewer's score is the mean over so many of the papers, the nearest ones."""
 DEPTH, FULL_DEPTH = 100, 1000
-"""Hits of each query that are kept at least, and where a metric has no depth, as runs of TREC have them."""
+"""Least number of hits kept per query, and the number for metrics without a depth, as in runs of TREC."""
 Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
 """Documents, and for each query the similarity of all of them; more is nearer."""
 
@@ -93,12 +93,12 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
 
 
 def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
-    """Score what was ranked for each query.
+    """Score the ranking of each query.
 
-    The value is the mean over the queries; of an adjusted metric, weighted by the inverse propensity of each query.
-    What was clicked was seen, and what stood first was seen most often: a query whose click had a propensity of p
-    stands for 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
-    Estimator for Counterfactual Learning"). Of a metric over folds, each fold weighs alike.
+    The value is the mean over the queries; for an adjusted metric, weighted by the inverse propensity of each query. A
+    clicked paper was seen, and the first position is seen most often: a query whose click had a propensity of p
+    represents 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
+    Estimator for Counterfactual Learning"). For a metric over folds, all folds have equal weight.
     """
     task = scored.task
     judgements = benchmark.judgements[task.name]
@@ -110,8 +110,8 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
 
 
 def _weights(metric: str, task: Task, benchmark: Benchmark, queries: Collection[str]) -> Mapping[str, float]:
-    """What the value of each query counts for in the mean. Raises `UnscorableError` where a metric is over folds and
-    the benchmark has none."""
+    """The weight of each query in the mean. Raises `UnscorableError` if a metric is over folds and the benchmark has
+    none."""
     if metric.endswith(ADJUSTED):
         return benchmark.weights[task.name]
     if not metric.endswith(OVER_FOLDS):

@@ -1,9 +1,9 @@
-"""SciDocs' recommendation: a small ranker learns from clicks how much an embedding adds to what is known otherwise.
+"""SciDocs' recommendation: a small ranker learns from clicks what an embedding adds to other features.
 
 Cohan et al. (2020, "SPECTER", section 4): a feed-forward network takes ten features of a query and a candidate, the
 cosine of their embeddings among them, and is trained to score the clicked paper above the others that were shown, as in
-the released code. That divides the loss by a constant, the propensity of one place, which is left out here, and keeps
-the best of five epochs by the validation loss, where the last one is kept here.
+the released code. Two details differ: the released code divides the loss by a constant, the propensity of one position,
+and keeps the best of five epochs by the validation loss; here the last one is kept.
 """
 
 from collections.abc import Collection, Iterable

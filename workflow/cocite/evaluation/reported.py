@@ -1,8 +1,8 @@
-"""Scores that others reported: from files that the library mteb wrote to the table reported_scores.
+"""Externally reported scores: from files of the library mteb to the table reported_scores.
 
 Since its version 1.11, a file names its task as `task_name` and has under `scores` a list of subsets for each split;
 earlier ones name it as `mteb_dataset_name` and have the splits at the top, with the metrics or with subsets below. A
-result counts where it answers the same question as here; all others are counted by their reason.
+result counts if it is for the same test as here; all others are counted by reason.
 """
 
 import math
@@ -59,11 +59,11 @@ def write_reported(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Read scores that others reported, from files of the library mteb, on the tasks that a benchmark has as well.
+    """Read externally reported scores from files of the library mteb, for the tasks that a benchmark shares with it.
 
-    `settings` says how the benchmark was read.
+    `settings` are those with which the benchmark was read.
 
-    Raises `InputError` where a file is of another layout, or a value is none of that metric.
+    Raises `InputError` if a file has another layout, or a value is not valid for its metric.
     """
     asked = [declared(name) for name in names(tasks)]
     in_mteb = {task.mteb.name: task for task in asked if task.mteb}
@@ -92,7 +92,7 @@ def write_reported(
 
 
 def read_result(path: Path) -> Result:
-    """What a file says, in either layout. Raises `InputError` where it is another."""
+    """The contents of a file in either layout. Raises `InputError` if it has another."""
     read = read_json(path)
     splits: Mapping[str, Sequence[Scores]]
     match read:
@@ -110,8 +110,8 @@ def read_result(path: Path) -> Result:
 
 
 def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float:
-    """The value of the first metric of a task, from 0 to 1. Raises `OmittedError` where the result is of another test
-    or has another main score, and `InputError` where a value is no number from 0 to 1."""
+    """The value of the first metric of a task, from 0 to 1. Raises `OmittedError` if the result is of another test or
+    has another main score, and `InputError` if a value is not a number from 0 to 1."""
     queries = len(asked.judgements.get(task.name, ()))
     searched = len(asked.collections.get(task.name, ())) or None
     if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):
@@ -139,7 +139,7 @@ def _model_of(result: Result) -> tuple[str | None, str | None]:
 
 
 def _subsets(split: Scores) -> Sequence[Scores]:
-    """The subsets of a split in the earlier layout, where metrics stand in their place if there are none."""
+    """The subsets of a split in the earlier layout, in which metrics replace them if there are none."""
     below = [of for name, of in split.items() if isinstance(of, dict)]
     return below or [{name: value for name, value in split.items() if name != TIME}]
 

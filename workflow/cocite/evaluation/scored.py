@@ -44,7 +44,7 @@ class Run:
     """Share of a task's documents that may be without a vector."""
     threads: int = 1
     ranks_alone: bool = False
-    """Whether it has scores on ranking tasks alone, as what compares words has."""
+    """Whether it has scores only on ranking tasks, as word-based rankers do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Scored:
     run: Run
     task: Task
     documents: int
-    """How many documents the task asks for."""
+    """Number of documents of the task."""
     missing: int
     """How many of them have no vector."""
     search: tuple[int | None, int | None, int | None] = (None, None, None)
@@ -66,8 +66,8 @@ class Scored:
     def add(
         self, metric: str, value: float, items: Sequence[Item], asked: int, *, seed: int | None = None, mode: str = BOTH
     ) -> None:
-        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it. Without
-        an evaluation seed of its own, it stands under the first of the run."""
+        """Add the value of a metric, and the contribution of each scored item. Without its own evaluation seed, it is
+        recorded under the first of the run."""
         run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
         of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
         counts = (self.documents, self.missing, len(items), asked - len(items))
@@ -118,12 +118,12 @@ def joined(blocks: Iterable[Vectors]) -> Vectors:
 
 
 def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Collection[str]) -> Iterator[Vectors]:
-    """Some thousand embeddings at a time, of some documents of a task, those that have one.
+    """Some thousand embeddings at a time, of those documents of a task that have one.
 
-    They are those by the adapters of the task's format, among those that the file has; `queries` says which of the
-    documents are queries that are no papers.
+    The adapters of the task's format are used, if the file has them; `queries` marks the documents that are queries and
+    not papers.
 
-    Raises `UnscorableError` where a vector holds a number that is not finite.
+    Raises `UnscorableError` if a vector has a value that is not finite.
     """
     wanted, asking = (pa.array(sorted(names), pa.string()) for names in (documents, queries))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
@@ -137,6 +137,6 @@ def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Col
             table = pa.Table.from_batches([batch.filter(chosen)])
             matrix, found = vectors_of(table), table.column("document").to_pylist()
             if len(broken := np.flatnonzero(~np.isfinite(matrix).all(axis=1))):
-                holds = f"the vector of the document {found[broken[0]]!r} holds values that are not finite"
+                holds = f"the vector of the document {found[broken[0]]!r} contains values that are not finite"
                 raise UnscorableError(f"{path}: {holds}; the model's training has probably diverged.")
             yield Vectors({document: row for row, document in enumerate(found)}, matrix)

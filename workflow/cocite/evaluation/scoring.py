@@ -1,8 +1,8 @@
-"""What the vectors of a model or a baseline, BM25, citations alone, and an index score on the tasks of a benchmark.
+"""Scores of the vectors of a model or a baseline, of BM25, of citations only, and of an index on a benchmark's tasks.
 
-The table scores has a row for each evaluation seed and mode where they can change the value (classification,
-regression). Other tasks have one row, under the first evaluation seed, with the mode `both`. The table outcomes says
-what each query or test document contributed, so that models can be compared on the same ones.
+The table scores has a row for each evaluation seed and mode if they can change the value (classification, regression).
+Other tasks have one row, under the first evaluation seed, with the mode `both`. The table outcomes lists the
+contribution of each query or test document, so that models can be compared on the same ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ def score_run(
     words: Annotated[
         str | None,
         typer.Option(
-            help="Of what ranks by words instead, k1, b and method of BM25 as JSON; it scores rankings alone, and "
+            help="For a ranker by words, k1, b and method of BM25 as JSON; it scores only rankings, and "
             "depends on no seed or mode."
         ),
     ] = None,
@@ -74,7 +74,7 @@ def score_run(
     scores: Annotated[Path, typer.Option(help="Table scores, written.")],
     outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
     failures: Annotated[
-        Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")
+        Path, typer.Option(help="Table failures to write: a row for each score that the data make impossible.")
     ],
     metrics: Metrics = "",
 ) -> None:
@@ -90,7 +90,7 @@ def score_run(
         ranks_alone=embeddings is None,
     )
     if [embeddings is not None, words is not None, by_citations, answers is not None].count(True) != 1:
-        raise InputError("One of --embeddings, --words, --by-citations and --answers says what is scored.")
+        raise InputError("Exactly one of --embeddings, --words, --by-citations and --answers must be given.")
     if by_citations:
         score = by_popularity(tables / "popularity.parquet", run)
     elif answers:
@@ -113,7 +113,7 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
             continue
         benchmark = read_task(task, tables)
         if task.name not in benchmark.tasks:
-            report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
+            report(f"{run.benchmark} does not contain the task {task.name}; there is nothing to score.")
             continue
         try:
             scored = score(task, benchmark)
@@ -155,7 +155,7 @@ def by_popularity(popularity: Path, run: Run) -> Score:
     known = Popularity.read(popularity)
 
     def citations(documents: Sequence[str]) -> NDArray[np.floating]:
-        # A text of a paper has a name of its own before the id: title:7.
+        # A text of a paper is named by a prefix and the id: title:7.
         return known.citations_of(np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)).astype(
             np.float64
         )
@@ -198,10 +198,10 @@ def by_index(answers: Path, run: Run) -> Score:
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:
-    """Score vectors on one task of a benchmark, which need not hold any other. Raises `UnscorableError` where too many
-    of its documents have no vector, or there is too little to fit or rank."""
+    """Score vectors on one task of a benchmark; it needs no other task. Raises `UnscorableError` if too many of its
+    documents have no vector, or there is too little to fit or rank."""
     scored = count_missing(task, benchmark, vectors.rows.keys(), run)
-    # scikit-learn takes a second to import, which benchmarks of rankings alone need not wait for.
+    # scikit-learn takes a second to import, which benchmarks with only rankings do not need.
     if task.is_supervised:
         from cocite.evaluation.supervised import score_fits
 

@@ -1,13 +1,13 @@
 """Solvers of linear models: Newton's method on the primal, and single coordinates of the dual for few documents.
 
-A model minimises ½‖w‖² + C Σ loss(xᵀw). What a document with target t and output o loses is the most that a pull
-between two bounds can earn, max a (t − o): with hinge loss t = y = ±1 and a y lies between 0 and 1, with absolute
-errors a lies between −1 and 1. Rounded off, max a (t − o) − ½ width (a − centre)², it is what the method of multipliers
-minimises (Rockafellar, 1976, "Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex
-Programming"): its least value is that of the loss once the centres are the best pulls. The squared hinge is of this
-form as it is, with a width of ½, centres at 0 and no upper bound. C times the pulls are the dual variables.
+A model minimises ½‖w‖² + C Σ loss(xᵀw). The loss of a document with target t and output o is max a (t − o) over a
+*pull* a between two bounds: with hinge loss t = y = ±1 and a y is between 0 and 1, with absolute errors a is between −1
+and 1. Smoothed, max a (t − o) − ½ width (a − centre)², it is what the method of multipliers minimises (Rockafellar,
+1976, "Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex Programming"): its minimum
+equals that of the loss once the centres are the best pulls. The squared hinge already has this form, with a width of ½,
+centres at 0 and no upper bound. C times the pulls are the dual variables.
 
-The rounded objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
+The smoothed objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
 method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of Large
 Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective. Nothing is drawn at
 random.
@@ -269,7 +269,7 @@ def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: flo
     """The weights, dimension × 1, of one model with hinge loss for each C of a rising grid, each from the one before.
 
     `inputs` are documents × dimension, `targets`, of −1 and 1, documents × 1. With fewer documents than dimensions, the
-    dual has so few unknowns that the time between two steps counts, not their number: few-shot runs ask for hundreds of
+    dual has so few unknowns that the time between two steps counts, not their number: few-shot runs need hundreds of
     thousands of such models. Each step changes the coordinate that gains the most (as in Fan, Chen & Lin, 2005,
     "Working Set Selection Using Second Order Information for Training Support Vector Machines").
     """

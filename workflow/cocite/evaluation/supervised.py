@@ -2,9 +2,9 @@
 
 Training documents are put in an order drawn from the evaluation seed; folds are cut from it without shuffling, as
 published. Few-shot stages train on small samples: in single-label tasks a run trains on one stratified fold of `size`
-documents, in multi-label tasks each run draws `size` documents of each class. The published draws have the seeds
-`seed + run`, under which neighbouring evaluation seeds share nearly all their samples; here each run of each evaluation
-seed has a generator of its own.
+documents, in multi-label tasks each run draws `size` documents of each class. The published draws have the seeds `seed
++ run`, under which neighbouring evaluation seeds share nearly all their samples; here each run of each evaluation seed
+has its own generator.
 """
 
 import warnings
@@ -47,10 +47,10 @@ class Examples:
 
 
 class SupervisedScore(NamedTuple):
-    """A metric of a task with its value × 100, and what the training on everything predicts for each test document.
+    """A metric of a task with its value × 100, and the predictions of the full training for each test document.
 
-    If few-shot stages count, the metric's name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. If the
-    training documents do not suffice for them, the metric is the plain one.
+    If few-shot stages count, the metric's name shows it: `f1_with_few_shot` is ½ full training + ¼ + ¼. If the training
+    documents do not suffice for them, the metric is the plain one.
     """
 
     metric: str
@@ -74,8 +74,8 @@ class Classes:
 
 
 def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` where no test
-    document has a vector, and where there are too few documents or classes."""
+    """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` if no test
+    document has a vector, or there are too few documents or classes."""
     run, task = scored.run, scored.task
     asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
     known = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked.values())
@@ -93,7 +93,7 @@ def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
 
 
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Fit the task's linear models and score them. Raises `UnscorableError` where there are too few documents or
+    """Fit the task's linear models and score them. Raises `UnscorableError` if there are too few documents or
     classes."""
     ordered = examples.reordered(protocol.seed, protocol.task.name)
     score = _score_regression if protocol.task.kind == "regression" else _score_classification
@@ -152,7 +152,7 @@ def _predict(
 
 
 def _check_folds(task: Task, alike: int) -> None:
-    """Raise where no class has as many training documents as there are folds: the folds could not be cut."""
+    """Raise if no class has as many training documents as there are folds: the folds could not be cut."""
     if alike < FOLDS:
         lacking = f"has only {alike} training documents (of a class)"
         raise UnscorableError(f"The task {task.name} {lacking}; {FOLDS} are needed.")
@@ -179,11 +179,11 @@ def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
 
 
 def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> Sequence[FewShot]:
-    """All stages, or none where the training documents do not suffice for one of them.
+    """All stages, or none if the training documents do not suffice for one of them.
 
-    `classes` holds a class for each document, or documents × classes of 0 and 1. There must be as many documents as
-    the runs of a stage ask for together, so that runs differ; each fold must hold two classes, or each class have
-    enough documents for a sample.
+    `classes` is a class for each document, or documents × classes of 0 and 1. There must be as many documents as the
+    runs of a stage need together, so that runs differ; each fold must have two classes, or each class have enough
+    documents for a sample.
     """
 
     def is_feasible(stage: FewShot) -> bool:

@@ -1,12 +1,12 @@
-"""The citations that a graph is built from, if its entry chooses or weighs those of the corpus.
+"""Selects and weighs the citations of the corpus from which a graph is built.
 
-One bucket of citations goes in, and what is left of it comes out in the same shape and order. So all that follows reads
-the chosen citations as it reads those of the corpus, whatever the signal. Each citation that is left out is counted for
-the first reason that holds; self-citations come last, so that their share is that among the citations that the other
-keys leave. Sentences that cite keep the chosen citations only. With weights, a citation has a column that edges take.
+The input is one bucket of citations; the output is the selected ones in the same form and order. So later steps read
+them like those of the corpus, whatever the signal. Each omitted citation is counted for the first reason that applies;
+self-citations come last, so that their share is that among the citations that the other keys leave. Sentences that cite
+keep only the selected citations. With weights, citations have a further column for edges.
 
-A job needs the authors of the papers of its bucket, and those cited may be in any bucket of papers: it reads the names
-of all papers, and joins them within a memory limit.
+A job needs the authors of the papers of its bucket and of the cited papers, which may be in any bucket: it reads the
+names of all papers, and joins them within a memory limit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ def choose_citations(
     """Write the citations of one bucket that a graph is built from, and count the others by reason.
 
     With `papers`, self-citations are counted even if they are kept. Raises `InputError` if no citation of the corpus
-    has the marks that are asked for, or self-citations are to be left out and no paper has the name of an author.
+    has the required marks, or self-citations are to be left out and no paper has the name of an author.
     """
     if papers is None and not settings.self_:
         raise InputError("--papers is missing, and self-citations are known by the authors of papers.")
@@ -142,7 +142,7 @@ def _check_marks(
         asked.append((of_none, f"list_has_any(intents, {list(weights.intents)})"))
     for said, wanted in asked:
         if not db.sql(f"SELECT 1 FROM all_citations WHERE {wanted} LIMIT 1").fetchall():
-            raise InputError(f"{citations}: holds only {said}, so nothing is left for the graph, or heavier.")
+            raise InputError(f"{citations}: contains only {said}, so nothing is left for the graph, or heavier.")
 
 
 def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:

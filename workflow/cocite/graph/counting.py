@@ -29,14 +29,14 @@ RUNS_SIDE_BY_SIDE = 16
 """Runs that are read at once: a block of each takes 5 MB, and merging makes up to two copies of what is at hand."""
 PAIRS_IN_BLOCK = 3 << 16
 UNIT = 1 << 36
-"""Fractions of 1 that shares are summed in: whole numbers, so that the sum does not depend on its order. A share of
-1/999 is off by 7e-9 of itself at most, and 134 million shares of 1 fit."""
+"""Fractions of 1 in which shares are summed: whole numbers, so that the sum does not depend on the order. A share of
+1/999 has a relative error below 7e-9, and 134 million shares of 1 fit."""
 
 _U = np.uint64
 _ONE = _U(1)
 
 Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
-"""Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty unless asked for), one a pair."""
+"""Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty if unused), one per pair."""
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
@@ -59,7 +59,7 @@ def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> 
 
 
 def _ranges(piece: Piece, bucket: int, buckets: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows with runs in the bucket, so many at once as make `RUNS_AT_ONCE`, and where the runs of each start."""
+    """Rows with runs in the bucket, in pieces of about `RUNS_AT_ONCE` runs, and the start of the runs of each."""
     papers = len(piece.ids)
     slots = np.arange(papers, dtype=np.int32)
     slots[piece.ids % buckets != bucket] = -1
@@ -90,8 +90,8 @@ def _lay_out(
 
 @njit(nogil=True, cache=True)
 def find_runs(piece, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
-    """Write each run that is not empty to the next free place of its row, and what it shares. `slots` holds the number
-    of each paper's row, less than 0 where it is not wanted. With no room for runs, they are only counted."""
+    """Write each run that is not empty to the next free place of its row, and its share. `slots` has the number of each
+    paper's row, negative if it is not wanted. Without room for runs, they are only counted."""
     _, places, sizes, queries, is_full = piece
     first, first_query = 0, 0
     for size in sizes:
@@ -182,7 +182,7 @@ def spill_run(path: Path, blocks: Iterable[Counted]) -> None:
 def merge(runs: Sequence[Path]) -> Iterator[Counted]:
     """The pairs of all runs in the order of their ids, in blocks; counts and shares of the same pair are added.
 
-    Where there are more than `RUNS_SIDE_BY_SIDE`, the runs are used up: longer ones take their place on disk.
+    If there are more than `RUNS_SIDE_BY_SIDE`, longer runs replace them on the disk.
     """
     while len(runs) > RUNS_SIDE_BY_SIDE:
         longer = []

@@ -39,10 +39,10 @@ def edges_of_pairs(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Turn one bucket of `cocitations` or `couplings` into undirected edges, and count what was left out.
+    """Convert one bucket of `cocitations` or `couplings` into undirected edges, and count the omitted pairs.
 
-    The weight is the strength, or the count where there is none beside it. Pointwise mutual information of 0 or less
-    makes no edge, which leaves what is called positive PMI. Raises `InputError` for a strength that is not finite.
+    The weight is the strength, or the count if there is no strength. Pointwise mutual information of 0 or less makes no
+    edge, so the weights are positive PMI. Raises `InputError` for a strength that is not finite.
     """
     left_out = {RARE: 0, NOT_POSITIVE: 0}
 
@@ -51,7 +51,7 @@ def edges_of_pairs(
             frequent = batch.filter(pc.greater_equal(batch["count"], min_count))
             weight = frequent["strength" if "strength" in frequent.schema.names else "count"].to_numpy()
             if not np.isfinite(weight := weight.astype(np.float32)).all():
-                raise InputError(f"{pairs}: holds a strength that is not a finite number; make the table again.")
+                raise InputError(f"{pairs}: contains a strength that is not a finite number; make the table again.")
             positive = weight > 0
             left_out[RARE] += len(batch) - len(frequent)
             left_out[NOT_POSITIVE] += int((~positive).sum())

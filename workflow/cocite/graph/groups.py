@@ -1,9 +1,8 @@
 """Groups of papers that occur together, read from citations in pieces that fit into memory.
 
-Citations are sharded and sorted by the paper that makes a group (see `citations.py`), so a group lies in one file and
-in one run of rows. Sentences hold the papers that they cite in a list: each is a group by itself, of the paper that it
-is a sentence of. Only groups that hold a query can make a pair that is asked for; the others are passed over as they
-are read.
+Citations are sharded and sorted by the paper that makes a group (see `citations.py`), so a group is one run of rows in
+one file. A sentence lists the papers that it cites: each sentence is a separate group, owned by its paper. Only groups
+with a query can make a requested pair; the others are skipped while reading.
 """
 
 from collections.abc import Iterator
@@ -29,9 +28,9 @@ BYTES_A_MEMBER = 16
 With 24.5 million members of half a million papers, a job took 550 to 670 MB in all."""
 
 OF_KEPT_OUT, LARGE_GROUPS, OF_LARGE_GROUPS, GROUPS, ANCHORED_GROUPS = range(5)
-"""Places in a tally, which counts while groups are read. Citations by or of papers that are kept out, groups that are
-too large and their citations are counted for one bucket of groups, so that the jobs of all buckets count each once. The
-remaining groups, and those of them that hold a query, are counted for all buckets."""
+"""Places in a tally, which counts while groups are read. Citations by or of excluded papers, groups that are too large
+and their citations are counted for one bucket of groups, so that the jobs of all buckets count each once. The remaining
+groups, and those of them with a query, are counted for all buckets."""
 Tally = NDArray[np.int64]
 
 
@@ -45,7 +44,7 @@ class Piece(NamedTuple):
     sizes: NDArray[np.int64]
     """Members of each group."""
     queries: NDArray[np.int32]
-    """Those members that are queries, in the same order; empty where all pairs are asked for."""
+    """The members that are queries, in the same order; empty if all pairs are counted."""
     is_full: NDArray[np.bool_]
     """Whether a paper pairs with all members, not only with queries."""
 
@@ -88,7 +87,7 @@ def read_pieces(source: Source, capacity: int, tally: Tally, *, all_pairs: bool)
 
 
 def read_members(source: Source, tally: Tally, *, anchored: bool) -> Iterator[Ids]:
-    """The ids of the members of all groups, or of those that hold a query, in batches."""
+    """The ids of the members of all groups, or of those with a query, in batches."""
     for rows in _whole_groups(source):
         yield _take(source, rows, tally, least=1, anchored=anchored)[0]
 
@@ -132,7 +131,7 @@ def _listed_groups(source: Source) -> Iterator[Rows]:
 
 
 def _groups_by_row(source: Source, path: Path) -> Iterator[tuple[Ids, Ids]]:
-    """The columns of groups and members, cut between groups; a group whose rows are in several batches comes alone."""
+    """The columns of groups and members, cut between groups; a group that spans several batches comes separately."""
     left = np.empty((2, 0), dtype=np.int64)
     for groups, column in _batches(source, path, ROWS_READ):
         members = column.to_numpy()
@@ -157,8 +156,8 @@ def _take(source: Source, rows: Rows, tally: Tally, *, least: int, anchored: boo
 
 @njit(nogil=True, cache=True)
 def take_groups(groups, owners, members, sets, limits, anchored_only, taken, sizes, tally, mine):  # type: ignore[no-untyped-def]
-    """Copy the members of the groups within limits of size, if asked for only where one of them is a query. Returns how
-    many members and groups there are."""
+    """Copy the members of the groups within limits of size, optionally only those with a query. Returns the numbers of
+    members and groups."""
     queries, kept_out = sets
     least, most = limits
     bucket, buckets = mine

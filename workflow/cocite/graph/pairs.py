@@ -1,17 +1,17 @@
-"""Pairs of papers that are cited together, or that cite together: counted in bounded memory, one bucket a job.
+"""Pairs of papers that are cited together, or that cite together: counted in bounded memory, one bucket per job.
 
 Two papers are co-cited as often as there are distinct papers, or sentences, that cite both (Small, 1973), and coupled
-as often as there are distinct papers that both cite (Kessler, 1963). In come all buckets of the citations and the
-queries; out goes one bucket of pairs, by the smaller id, each pair once. A job reads all citations, since any paper may
-cite one of its bucket, but keeps only the groups that hold a query, at four bytes a member. Papers that are kept out
+as often as there are distinct papers that both cite (Kessler, 1963). The input is all buckets of the citations and the
+queries; the output is one bucket of pairs, by the smaller id, each pair once. A job reads all citations, since any
+paper may cite one of its bucket, but keeps only the groups with a query, at four bytes per member. Excluded papers
 neither make nor join a pair.
 
-A strength corrects the count c of a pair for how many groups each paper is in, s; N is the number of groups. For
-co-citation a group is the references of a citing paper, so s is how often a paper is cited; for coupling it is the
+A strength corrects the count c of a pair for the number of groups that each paper is in, s; N is the number of groups.
+For co-citation a group is the references of a citing paper, so s is how often a paper is cited; for coupling it is the
 papers that cite one paper, so s is how many references a paper has. With `pairs: query`, s and N are over all groups
-that are left without the papers that are kept out and the groups that are too large: every one that holds both papers
-of a pair holds a query, so its count is complete. With `pairs: all` they are over the groups that hold a query, because
-pairs are counted over these only; s then says how often a paper occurs beside or as a query.
+without excluded papers and within the size limit: every group with both papers of a pair has a query, so its count is
+complete. With `pairs: all` they are over the groups with a query, because pairs are counted only over these; s then
+counts how often a paper occurs with a query, or is one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ from cocite.graph.groups import (
 )
 
 FIXED_MB = 500
-"""Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
+"""Memory, MB, in addition to a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
 LARGEST_PIECE = 2**31 - 2 * ROWS_READ
 """Members of a piece whose places fit into 32 bits."""
 KEPT_OUT = "citations by or of papers that are kept out"
@@ -156,7 +156,7 @@ def _count(
     alone: NDArray[np.bool_],
     folder: Path,
 ) -> Iterator[Counted]:
-    """The pairs of one bucket; several pieces are merged on disk. Queries that have a pair are no longer `alone`."""
+    """The pairs of one bucket; several pieces are merged on disk. Queries with a pair are removed from `alone`."""
     runs: list[Path] = []
     for piece, is_last in read_pieces(source, capacity, tally, all_pairs=settings.pairs == "all"):
         alone &= ~look_up(piece.ids, queries)[1]
@@ -168,7 +168,7 @@ def _count(
         spill_run(runs[-1], blocks)
     if not runs:
         among = "" if settings.largest is None else f", among groups of at most {settings.largest} papers"
-        raise InputError(f"{source.files[0].parent}: holds no pair for the graph, only {source.signal.alone}{among}.")
+        raise InputError(f"{source.files[0].parent}: has no pair for the graph, only {source.signal.alone}{among}.")
     yield from merge(runs)
 
 

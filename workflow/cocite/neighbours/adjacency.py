@@ -43,7 +43,7 @@ def build_adjacency(
     memory_mb: MemoryMb,
     output: Output,
 ) -> None:
-    """Write the folder. Raises `InputError` where a graph has no edge, or a weight that counts is not positive."""
+    """Write the folder. Raises `InputError` if a graph has no edge, or a weight that counts is not positive."""
     files = checked_files(edges, "edges")
     papers = id_set(chain.from_iterable(ends[:2] for ends in _edges(files, ["source", "target"])))
     if size(papers) == 0:
@@ -64,7 +64,7 @@ def build_adjacency(
 
 
 def _write_links(folder: Path, files: Sequence[Path], papers: IdSet, starts: Starts, room: int, weighted: bool) -> None:
-    """Write the links and degrees, of as many papers at a time as have `room` links, and of one at least."""
+    """Write the links and degrees, for as many papers at a time as have `room` links, and for at least one."""
     degrees = np.diff(starts).astype(np.float64)
     with ExitStack() as opened:
         write_others = opened.enter_context(_array_file(folder / "others.npy", np.int32, int(starts[-1])))
@@ -128,14 +128,14 @@ def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]
                     if len(wrong := weight[~((weight > 0) & (weight < np.inf))]):
                         needed = "walks with weighted: true need positive ones"
                         change = "choose another strength, or weighted: false"
-                        raise InputError(f"{path}: holds the weight {wrong[0]}; {needed}; {change}.")
+                        raise InputError(f"{path}: contains the weight {wrong[0]}; {needed}; {change}.")
                 yield block
 
 
 @njit(nogil=True, cache=True)
 def _lay_out(source, target, weight, first, cursor, links):  # type: ignore[no-untyped-def]
     """Add the links of the papers from `first` on to their rows, in front of the bits of their weights if there are
-    some; `cursor` says where the next link of each of these papers goes."""
+    some; `cursor` gives the position of the next link of each of these papers."""
     for edge in range(len(source)):
         for own, other in ((source[edge], target[edge]), (target[edge], source[edge])):
             row = own - first

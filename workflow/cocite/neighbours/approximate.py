@@ -1,16 +1,15 @@
-"""The approximate indexes, which FAISS builds: a search finds exact distances, and misses papers it is not led to.
+"""The approximate indexes, which FAISS builds: a search returns exact distances, but may miss papers.
 
-The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) has papers in lists by
-their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
+The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) groups papers into lists
+by their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
 thread. Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
 
-centroids.npy    one row a list
-starts.npy       where each list starts among the papers, and the end of the last
-ids, vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
+centroids.npy    one row per list starts.npy       the start of each list among the papers, and the end of the last ids,
+vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
 
-In the HNSW index of linked papers a search goes from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
-holds all vectors in memory, and one thread builds the index, since links depend on the order in which papers come. The
-papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
+In the HNSW index of linked papers a search moves from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
+keeps all vectors in memory, and one thread builds the index, since links depend on the order in which papers are added.
+The papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
 """
 
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ SPARE = 32
 
 
 def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
-    """Write the folder of an index of `nlist` lists. Raises `InputError` where there are fewer papers than lists."""
+    """Write the folder of an index of `nlist` lists. Raises `InputError` if there are fewer papers than lists."""
     with start_workers(threads) as workers:
         centroids = _train_centroids(table, metric, nlist, seed, workers)
         with atomic_path(output) as folder:
@@ -178,7 +177,7 @@ class IVFSearch(Search):
         return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query in the lists that are read. A query whose lists hold fewer than k papers
+        """The k nearest papers of each query in the lists that are read. A query whose lists have fewer than k papers
         is searched again in twice as many lists. There is no checkpoint."""
         keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
         short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
@@ -232,7 +231,7 @@ class IVFSearch(Search):
         numbers = self.table.documents.numbers_of(ids)
         if len(lost := ids[numbers < 0]):
             again = "`cocite neighbours index` builds the index again, with the same papers"
-            raise InputError(f"{self.folder}: holds the paper {lost[0]}, which is not among those searched; {again}.")
+            raise InputError(f"{self.folder}: has the paper {lost[0]}, which is not among those searched; {again}.")
         return numbers
 
     def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:
@@ -278,7 +277,7 @@ class HNSWSearch(Search):
         return keys[:, :k]
 
     def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
-        """Corpus ids of near papers, queries × papers; −1 where the links led to no more."""
+        """Corpus ids of near papers, queries × papers; −1 if the links led to no more."""
         chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, papers))  # type: ignore[attr-defined]
         vectors = comparable(queries, self.metric)
 

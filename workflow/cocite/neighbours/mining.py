@@ -1,11 +1,11 @@
 """Mine negatives: rank documents for each query of a set of examples, and write the best and the positives' scores.
 
-In come a set (`triplets` or `sampled_examples`), the texts or the vectors of its papers and texts, and the documents
-that are searched; out go `mined_candidates` and `mined_positives`. Queries are taken in groups that there is memory
-for. A search that was killed resumes after the last finished group and, by vectors, where it stood in the next one.
+The input is a set (`triplets` or `sampled_examples`), the texts or the vectors of its papers and texts, and the
+documents to search; the output is `mined_candidates` and `mined_positives`. Queries are processed in groups that fit
+into memory. A killed search resumes after the last finished group and, by vectors, within the next one.
 
-Documents are ranked by distances, which are what scores are minus or one minus of: by words (`word_ranking.py`), or by
-vectors with the exact search, whose scores and order are the same bit for bit whatever the blocks, groups and threads.
+Documents are ranked by distances; scores are minus or one minus these. They come from words (`word_ranking.py`), or
+from vectors by the exact search, whose scores and order are bit-identical for all blocks, groups and threads.
 """
 
 from abc import ABC, abstractmethod
@@ -65,7 +65,7 @@ class Asked(NamedTuple):
     positives: Ids
     """The positives of each query, rising, one query after the other."""
     starts: Ids
-    """Where the positives of each query start, and at the end how many there are."""
+    """Start of the positives of each query, and at the end their number."""
 
     def slice(self, first: int, end: int) -> "Asked":
         """The queries from one place to before another."""
@@ -79,7 +79,7 @@ class Asked(NamedTuple):
 
     @property
     def most_positives(self) -> int:
-        """Positives of a query at most."""
+        """Largest number of positives of a query."""
         return int(np.diff(self.starts).max(initial=0))
 
 
@@ -87,7 +87,7 @@ class Ranked(NamedTuple):
     """The best documents of each query, their positives among them."""
 
     keys: Keys
-    """Queries × k, in the order of rank; `FARTHEST` where there are fewer."""
+    """Queries × k, by rank; `FARTHEST` if there are fewer."""
     positives: Scores
     """The score of each positive."""
     likeness: Scores
@@ -103,8 +103,8 @@ class Ranking(ABC):
 
     @abstractmethod
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
-        """The k best documents of each query; the query is not among them. Raises `InputError` where a query or a
-        positive is not known."""
+        """The k best documents of each query; the query is not among them. Raises `InputError` if a query or a positive
+        is not known."""
 
     @abstractmethod
     def bytes_of_query(self, k: int, positives: float) -> float:
@@ -166,7 +166,7 @@ def scores_of(distances: NDArray[np.float64], metric: Metric) -> Scores:
 
 
 def found_in(keys: Keys) -> tuple[Ids, Numbers]:
-    """Where the documents in the keys stand among all keys, row after row, and their numbers, rising."""
+    """Positions of the documents among all keys, row after row, and their numbers, rising."""
     places = np.flatnonzero(keys.ravel() != FARTHEST)
     numbers = numbers_in(keys.ravel()[places])
     order = np.argsort(numbers, kind="stable")
@@ -178,7 +178,7 @@ def mine(
     files: Annotated[
         Sequence[Path],
         typer.Argument(
-            help="Tables paper_embeddings and text_embeddings, none for BM25; and sampled_texts, of a set that brings "
+            help="Tables paper_embeddings and text_embeddings, none for BM25; sampled_texts, for a set with its own "
             "texts."
         ),
     ] = (),
@@ -195,8 +195,8 @@ def mine(
 ) -> None:
     """Write the tables `mined_candidates` and `mined_positives` of a set, and what is missing, by reason.
 
-    Resumes from what `state` holds, if it belongs to the same search, and removes it at the end. Raises `InputError`
-    where a query or a positive has no text or vector, or there is nothing to search.
+    Resumes from `state` if it belongs to the same search, and removes it at the end. Raises `InputError` if a query or
+    a positive has no text or vector, or there is nothing to search.
     """
     tables = {path: table_in(path) for path in files}
     vectors = [path for path in files if tables[path] in TABLES_OF_VECTORS]
@@ -233,11 +233,11 @@ def mine(
 
 
 def read_documents(collection: Collection, papers: Path, queries: Path, texts: Sequence[Path]) -> Documents:
-    """The documents of a collection: papers with text that are not kept out, one of each work, texts that are no
+    """The documents of a collection: papers with text that are not excluded, one of each work, texts that are not
     queries, or both.
 
-    `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises `InputError` where there are
-    no documents.
+    `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises `InputError` if there are no
+    documents.
     """
     listed, brought = id_set(()), NO_IDS
     if collection != "texts":
@@ -249,7 +249,7 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
         brought = np.unique(np.concatenate([NO_IDS, *each]))
     documents = Documents(papers=listed, texts=brought)
     if documents.size == 0:
-        where = "the set brings no documents" if collection == "texts" else f"{papers} has no paper with text"
+        where = "the set supplies no documents" if collection == "texts" else f"{papers} has no paper with text"
         raise InputError(f"There is nothing to mine negatives among: {where}.")
     return documents
 
@@ -295,7 +295,7 @@ def _candidates(
         places, columns = np.nonzero(keys != FARTHEST)
         chosen = keys[places, columns]
         ids = documents.ids_of(numbers_in(chosen))
-        # Positives are left out. Both sides are pairs of small numbers, so that one number can stand for a pair.
+        # Positives are left out. Both sides are pairs of small numbers, so that one number can represent a pair.
         named = np.unique(group.positives)
         of_documents, is_named = look_up(named, ids)
         pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
@@ -322,7 +322,7 @@ def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:
 
 @njit(nogil=True, cache=True)
 def _distances(vectors: Vectors, norms, queries, positives, metric):  # type: ignore[no-untyped-def]
-    """The distances of pairs, rounded as keys hold them."""
+    """The distances of pairs, rounded as in keys."""
     distances = np.empty(len(queries))
     for pair in range(len(queries)):
         one, other = queries[pair], positives[pair]
@@ -335,7 +335,7 @@ def _distances(vectors: Vectors, norms, queries, positives, metric):  # type: ig
 def _compare(  # type: ignore[no-untyped-def]
     block, first, end, places, given, own, positives, starts, k, likeness
 ):
-    """Write the likeness of the documents of a block where they were found."""
+    """Write the similarity of the documents of a block to the positions where they were found."""
     _, vectors, norms = given
     for row in range(len(block.numbers)):
         if first[row] == end[row]:

@@ -1,14 +1,14 @@
 """The nearest papers of each query among those that were offered: exact distances, and pools of the nearest so far.
 
-A product of matrices in float32 is quick, but its rounding depends on its shape and on the threads: near ties would be
-ordered by chance. So it only says which papers may be near enough, with a margin for its error. The distance itself is
+A product of matrices in float32 is fast, but its rounding depends on its shape and on the threads: near ties would be
+ordered at random. So it only determines which papers may be near enough, with a margin for its error. The distance is
 computed in float64, always by the same operations in the same order, and rounded to the float32 that is stored. The
 distance and the number of a paper together make one whole number, the key: neighbours are the smallest keys, and ties
 are broken by number, and so by id (`vectors.py`).
 
-A pool has room for more than k keys. Once it could overflow, its k smallest are kept and the k-th becomes the worst
-that may still come in, so that ever fewer papers pass. What stays depends neither on the order of the blocks, nor on
-where they are cut, nor on the number of threads: each thread takes some of the queries, and pools share nothing.
+A pool has room for more than k keys. Before it overflows, its k smallest are kept, and the k-th becomes the upper bound
+for further ones, so that fewer and fewer papers pass. The result depends neither on the order and bounds of the blocks
+nor on the number of threads: each thread processes some of the queries, and pools share nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +29,11 @@ SHORTEST = 1e-30
 FARTHEST = np.uint64(2**64 - 1)
 """A key that is larger than that of any neighbour."""
 BLOCK = 4096
-"""Papers of a block, at most."""
+"""Largest number of papers of a block."""
 TILE = 256
 """Queries that a thread takes at once, at most: their products with a block stay in the processor's cache."""
 COPIES_OF_BLOCK = 3
-"""Copies of a block that a thread holds while it reads."""
+"""Copies of a block that a thread needs while it reads."""
 
 Numbers = NDArray[np.int64]
 """Numbers of papers, from 0 to 2³² − 1."""
@@ -49,7 +49,7 @@ class Metric(IntEnum):
     INNER_PRODUCT = 1
     """Minus the inner product."""
     COSINE = 2
-    """1 − cosine; 1 where a vector is 0."""
+    """1 − cosine; 1 if a vector is 0."""
 
 
 class Block(NamedTuple):
@@ -58,7 +58,7 @@ class Block(NamedTuple):
     numbers: Numbers
     """Their numbers, rising."""
     vectors: Vectors
-    """One row a paper."""
+    """One row per paper."""
     norms: NDArray[np.float64]
     """Squared Euclidean norms."""
 
@@ -73,7 +73,7 @@ def block_of(numbers: Numbers, vectors: Vectors) -> Block:
 
 
 def comparable(block: Block, metric: Metric) -> Vectors:
-    """The vectors as products take them: for `COSINE` with norm 1, or shorter where they are almost 0."""
+    """The vectors for matrix products: for `COSINE` with norm 1, or shorter if they are almost 0."""
     if metric is not Metric.COSINE:
         return block.vectors
     vectors: Vectors = (block.vectors / np.maximum(np.sqrt(block.norms), SHORTEST)[:, None]).astype(np.float32)
@@ -114,7 +114,7 @@ def cuts(worst: Keys, norms: NDArray[np.float64], block: Block, metric: Metric) 
 
 
 def distances_in(keys: Keys) -> NDArray[np.float64]:
-    """The distance that each key holds; infinite for `FARTHEST`."""
+    """The distance of each key; infinite for `FARTHEST`."""
     bits = (keys >> np.uint64(32)).astype(np.uint32)
     bits ^= np.where(bits >> np.uint32(31), np.uint32(0x80000000), np.uint32(0xFFFFFFFF))
     distances = bits.view(np.float32).astype(np.float64)
@@ -122,7 +122,7 @@ def distances_in(keys: Keys) -> NDArray[np.float64]:
 
 
 def numbers_in(keys: Keys) -> Numbers:
-    """The number of a paper that each key holds."""
+    """The number of the paper of each key."""
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
@@ -175,7 +175,7 @@ class Pools:
         self._share(take, workers)
 
     def nearest(self, workers: Workers) -> Keys:
-        """The k smallest keys of each query in rising order; `FARTHEST` fills up where it was offered fewer papers."""
+        """The k smallest keys of each query in rising order; padded with `FARTHEST` if there were fewer papers."""
 
         def order(first: int, end: int) -> None:
             for row in range(first, end):

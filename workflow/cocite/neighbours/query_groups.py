@@ -68,7 +68,7 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
         if group.exists():
             if (size := int(read_json(group))) <= room:
                 finished = len(list((state / "groups").glob("*.np[yz]")))
-                report(f"going on after {finished} groups of a search that was killed")
+                report(f"resuming after {finished} groups of a search that was killed")
                 return size
             report(f"{state}: its groups of {size:,} queries need more memory than there is; starting afresh")
         remove_state(state)
@@ -78,7 +78,7 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
 
 
 def queries_of_shard(queries: Path, shard: tuple[int, int]) -> Ids:
-    """The queries of a shard: its number and how many there are. Raises `InputError` where there is no such shard."""
+    """The queries of a shard: its number and how many there are. Raises `InputError` if there is no such shard."""
     if not 0 <= shard[0] < shard[1]:
         raise InputError(f"--shard is {shard[0]}, but of {shard[1]} shards it must be from 0 to {shard[1] - 1}.")
     ids: Ids = read_queries(queries)["corpusid"].to_numpy()
@@ -88,14 +88,14 @@ def queries_of_shard(queries: Path, shard: tuple[int, int]) -> Ids:
 def check_papers(
     source: Path, are_there: Callable[[Ids], NDArray[np.bool_]], papers: int, queries: Path, k: int, key: str
 ) -> None:
-    """Raise `InputError` where a source holds papers that are kept out, or not more than k papers for each query.
-    `papers` are those that can have a rank, and `key` the place of k in the configuration."""
+    """Raise `InputError` if a source has excluded papers, or not more than k papers for each query. `papers` are those
+    that can have a rank, and `key` the path of k in the configuration."""
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
     if len(leaked := kept_out[are_there(kept_out)]):
-        found = f"{source}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them"
-        raise InputError(f"{found}; a graph must be built without the papers that {queries} keeps out.")
+        found = f"{source}: contains {len(leaked)} excluded papers, {leaked[0]} among them"
+        raise InputError(f"{found}; a graph must be built without the papers that {queries} excludes.")
     if k >= papers - 1:
-        found = f"{source} holds {papers} papers"
+        found = f"{source} contains {papers} papers"
         raise InputError(f"{key} is {k}, but {found}; k must be smaller than {max(papers - 1, 0)}.")
 
 
@@ -110,7 +110,7 @@ def write_neighbours(
     output: Path,
 ) -> int:
     """Write the table `neighbours` by a search of groups of at most `room` queries; return the number of its rows.
-    Groups that the state holds are not searched again, if it belongs to a search that depends on the same."""
+    Finished groups in the state are not searched again, if it belongs to the same search."""
     size = open_search(state, depends_on, room)
     files = {start: state / "groups" / f"{start}.npy" for start in range(0, len(queries), size)}
     for number, (start, file) in enumerate(files.items(), start=1):

@@ -1,17 +1,17 @@
 """Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
-In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector
-are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample. If a
-paper that is kept out has a vector, the search stops, because what it would find would be a leak.
+The input is the tables `graph_embeddings` and `queries`; the output is a shard of `neighbours`. Only papers that have a
+vector are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample.
+If an excluded paper has a vector, the search stops, because its results would be a leak.
 
-The exact search compares every vector with all queries of a group. A pool takes in most papers before it knows how near
-k of them are, so a few blocks are searched first to guess that; a query that a wrong guess leaves with fewer than k
-papers is searched again without one. Unlike `faiss.knn` on each block and a merge, whose products in float32 put near
-ties into another order, distances and order are the same bit for bit whatever the blocks, groups and threads, and a
-killed search resumes. On two threads it takes half the time that FAISS takes (`tests/benchmarks/searching.py`).
+The exact search compares every vector with all queries of a group. A pool accepts most papers before it has k near
+ones, so a few blocks are searched first to estimate a bound; a query that a wrong estimate leaves with fewer than k
+papers is searched again without one. Unlike `faiss.knn` on each block and a merge, whose products in float32 reorder
+near ties, distances and order are bit-identical for all blocks, groups and threads, and a killed search resumes. On two
+threads it takes half the time of FAISS (`tests/benchmarks/searching.py`).
 
-The table `search_quality` holds, for a seeded sample of the queries, the share of the k nearest papers of the exact
-search that the index led to, at several k, and the seconds that either search took.
+The table `search_quality` has, for a seeded sample of the queries, the recall of the index against the exact search, at
+several k, and the seconds of either search.
 """
 
 import time
@@ -56,7 +56,7 @@ NOT_REACHED = "neighbours, up to k a query, that the approximate index did not l
 RANKS = (10, 100, 1000)
 """Recall is measured at these ranks, where k is larger, and at k."""
 ROW_GROUPS_SAMPLED = 8
-"""Row groups whose first block serves to guess, at most."""
+"""Largest number of row groups whose first block is used for the estimate."""
 TIMES_RANK = 4
 """The first documents that a guess is made from are so many times the rank that is guessed at."""
 
@@ -94,7 +94,7 @@ class Search:
 def _search(
     documents: VectorFiles, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
 ) -> Keys:
-    """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
+    """The keys that the pools keep after all row groups but the first `met`, which they contain already."""
     sizes = documents.sizes
     with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=sum(sizes[met:])) as bar:
         for row_group, block in ahead(_blocks(documents, range(met, len(sizes)))):
@@ -107,7 +107,7 @@ def _search(
 
 
 def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
-    """A key for each query that k documents are probably below; `FARTHEST` where the sample is too small to guess.
+    """A key for each query that k documents are probably below; `FARTHEST` if the sample is too small.
 
     It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
     once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
@@ -148,9 +148,9 @@ def build_index(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Write the folder of the index that the settings ask for.
+    """Write the folder of the configured index.
 
-    It holds the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
+    It has the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
     """
     table, metric = open_vectors(vectors, papers), Metric[settings.metric.upper()]
     from cocite.neighbours.approximate import build_hnsw, build_ivf
@@ -177,10 +177,10 @@ def search_neighbours(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Write a shard of the table `neighbours`, and what was left out, counted by reason.
+    """Write a shard of the table `neighbours`, and the omissions, counted by reason.
 
-    Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
-    Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
+    Resumes from `state` if it belongs to the same search, and removes it at the end. Raises `InputError` if k does not
+    leave a choice among the papers, or an excluded paper has a vector.
     """
     table = _open(vectors, papers, queries, settings.k)
     asked = queries_of_shard(queries, shard)
@@ -203,7 +203,7 @@ def search_neighbours(
 
 
 def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | None) -> Search:
-    """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
+    """The configured search. Raises `InputError` if it needs an index, or has one and needs none."""
     metric = Metric[settings.metric.upper()]
     if isinstance(settings.index, FlatIndex):
         if index is not None:
@@ -267,7 +267,7 @@ def measure_search(
 
 
 def recall(reached: Keys, true: Keys) -> float:
-    """The share of the true neighbours that were reached; 1 where there is no query."""
+    """The recall of true neighbours; 1 if there is no query."""
     numbers = [numbers_in(keys[keys != FARTHEST]) for keys in reached]
     shared = sum(np.isin(numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
     return float(shared / true.size) if true.size else 1.0

@@ -1,12 +1,12 @@
-"""The documents that are searched, the numbers that stand for them, and their vectors, read from disk in blocks.
+"""The documents to search, their numbers, and their vectors, read from disk in blocks.
 
-A document is a paper, of a graph embedding or with text, or a text that a set of examples brings, whose id is negative.
-Its number is its place among all documents by id. So a number has 32 bits, as keys of neighbours need it
+A document is a paper, of a graph embedding or with text, or a text that comes with a set of examples and has a negative
+id. Its number is its rank among all documents by id. So a number has 32 bits, as keys of neighbours need
 (`nearest.py`), ties are broken by id, and a document that must not be found has no number.
 
-Vectors are in the tables `graph_embeddings`, `paper_embeddings` and `text_embeddings`, which may hold more documents
-than are searched. Memory does not grow with their number but for a set of ids. A thread reads one row group at a time,
-and a killed search resumes after the last whole one.
+Vectors are in the tables `graph_embeddings`, `paper_embeddings` and `text_embeddings`, which may have more documents
+than are searched. Memory does not grow with their number except for a set of ids. A thread reads one row group at a
+time, and a killed search resumes after the last finished one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,7 @@ class VectorFiles:
     def __init__(self, files: Sequence[Path], documents: Documents) -> None:
         self.files, self.documents = files, documents
         self.held: list[list[Page]] = []
-        """The pages of each row group; nothing where they stay on the disk."""
+        """The pages of each row group; nothing if they stay on the disk."""
 
     @property
     def size_mb(self) -> float:
@@ -120,7 +120,7 @@ class VectorFiles:
 
     @property
     def sizes(self) -> list[int]:
-        """How many vectors each row group holds, including those of documents that are not searched."""
+        """The number of vectors in each row group, including those of documents that are not searched."""
         return [self.footers[path].row_group(number).num_rows for path, number in self.groups]
 
     @cached_property
@@ -135,7 +135,7 @@ class VectorFiles:
 
     def blocks(self, row_groups: Sequence[int] | None = None, *, at_once: int = 0) -> Iterator[Block]:
         """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`). Raises
-        `InputError` where a vector is not finite."""
+        `InputError` if a vector is not finite."""
         groups = self.row_groups if row_groups is None else row_groups
         held = chain.from_iterable(self.held[group] for group in groups) if self.held else None
         for page in held or self._read(groups, at_once or BLOCK):
@@ -157,7 +157,7 @@ class VectorFiles:
         return Block(*(np.concatenate(parts) for parts in zip(nothing, *found, strict=True)))
 
     def find(self, wanted: Ids, workers: Workers) -> Vectors:
-        """The vectors of some documents, searched or not, by rising ids. Raises `InputError` where one has none."""
+        """The vectors of some documents, searched or not, by rising ids. Raises `InputError` if one has none."""
         found = np.zeros(len(wanted), dtype=bool)
         vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 
@@ -175,8 +175,8 @@ class VectorFiles:
         return vectors
 
     def _read(self, groups: Sequence[int], at_once: int) -> Iterator[Page]:
-        """The pages of some row groups, one after the other; a page may hold the end of one and the start of the next:
-        where the row groups of a file end does not decide what an index is built from at a time."""
+        """The pages of some row groups, one after the other; a page may span the end of one and the start of the next,
+        so that the row groups of a file do not determine the batches from which an index is built."""
         for path, of_file in groupby((self.groups[group] for group in groups), key=itemgetter(0)):
             footer = self.footers[path]
             key, numbers = footer.schema.names[0], [number for _, number in of_file]
@@ -186,7 +186,7 @@ class VectorFiles:
                     yield Page(ids, block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch))))
 
     def _check(self, ids: Ids, norms: NDArray[np.float64]) -> None:
-        """Raise `InputError` where the norm of a vector is too large, or not finite."""
+        """Raise `InputError` if the norm of a vector is too large, or not finite."""
         if len(wrong := ids[~(norms < LARGEST_NORM)]):
             is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
             raise InputError(
@@ -199,7 +199,7 @@ def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:
     """The table `graph_embeddings`, of which only some papers are searched if any are given.
 
     With buckets of the table papers these are the ones with text, with a table of triplets all of its papers. Raises
-    `InputError` where an id is negative.
+    `InputError` if an id is negative.
     """
     ids = ids_in(path, "graph_embeddings")
     if papers:
@@ -209,7 +209,7 @@ def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:
 
 
 def ids_in(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterator[Ids]:
-    """The papers of a table, or of its chosen rows, in batches. Raises `InputError` where an id is negative."""
+    """The papers of a table, or of its selected rows, in batches. Raises `InputError` if an id is negative."""
     for batch in scan_table(path, table).to_batches(columns=["corpusid"], filter=chosen):
         ids = batch.column("corpusid").to_numpy()
         check_ids(ids, path)

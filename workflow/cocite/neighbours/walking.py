@@ -1,26 +1,27 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
-In come the links of a graph (`adjacency.py`) and the table `queries`; out goes a shard of `neighbours`. The distance is
-minus the natural logarithm of a paper's score. One thread computes a query by itself, so that results depend neither on
-shards nor on threads.
+The input is the links of a graph (`adjacency.py`) and the table `queries`; the output is a shard of `neighbours`. The
+distance is minus the natural logarithm of a paper's score. One thread computes a query, so that results depend neither
+on shards nor on threads.
 
-A walk starts at the query. At each step it stops with the chance `restart`, or goes along a link, any or in proportion
-to the weights. The chances that it stops at each paper are PageRank with restarts at the query alone (Page et al.,
-1999; Haveliwala, 2002), computed by *pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank
-vectors", section 2): each paper has a chance, and a residual, the chance that a walk is there and has not been followed
-yet. To push a paper is to add the share `restart` of its residual to its chance and to spread the rest over its links.
+A walk starts at the query. At each step it stops with the probability `restart`, or follows a link, at random or in
+proportion to the weights. The probabilities of stopping at each paper are PageRank with restarts only at the query
+(Page et al., 1999; Haveliwala, 2002), computed by *pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning
+using PageRank vectors", section 2): each paper has a probability, and a residual, the probability that a walk is there
+and has not been followed yet. To push a paper is to add the share `restart` of its residual to its probability and to
+spread the rest over its links.
 
 A paper is pushed while its residual exceeds tolerance × its degree, the number of links or the sum of their weights (in
-mean weights), so that at most 1 / (restart × tolerance) links are looked at. Of the residual that is left, the share
-that would stop at once is added to the chance. As links go both ways,
+mean weights), so that at most 1 / (restart × tolerance) links are visited. Of the remaining residual, the share that
+would stop at once is added to the probability. As links have both directions,
 
-    0 ≤ true chance − chance found ≤ tolerance × degree of the paper,
+    0 ≤ true probability − computed probability ≤ tolerance × degree of the paper,
 
-because degree(u) × chance of v from u = degree(v) × chance of u from v. Papers are pushed in rounds, all by their
-residuals at the start of the round, so that the result depends on the order of papers only by the rounding of float64.
+because degree(u) × probability of v from u = degree(v) × probability of u from v. Papers are pushed in rounds, all by
+their residuals at the start of the round, so that the order of papers affects only the rounding of float64.
 
-The score is the chance, or the symmetric one, chance × √(degree of the query / degree of the paper), which is what
-walks on the symmetrically normalised adjacency matrix give (Gasteiger et al., 2019, "Predict then propagate",
+The score is the probability, or the symmetric one, probability × √(degree of the query / degree of the paper), the
+result of walks on the symmetrically normalised adjacency matrix (Gasteiger et al., 2019, "Predict then propagate",
 equation 3).
 """
 
@@ -52,7 +53,7 @@ BYTES_OF_PAPER = 36
 MARGIN = 1e-5
 """Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
-"""Queries of a group at most, after which a killed job resumes."""
+"""Largest number of queries of a group, after which a killed job resumes."""
 NOT_LINKED = "queries that no walk starts from: they have no edge or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that walks do not lead to: a smaller tolerance leads to more"
 
@@ -117,7 +118,7 @@ def walk_neighbours(
 
 
 def threads_for(threads: int, papers: int, memory_mb: float) -> int:
-    """How many of the threads there is memory for, each with a workspace of its own; one at least."""
+    """The number of threads for whose workspaces there is memory; at least one."""
     return max(1, min(threads, int(memory_mb * 1e6 // (BYTES_OF_PAPER * papers))))
 
 
@@ -179,11 +180,11 @@ def keys_around(
     workspace: PushWorkspace,
     ranked: NDArray[np.bool_],
 ) -> Keys:
-    """The keys of the k papers with the highest scores around a query, the highest first, `FARTHEST` behind them.
+    """The keys of the k papers with the highest scores around a query, highest first, padded with `FARTHEST`.
 
-    `tolerance` is that of the settings or, where links have weights, for degrees that are sums of these. `ranked` says
-    of each paper whether it can have a rank; the query never has one. A key holds minus the logarithm of the score and
-    the place of the paper, so that ties are broken by place, and so by id.
+    `tolerance` is that of the settings or, if links have weights, for degrees that are sums of these. `ranked` marks
+    the papers that can have a rank; the query never has one. A key contains minus the logarithm of the score and the
+    position of the paper, so that ties are broken by position, and so by id.
     """
     papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k

@@ -1,10 +1,10 @@
 """The ranking by words: BM25 of the words of the query's text in each document.
 
-Words are of two letters or digits at least, in small letters, without English stop words and without stemming, as the
-baseline BM25 counts them. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as bm25s has it (Lù, 2024); a word that the
-query holds twice counts twice. The words of the texts are counted once, into files. Memory holds the vocabulary, and
-for each group of queries their words and one file. Sums are taken in the order of the words, so that scores are the
-same whatever the files, groups and threads.
+Words have at least two letters or digits, are lowercase, and exclude English stop words; there is no stemming, as in
+the baseline BM25. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as in bm25s (Lù, 2024); a word that occurs twice in the
+query counts twice. The words of the texts are counted once, into files. Memory is needed for the vocabulary, and for
+each group of queries their words and one file. Sums are in the order of the words, so that scores are the same whatever
+the files, groups and threads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
     ids: Ids
     starts: Ids
-    """Where the words of each text start, and at the end how many there are."""
+    """Start of the words of each text, and at the end their number."""
     words: NDArray[np.int32]
     counts: Weights
     """How often each word is in the text."""
@@ -58,7 +58,7 @@ class Postings(NamedTuple):
     words: NDArray[np.int32]
     """The words that are in one of the documents, rising."""
     starts: Ids
-    """Where the documents of each word start, and at the end how many there are."""
+    """Start of the documents of each word, and at the end their number."""
     places: NDArray[np.int32]
     weights: Weights
 
@@ -72,7 +72,7 @@ class WordRanking(Ranking):
         self.files: list[Path] = []
 
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
-        """Count the words of all texts into files; of these, memory holds two, beside the vocabulary."""
+        """Count the words of all texts into files, two of which are in memory, with the vocabulary."""
         vocabulary: dict[str, int] = {}
         having = np.zeros(0, dtype=np.int64)
         lengths, found = 0.0, 0
@@ -153,7 +153,7 @@ class WordRanking(Ranking):
                 yield Rows(*(saved[name] for name in Rows._fields))
 
     def _find(self, wanted: Ids) -> Rows:
-        """The rows of some texts, by rising ids. Raises `InputError` where there is no such text."""
+        """The rows of some texts, by rising ids. Raises `InputError` if there is no such text."""
         found: dict[int, tuple[NDArray[np.int32], Weights]] = {}
         for rows in self._rows():
             for place in np.flatnonzero(np.isin(rows.ids, wanted)):
@@ -277,7 +277,7 @@ def _dot(one, weights, other, of_other):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _sums(given, weights, queries, positives):  # type: ignore[no-untyped-def]
-    """BM25 of pairs of a query and a positive, rounded as keys hold it."""
+    """BM25 of pairs of a query and a positive, rounded as in keys."""
     sums = np.zeros(len(queries))
     for pair in range(len(queries)):
         own = slice(given.starts[queries[pair]], given.starts[queries[pair] + 1])
@@ -290,7 +290,8 @@ def _sums(given, weights, queries, positives):  # type: ignore[no-untyped-def]
 def _compare(  # type: ignore[no-untyped-def]
     rows, of_rows, row_norms, first, end, places, given, weights, norms, own, positives, starts, k, likeness
 ):
-    """Write the likeness of the documents of a file where they were found; it is 0 to a row without words."""
+    """Write the similarity of the documents of a file to the positions where they were found; 0 for a row without
+    words."""
     for row in range(len(rows.ids)):
         words = rows.words[rows.starts[row] : rows.starts[row + 1]]
         mine = of_rows[rows.starts[row] : rows.starts[row + 1]]

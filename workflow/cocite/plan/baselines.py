@@ -117,7 +117,7 @@ class BaselinePlan(StagePlan):
         return [f"<results>/encoder/{name}/seed-{seed}" for name, seed in runs]
 
     def _vectors_under(self, wildcards: Any) -> str:
-        """The folder of the vectors that a baseline stands on: those of another one, or of an encoder."""
+        """The folder of the vectors that a baseline is derived from: those of another one, or of an encoder."""
         entry: Any = self.entries[wildcards.baseline]
         if entry.under is not None:
             seed = seed_under(wildcards.baseline, int(wildcards.seed), self.config.baselines)
@@ -133,7 +133,7 @@ class BaselinePlan(StagePlan):
         return as_json_text
 
     def files(self, wildcards: Any) -> list[str]:
-        """The files of vectors or scores that the user brings; none for other baselines."""
+        """The user-supplied files of vectors or scores; none for other baselines."""
         paths = self.entries[wildcards.baseline].files
         return [file for path in paths for file in (files_in(path) if Path(path).is_dir() else [path])]
 
@@ -143,13 +143,13 @@ class BaselinePlan(StagePlan):
         return "<results>/baselines/{baseline}/seed-{seed}/model" if is_trained else []
 
     def grid(self, wildcards: Any) -> str | list[str]:
-        """What the points of a baseline's grid reached; nothing if it has none. A model that was trained before there
-        was a grid is made again only if this is asked for beside it."""
+        """The scores of the points of a baseline's grid; empty if it has none. A model trained before there was a grid
+        is retrained only if the grid is evaluated."""
         has_grid = wildcards.baseline in self.with_grids
         return "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if has_grid else []
 
     def by_inputs(self, asked_of: str) -> Callable[[Any, Any, int], int]:
-        """What a job asks for, by the size of its inputs: a method of the baseline says how much."""
+        """The resources of a job, by the size of its inputs, as a method of the baseline estimates them."""
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
             return ceil(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt

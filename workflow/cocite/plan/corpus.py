@@ -24,7 +24,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def source(self) -> Source:
-        """Where the release comes from."""
+        """Source of the release."""
         return self.config.corpus
 
     @cached_property
@@ -44,7 +44,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def given(self) -> dict[str, list[str]]:
-        """Shards of each dataset that are read where they are; none if they are downloaded."""
+        """Shards of each dataset that are read in place; none if they are downloaded."""
         return {dataset: list(map(str, self.source.shards_in_place(dataset))) for dataset in self.source.holds}
 
     @cached_property
@@ -54,7 +54,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def held_in(self) -> dict[str, str]:
-        """The dataset of the release whose records hold papers, abstracts or citations: that of the name, or works."""
+        """The dataset of the release with the records of papers, abstracts or citations: that of the name, or works."""
         return {name: dataset for dataset, held in self.source.holds.items() for name in held}
 
     @cached_property
@@ -80,7 +80,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def from_tables(self) -> list[str]:
-        """The datasets that are read from tables, by rules of their own."""
+        """The datasets that are read from tables, by separate rules."""
         return list(DATASETS) if self.source.source == "table" else []
 
     @cached_property
@@ -90,7 +90,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def with_authors(self) -> list[str]:
-        """The datasets that are ingested with authors; works and tables have an option of their own rules."""
+        """The datasets that are ingested with authors; works and tables have separate rules with an option for it."""
         return ["papers"] if self.source.authors and "papers" in self.source.holds and not self.from_tables else []
 
     @cached_property
@@ -185,7 +185,7 @@ class CorpusPlan(StagePlan):
         return self.rows_to_merge("papers") if self.held_in["papers"] == WORKS else []
 
     def papers_with_years(self) -> Any:
-        """The ingested papers, which say what is from after the last year of the corpus; nothing if there is none."""
+        """The ingested papers, which give the years after the last year of the corpus; nothing if there is none."""
         return self.rows_to_merge("papers") if self.source.until is not None else []
 
     @property
@@ -239,7 +239,7 @@ class CorpusPlan(StagePlan):
 
     @cached_property
     def known_by(self) -> dict[str, Link]:
-        """How the documents of each benchmark are known to be papers: by ids, hashes, matches, or text alone."""
+        """How the documents of each benchmark are matched to papers: by ids, hashes, matches, or text only."""
         return {name: self.config.link_of(name) for name in self.config.benchmarks}
 
     def shards_in(self, folder: str | Path | None) -> list[str]:
@@ -255,7 +255,7 @@ class CorpusPlan(StagePlan):
         return MATCHES if self.source.whose_ids != "s2" and self.source.matched_with else []
 
     def option_of_text(self, wildcards: Any) -> list[str]:
-        """The option by which documents are looked for by their text alone, if their ids lead to no paper."""
+        """The option by which documents are matched by their text only, if their ids identify no paper."""
         return ["--text-only"] if self.known_by[wildcards.benchmark] == "text" else []
 
     def papers_for_documents(self, wildcards: Any) -> list[str]:
@@ -263,7 +263,7 @@ class CorpusPlan(StagePlan):
         return self.papers() if self.known_by[wildcards.benchmark] != "text" else []
 
     def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
-        """The papers that documents of some benchmarks are, of those whose ids alone do not say it."""
+        """The matched papers of documents of some benchmarks, of those whose ids alone do not identify them."""
         others = [name for name in benchmarks if self.known_by[name] != "ids"]
         return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
 
@@ -281,7 +281,7 @@ class CorpusPlan(StagePlan):
         return json.dumps(rows, sort_keys=True)
 
     def tables_of_papers(self) -> list[str]:
-        """Every table of papers between the corpus and the encoders: where an excluded paper could leak to."""
+        """Every table of papers between the corpus and the encoders, where an excluded paper could leak to."""
         embeddings = "<results>/embeddings/{embedding}/graph_embeddings.parquet"
         return [
             *self.plan.graph.tables_of_pairs(),
@@ -300,7 +300,7 @@ class CorpusPlan(StagePlan):
         return self.given[wildcards.dataset][int(wildcards.part)]
 
     def folder_of_shards(self, wildcards: Any, input: Any) -> Any:
-        """The folder that holds what a job ingests."""
+        """The folder of the rows that a job ingests."""
         return input.shards if self.source.fetches else Path(input.shards).parent
 
     def table_settings(self, wildcards: Any) -> str:
@@ -339,5 +339,5 @@ class CorpusPlan(StagePlan):
         return as_text(getattr(self.source, "filters", {}))
 
     def listing_settings(self, wildcards: Any) -> str:
-        """The keys of the corpus that say which shards there are, as JSON."""
+        """The keys of the corpus that determine its shards, as JSON."""
         return as_text(self.source.listing_settings())

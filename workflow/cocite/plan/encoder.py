@@ -40,13 +40,13 @@ class EncoderPlan(StagePlan):
         return [file for name in names for file in expand(MODEL, model=name, seed=training_seeds(self.config, name))]
 
     def start_of(self, wildcards: Any) -> str:
-        """The folder that a training starts from: the encoder, or the model that it goes on from, of the same seed."""
+        """The folder that a training starts from: the encoder, or the model that it continues, of the same seed."""
         entry = self.config.models[wildcards.model]
         model, seed = (f"{UNTRAINED}{entry.encoder}", 0) if entry.from_ is None else (entry.from_, wildcards.seed)
         return MODEL.format(model=model, seed=seed)
 
     def given(self, wildcards: Any) -> list[str]:
-        """The files of an encoder that the user brings; those from the hub or a package are fetched."""
+        """The user-supplied files of an encoder; those from the hub or a package are fetched."""
         entry = self.config.encoders[wildcards.encoder]
         models = [entry.model, *(adapter.model for adapter in (entry.adapters or {}).values())]
         return [file for model in models if model and Path(model).is_dir() for file in files_in(model)]
@@ -195,5 +195,5 @@ class EncoderPlan(StagePlan):
 
 
 def as_adapters(names: Iterable[str]) -> list[str]:
-    """The options that name adapters, each one word: quoting would lose an empty name that stands by itself."""
+    """The options that name adapters, each one word: quoting would lose an empty name."""
     return [f"--adapters={name}" for name in sorted(names)]

@@ -200,7 +200,7 @@ class EvaluationPlan(StagePlan):
         return [file for read in entry.reads for file in files_in(Path(entry.folder, read))]
 
     def folder(self, wildcards: Any, input: Any) -> Any:
-        """The folder of a published benchmark; a fetched one has the halves metadata and test, or lies in data."""
+        """The folder of an external benchmark; a fetched one has the halves metadata and test, or is in data."""
         entry: Any = self.config.benchmarks[wildcards.benchmark]
         if entry.from_hub:
             return Path(input[0]).parents[1] / os.path.commonpath(entry.from_hub)
@@ -213,7 +213,7 @@ class EvaluationPlan(StagePlan):
         return [str(file) for folder in folders for file in files_of(folder, entry.split)]
 
     def dataset_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to read datasets, MB: eight times what their files hold; packed ones hold four times their size."""
+        """Memory to read datasets, MB: eight times their contents; packed files contain four times their size."""
         packed = [file for file in input.files if file.endswith((".gz", ".parquet"))]
         return ceil(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
 
@@ -229,7 +229,7 @@ class EvaluationPlan(StagePlan):
         return [word for name, path in named.items() if path for word in (name, str(path))]
 
     def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to look up the further fields of documents, MB: a benchmark in files of its own is held."""
+        """Memory to look up the further fields of documents, MB: a benchmark in separate files is kept in memory."""
         held = self.config.benchmarks[wildcards.benchmark].memory_of_byte * size_mb(input.sources)
         return ceil(1000 + held) * attempt
 
@@ -253,7 +253,7 @@ class EvaluationPlan(StagePlan):
         return expand(path, probe=wildcards.probe, triplets=self.config.probes[wildcards.probe].sets)
 
     def entries_of_probe(self, wildcards: Any) -> str:
-        """A probe with the entries of its sets, as JSON: what is best becomes entries that a training can use."""
+        """A probe with the entries of its sets, as JSON: the best ones become entries for a training."""
         probe = self.config.probes[wildcards.probe]
         sets = {name: as_json(self.config.triplets[name]) for name in probe.sets}
         return json.dumps({"probe": as_json(probe), "triplets": sets}, sort_keys=True)

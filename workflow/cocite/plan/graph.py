@@ -83,7 +83,7 @@ class GraphPlan(StagePlan):
         return bool(getattr(self.config.graphs[graph], "directed", False))
 
     def by_import(self, published: Request, usual: Request) -> Request:
-        """What an import asks for: by PyTorch-BigGraph's importer, which holds all as Python objects, or by ours."""
+        """Memory of an import: by PyTorch-BigGraph's importer, which keeps all as Python objects, or by CoCite's."""
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
             needed = published if self._is_published(wildcards.embedding) else usual
@@ -96,7 +96,7 @@ class GraphPlan(StagePlan):
         return self.config.embeddings[wildcards.embedding].devices if self.plan.with_gpu else 0
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of a training, MB, as its engine says by the papers and edges that it holds at one time."""
+        """Memory of a training, MB, as its engine estimates it from the papers and edges in memory at one time."""
         entry = self.config.embeddings[wildcards.embedding]
         papers = sum(int(file.read_text()) for file in Path(input.imported, "entities").glob("entity_count_*"))
         share = min(1, 2 / getattr(entry, "partitions", 1))

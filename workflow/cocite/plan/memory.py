@@ -1,7 +1,7 @@
-"""The memory that a training will take, from the sizes of its encoder and of its documents, before it starts.
+"""Estimates the memory of a training from the sizes of its encoder and of its documents, before it starts.
 
-What counts is what a step holds for its gradients: some numbers for each token and layer, and some for each pair of
-tokens that a head compares. How many was measured on a CPU in float32 (docs/encoders.md).
+Most of it is what a step stores for its gradients: some numbers for each token and layer, and some for each pair of
+tokens that a head compares. The numbers were measured on a CPU in float32 (docs/encoders.md).
 """
 
 from bisect import bisect_left
@@ -39,15 +39,15 @@ STATIC = "model2vec"
 BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 150, 100
 """For each piece of a document that a static encoder reads, and for each dimension of its vector."""
 OF_SPANS = 1.6
-"""How much more a step holds of spans: their batches have ever other shapes, for which memory that was freed does not
-fit. 120 steps of them took 3.5 GB beside the weights, where documents of the same lengths would take 2.3."""
+"""Factor for spans: their batches have ever other shapes, for which freed memory does not fit. 120 steps of them took
+3.5 GB in addition to the weights; documents of the same lengths would take 2.3."""
 OF_TWO_PASSES = 1.9
-"""How much more a step holds where documents go through the encoder twice, once with their masks: two steps of an
-encoder of two layers took 1.68 GB, and 1.07 GB where they go through it once."""
+"""Factor for documents that are encoded twice, once with their masks: two steps of an encoder of two layers took 1.68
+GB, and 1.07 GB if they are encoded once."""
 BYTES_OF_A_LOGIT = 10
 """For each masked token and token of the vocabulary, which are worked on in blocks."""
 LOGITS_OF_A_BLOCK = 2**25
-"""As `masking.LOGITS_AT_ONCE`, which is not imported: it would bring torch with it."""
+"""As `masking.LOGITS_AT_ONCE`, which is not imported, because it would import torch."""
 WITH_VALIDATION = 1.25
 """How many documents a teacher has vectors of, for each that is learned from."""
 DEVIATIONS = 3
@@ -74,11 +74,11 @@ def training_memory(
     """Memory of all processes of a training, MB; with GPUs, the memory outside of them.
 
     `sets` has the table training_examples of each set that it learns from, and the folder of the tokens of its
-    documents, and `teachers` the tables graph_embeddings of those that teach. Raises `FileNotFoundError` where one of
-    them is not there yet.
+    documents, and `teachers` the tables graph_embeddings of its teachers. Raises `FileNotFoundError` if one of them
+    does not exist yet.
     """
     for path in (encoder, *chain(*sets), *teachers):
-        path.stat()  # Snakemake asks again later where one of its inputs is the one that is missing
+        path.stat()  # Snakemake asks again later if one of its inputs is the missing one
     each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + _weight_bytes(encoder, settings) / 1e6
     each += sum(_taught_bytes(path, [tokens for _, tokens in sets]) for path in teachers) / 1e6
     step = 0.0 if on_gpu else max(_step_bytes(encoder, *of_set, settings) for of_set in sets)
@@ -88,10 +88,10 @@ def training_memory(
 def mini_batch_tokens(
     memory_mb: int, encoder: Path, sets: Sequence[tuple[Path, Path]], settings: TrainingSettings, **more: Any
 ) -> tuple[int | None, int]:
-    """The tokens that are in memory at once so that a training on a CPU keeps to its memory, or None for all; and the
-    memory that it takes then, MB, which is more where even the least does not fit.
+    """The number of tokens in memory at once with which a training on a CPU keeps to its memory, or None for all; and
+    its memory then, MB, which is more if even the least does not fit.
 
-    They are those of the longest document at least.
+    The number is at least that of the longest document.
     """
 
     def needed(tokens: int | str) -> int:
@@ -109,7 +109,7 @@ def mini_batch_tokens(
 
 
 def check_weights(encoder: Path, settings: TrainingSettings, memory_mb: int, processes: int) -> None:
-    """Raise if the memory of a training on a CPU does not hold its weights and what is held of those that learn."""
+    """Raise if the weights of a training on a CPU, and their gradients and moments, do not fit into its memory."""
     needed = round(processes * (LIBRARIES_MB["cpu"] + _weight_bytes(encoder, settings) / 1e6))
     if needed > memory_mb:
         what = "its weights, and the gradients and moments of AdamW of those that learn"
@@ -126,7 +126,7 @@ def shapes_in(folder: Path) -> list[list[int]]:
 
 
 def _weight_bytes(encoder: Path, settings: TrainingSettings) -> float:
-    """What a training holds of the weights of an encoder. Those under low-rank additions do not learn."""
+    """Bytes of a training for the weights of an encoder. Those under low-rank additions do not learn."""
     shapes = shapes_in(encoder)
     weights = sum(map(prod, shapes))
     if not isinstance(settings.trainable, LowRank):
@@ -143,7 +143,7 @@ def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
 
 
 def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
-    """What a step holds for the gradients of the documents that are in memory together."""
+    """Bytes that a step stores for the gradients of the documents that are in memory together."""
     sizes = _sizes(encoder)
     lengths = _lengths(tokens)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)

@@ -50,7 +50,7 @@ class NeighbourPlan(StagePlan):
         return self.plan.corpus.papers() if ranking.among == "texts" else []
 
     def search_settings(self, kind: Any) -> Any:
-        """What the search in an embedding holds of the settings of a step, as JSON."""
+        """The settings of an embedding's search that a step uses, as JSON."""
 
         return lambda wildcards: as_text(settings_of(self._search(wildcards), kind))
 
@@ -67,8 +67,8 @@ class NeighbourPlan(StagePlan):
         return ceil(700 + 3 * sample) * attempt
 
     def search_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
-        """Memory of a search, MB: more of it compares more queries at a time; each thread holds blocks of 4,096 vectors
-        in three copies. HNSW also holds its index."""
+        """Memory of a search, MB: more of it compares more queries at a time; each thread has three copies of a block
+        of 4,096 vectors. HNSW also keeps its index in memory."""
         blocks = threads * 3 * 4096 * self._vector_mb(wildcards)
         held = size_mb(input.index) if isinstance(self._search(wildcards).index, Hnsw) else 0
         return ceil(1000 + blocks + held) * attempt

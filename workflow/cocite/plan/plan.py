@@ -1,7 +1,7 @@
-"""The plan of a run: what follows from its configuration for all stages, and how a run begins with it, and starts.
+"""The plan of a run: what its configuration implies for all stages, and how a run starts.
 
 The Snakefile makes one `Plan`. Each stage has a part of it, whose methods are input functions, parameters and resources
-of the stage's rules; a rule keeps its literal paths and asks for the rest.
+of the stage's rules; rules contain their literal paths and get the rest from here.
 """
 
 import json
@@ -50,7 +50,7 @@ class Plan:
     """What follows from a configuration."""
 
     def __init__(self, config: Configuration, *, with_gpu: bool = False) -> None:
-        """`with_gpu` says whether jobs that can use a GPU have one."""
+        """`with_gpu`: whether jobs that can use a GPU have one."""
         self.config, self.with_gpu = config, with_gpu
         self.results = str(config.folders["results"])
         self.bucket_numbers = range(config.corpus.buckets)
@@ -88,8 +88,8 @@ class Plan:
         return lambda wildcards: getattr(getattr(self.config, section)[wildcards[wildcard]], field)
 
     def settings(self, section: str, wildcard: str, kind: Any) -> Callable[[Any], str]:
-        """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`. A step is
-        given the keys that it uses and no others: an edit of another key does not make its result again."""
+        """The settings of a step in the entry that a wildcard names, as JSON for `--settings`. A step gets only the
+        keys that it uses, so that editing another key does not make its result stale."""
 
         def as_text(wildcards: Any) -> str:
             entry = getattr(self.config, section)[wildcards[wildcard]]
@@ -104,7 +104,7 @@ def either(names: Iterable[str]) -> str:
 
 
 def check_files(workflow: Any) -> None:
-    """Raise `WorkflowError` for what Snakemake's own reader of configuration files accepts in silence."""
+    """Raise `WorkflowError` for errors that Snakemake's own reader of configuration files accepts silently."""
     try:
         for file in workflow.configfiles or ["config.yaml"]:
             written_configuration(Path(file))
@@ -115,7 +115,7 @@ def check_files(workflow: Any) -> None:
 def begin(workflow: Any, config: dict[str, Any]) -> Plan:
     """The plan of a run. The main process makes and locks the folders that it writes to. Raises `WorkflowError`, one
     sentence, for a configuration or a folder that cannot be used."""
-    # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
+    # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it in the folder of its own Python.
     os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
     on_cluster = workflow.resource_settings.nodes is not None
     try:
@@ -128,7 +128,7 @@ def begin(workflow: Any, config: dict[str, Any]) -> Plan:
             check_folder(plan.resolved)
     except (InputError, OSError) as error:
         raise WorkflowError(error) from None
-    # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
+    # Without a cluster, jobs share the GPUs of this machine, unless `--resources gpu=…` sets their number.
     if not on_cluster and "gpu" not in workflow.global_resources:
         workflow.register_resource("gpu", len(gpus()))
     return plan
@@ -191,7 +191,7 @@ def _unneeded(dag: Any) -> Iterator[Path]:
 
 
 def check_times(workflow: Any) -> None:
-    """Wait until no input of a job is from the future; raise `InputError` where that would take long. Snakemake fails a
+    """Wait until no input of a job is from the future; raise `InputError` if that would take long. Snakemake fails a
     job whose output is older than an input, and removes that output, though it is whole."""
     dag = workflow.dag
     inputs = {Path(file) for job in dag.jobs if dag.needrun(job) for file in job.input}

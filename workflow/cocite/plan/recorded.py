@@ -1,9 +1,9 @@
-"""The configuration that a folder of results was made with: what it has there, and how the next run's differs.
+"""The configuration that a folder of results was made with, compared with that of the next run.
 
-A run writes its configuration into the folder before its first job. Entries that were renamed leave files behind, which
-it has no more. The next run is refused where it has another corpus: everything would be overwritten. Other edits are
-the usual way of working, and Snakemake reruns what depends on them, as long as it has its records of how the files were
-made. They lie in its working folder and not in the results.
+A run writes its configuration into the folder before its first job. Entries that were renamed leave stale files behind.
+The next run is refused if it has another corpus, because it would overwrite everything. Other edits are the usual way
+of working, and Snakemake reruns what depends on them, as long as it has its records of how the files were made. Those
+are in its working folder and not in the results.
 """
 
 import json
@@ -25,11 +25,12 @@ from cocite.core.errors import InputError
 from cocite.core.progress import report
 
 STARTED_WITH = "configuration.yaml"
-"""The resolved configuration of the run that was started last in a folder of results; it can be run as it stands."""
+"""The resolved configuration of the run that was started last in a folder of results; it can be run unchanged."""
 PROVENANCE = "provenance.json"
-"""What a run writes down for its report; it holds the configuration, too, and older folders have nothing else."""
+"""The provenance that a run records for its report; it includes the configuration, which older folders have only
+here."""
 OF_DOCUMENTS = "_documents"
-"""How the names of the corpus's steps end that are about a benchmark's documents; the benchmark stands before it."""
+"""Suffix of the names of the corpus's steps for a benchmark's documents; the benchmark is the prefix."""
 STEPS = {
     "graph": ("graph", r"-[a-z]+-\d+"),
     "embeddings": ("embedding", ""),
@@ -57,8 +58,8 @@ Resolved = Mapping[str, Any]
 
 
 def configuration_of(results: Path) -> Configuration | None:
-    """The configuration of the last run in this folder; none before there was one. Raises `InputError` if the file that
-    should hold it cannot be read."""
+    """The configuration of the last run in this folder; none before the first. Raises `InputError` if its file cannot
+    be read."""
     values = recorded_values(results)
     return None if values is None else recorded_configuration(values)
 
@@ -73,7 +74,7 @@ def recorded_values(results: Path) -> Mapping[str, Any] | None:
                 raise InputError(f"{error} Delete it, and the next run writes it again.") from None
             if isinstance(configuration, dict) and configuration:
                 return configuration
-            raise InputError(f"{path} holds no configuration; delete it, and the next run writes it again.")
+            raise InputError(f"{path} contains no configuration; delete it, and the next run writes it again.")
     return None
 
 
@@ -138,8 +139,8 @@ def _is_step(stage: str, step: str, config: Configuration) -> bool:
 
 
 def check_folder(config: Resolved) -> None:
-    """Look at the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError`
-    where it holds another corpus, and says where edits would go unnoticed."""
+    """Check the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError` if
+    it has another corpus, and warns if edits would go unnoticed."""
     results = results_folder(config)
     refuse_another_corpus(config, results)
     if notice := missing_records(config, results):
@@ -147,7 +148,7 @@ def check_folder(config: Resolved) -> None:
 
 
 def refuse_another_corpus(config: Resolved, results: Path) -> None:
-    """Raise `InputError` where `results` holds what was made from another corpus than that of `config`."""
+    """Raise `InputError` if `results` was made from another corpus than that of `config`."""
     recorded = recorded_values(results)
     has_corpus = any(path.is_file() for path in (results / "corpus").rglob("*"))
     if recorded is None or not has_corpus or Path(os.environ.get(OVERWRITE) or os.devnull) == results:
@@ -160,7 +161,7 @@ def refuse_another_corpus(config: Resolved, results: Path) -> None:
     ]
     if differences:
         raise InputError(
-            f"{results} holds results of another corpus, and this run would overwrite them: {', '.join(differences)}. "
+            f"{results} has results of another corpus, and this run would overwrite them: {', '.join(differences)}. "
             "Name other folders in this configuration, as in pathvars: {results: results/NAME, logs: logs/NAME, "
             f"benchmarks: benchmarks/NAME}}; to overwrite them on purpose, set {OVERWRITE}={results} for this run."
         )
@@ -255,7 +256,7 @@ def _has_record(path: Path) -> bool:
     found = [folder / name for folder in RECORDS if (folder / name).is_file()]
     if not all(os.access(record, os.R_OK) for record in found):
         raise InputError(
-            f"{found[0].parent} holds records of Snakemake that this user may not read; their owner can allow it, as "
-            "by chmod -R a+rX .snakemake, or work in a folder of your own."
+            f"{found[0].parent} has records of Snakemake that this user may not read; their owner can allow it, as "
+            "by chmod -R a+rX .snakemake, or work in a separate folder."
         )
     return bool(found)

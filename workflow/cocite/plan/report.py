@@ -63,7 +63,7 @@ class ReportPlan(StagePlan):
         return f"--corpus {shlex.quote(str(Path(input.corpus[0]).parent))}" if input.corpus else ""
 
     def option_of_queries(self, wildcards: Any) -> str:
-        """The option that leaves out documents which are no queries, if a map shows queries alone."""
+        """The option that leaves out documents that are not queries, if a map shows only queries."""
         return "--only-queries" if self._map(wildcards).shows_queries(self.config) else ""
 
     def labelled_tasks(self, wildcards: Any) -> str:

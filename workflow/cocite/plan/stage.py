@@ -1,10 +1,10 @@
-"""What the plans of the stages share: files and options of jobs, and what jobs ask for.
+"""Shared code of the plans of the stages: files, options and resources of jobs.
 
-Jobs ask for memory and time by the size of their input, and for more of both with each attempt. The comments in the
-rules give measured peak memory and processor time of a job, its start included, on a machine with two cores, for
+Jobs request memory and time by the size of their input, and more of both with each attempt. The comments in the rules
+give the measured peak memory and processor time of a job, including its start, on a machine with two cores, for
 generated releases of the given number of papers and for hci (experiments/hci.yaml). The requests are several times as
-large. "Bounded" marks a command that is given its memory (`--memory-mb`) and spills to disk rather than exceed it: its
-request is a constant. Where an input does not exist yet, Snakemake evaluates the request later.
+large. "Bounded" marks a command with a memory limit (`--memory-mb`), which spills to disk rather than exceed it: its
+request is a constant. If an input does not exist yet, Snakemake evaluates the request later.
 """
 
 import json
@@ -115,7 +115,7 @@ def within_a_day(needed: float, attempt: int) -> int:
 
 
 def warn_of_memory(workflow: Any) -> None:
-    """Warn of jobs that ask for more memory than there is, since Snakemake lowers requests in silence."""
+    """Warn of jobs that request more memory than there is, since Snakemake lowers requests silently."""
     for rule in workflow.rules if "mem_mb" in workflow.global_resources else ():
         asked = rule.resources.get("mem_mb")
         if asked is not None and asked.is_evaluable():
@@ -132,9 +132,8 @@ def _warned(name: str, asked: Any, granted: int) -> Callable[..., Any]:
         if isinstance(value, int) and value > granted and not said:
             said.append(value)
             logger.warning(
-                f"{name} asks for {value:,} MB of memory, and all jobs together are granted {granted:,} MB "
-                "(--resources mem_mb, or MEMORY_MB of make). It is started all the same, and may take more than it is "
-                "granted."
+                f"{name} requests {value:,} MB of memory, but all jobs together get {granted:,} MB "
+                "(--resources mem_mb, or MEMORY_MB of make). It starts nevertheless, and may exceed that limit."
             )
         return value
 

@@ -1,8 +1,8 @@
 """Whether the files that a run is asked for by name are of its configuration.
 
-Snakemake says of `results/corpus/papers/9.parquet` that no rule makes it, and goes on with a seed that no model has.
-Here, each value in a path is compared with the configuration first, so that the message says which values there are;
-a misspelt target or path is answered with the nearest that there is.
+For `results/corpus/papers/9.parquet`, Snakemake reports only that no rule makes it, and it accepts seeds that no model
+has. Here, each value in a path is first compared with the configuration, so that the message lists the valid values;
+for a misspelt target or path it suggests the nearest one.
 """
 
 import difflib
@@ -31,7 +31,7 @@ FLAGS = (
     *("-n", "--dry-run", "-f", "--force", "-F", "--forceall", "-k", "--keep-going", "-p", "--nolock"),
     *("--rerun-incomplete", "--replace-workflow-config"),
 )
-"""Options of Snakemake behind which a target can stand, as they take no value."""
+"""Options of Snakemake without a value, after which a target can follow."""
 
 Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
@@ -60,7 +60,7 @@ def check_targets(targets: Iterable[str], patterns: Iterable[str], plan: "Plan")
 
 
 def surplus_files(patterns: Sequence[str], plan: "Plan") -> list[Path]:
-    """Files of an earlier run with more buckets or parts: tables are read by folder, and would hold rows twice."""
+    """Files of an earlier run with more buckets or parts: tables are read by folder, and would have rows twice."""
     expressions = _expressions(patterns)
     numbered = (WILDCARD.sub("*", os.path.relpath(each)) for each in patterns if LAST_NUMBER.search(each))
     files = dict.fromkeys(file for pattern in numbered for file in Path().glob(pattern))
@@ -130,7 +130,7 @@ def _allows(values: Sequence[str]) -> str:
 
 
 def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any], str]:
-    """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
+    """The values that a wildcard can have given the others, and the key of the configuration that defines them."""
     config = plan.config
     match name:
         case "suite":

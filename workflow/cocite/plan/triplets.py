@@ -32,7 +32,7 @@ class TripletPlan(StagePlan):
 
     @cached_property
     def given_away(self) -> dict[str, list[str]]:
-        """The sets that hold answers of benchmarks, with these benchmarks."""
+        """The sets with answers of benchmarks, with these benchmarks."""
         return oracles(self.config)
 
     def sampled(self, name: str) -> str:
@@ -49,12 +49,12 @@ class TripletPlan(StagePlan):
         return [name for name in self.config.triplets if self.table(name) == table]
 
     def sets_with_texts(self, name: str) -> list[str]:
-        """The set, and those that it is made of, whose samplers bring texts that are no papers."""
+        """The set, and those that it combines, whose samplers supply texts."""
         return [each for each, entry in self.config.set_with_parts(name).items() if entry.brings_texts]
 
     @cached_property
     def bringing_texts(self) -> list[str]:
-        """All sets whose samplers bring texts that are no papers."""
+        """All sets whose samplers supply texts."""
         return [name for name, entry in self.config.triplets.items() if entry.brings_texts]
 
     def texts_of(self, names: Iterable[str]) -> list[str]:
@@ -93,7 +93,7 @@ class TripletPlan(StagePlan):
         return expand("<results>/triplets/{triplets}/{table}.parquet", triplets=named_sets(self.config), table=tables)
 
     def sources(self, wildcards: Any) -> list[str]:
-        """What a set of triplets is sampled from: the tables that its entry names, or files that the user brings."""
+        """The sources of a set of triplets: the tables that its entry names, or user-supplied files."""
         return self.config.triplets[wildcards.triplets].sources(wildcards.triplets, self.plan)
 
     def ranks_in_use(self, wildcards: Any) -> str:
@@ -122,12 +122,12 @@ class TripletPlan(StagePlan):
         return ["--relations", str(input.relations), "--mined", str(input.mined)] if input.mined else []
 
     def oracles_and_validation(self) -> str:
-        """The sets that hold the answers of benchmarks, and the validation sets of their groups, as JSON."""
+        """The sets with answers of benchmarks, and the validation sets of their groups, as JSON."""
         groups = {validation_of(self.config.triplets[name].group): away for name, away in self.given_away.items()}
         return json.dumps({**self.given_away, **groups}, sort_keys=True)
 
     def documents_to_look_for(self, wildcards: Any) -> list[str]:
-        """The documents of published benchmarks; the papers of our own are held out of all triplets but an oracle's."""
+        """The documents of external benchmarks; papers of hold-outs are excluded from all triplets but an oracle's."""
         return self.documents_of(*self.given_away.get(wildcards.triplets, ()))
 
     def documents_of(self, *own: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. All
 panels have one size and fixed margins: matplotlib's own layouts measure every text, which takes longer than to draw it.
-A file marks where each panel is and what its lines stand for: the page takes it apart, and shows as many panels side by
-side as it has room for, below one legend. On a telephone, the whole would scroll with its legend out of sight.
+A file marks the position of each panel and the meaning of its lines: the page takes it apart, and shows as many panels
+in a row as fit, below one legend. On a phone, the whole would scroll with its legend out of sight.
 """
 
 import json
@@ -73,7 +73,7 @@ for prefix, address in NAMESPACES.items():
 PANEL, NAME = "data-box", "data-name"
 """The attributes of a group of axes with its box (x, y, width and height), and what it shows."""
 SERIES = "series-"
-"""The beginning of the ids of lines, before the place of what they stand for in the legend."""
+"""Prefix of the ids of lines, before their position in the legend."""
 IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)')
 
 Titles = dict[str, list[str]]
@@ -81,7 +81,7 @@ Titles = dict[str, list[str]]
 
 
 class Entry(NamedTuple):
-    """What a line or a colour of a figure stands for; points have no dashes, lines may have no marker."""
+    """The meaning of a line or a colour of a figure; points have no dashes, lines may have no marker."""
 
     name: str
     colour: str
@@ -120,8 +120,8 @@ def canvas(
 ) -> Iterator[list[Axes]]:
     """The axes of so many panels, each of some width and height in inches, written when the block ends.
 
-    `entries` are named in the legend beside the panels. `titles`, which may be filled until the block ends, are shown
-    over the points of the collections with these ids.
+    The legend lists `entries`. `titles`, which may be filled until the block ends, are shown over the points of the
+    collections with these ids.
     """
     width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
     places = [divmod(panel, PANELS_IN_A_ROW) for panel in range(panels)]

@@ -23,7 +23,7 @@ SCHEMA = {"rule": pl.String} | dict.fromkeys(("seconds", "cpu_seconds", "peak_mb
 def read_jobs(logs: Mapping[str, str], start: Start | None) -> pl.DataFrame:
     """The last run of each finished job, and Snakemake if it runs on this machine; `ended` is by the system's clock.
 
-    `logs` holds the path of each rule's logs, with names in braces; `start` is the current run.
+    `logs` is the path of each rule's logs, with names in braces; `start` is the current run.
     """
     rules: dict[str, list[str]] = {}
     for rule, path in logs.items():

@@ -27,8 +27,8 @@ LEVEL = 0.05
 GROUP = "over tasks"
 """The heading of the questions over tasks."""
 REMARK = (
-    "over {tasks}: the interval says what other tasks would change, and stars are by Wilcoxon's signed-rank test over "
-    "the tasks, with all pairs taken together"
+    "over {tasks}: the interval covers the choice of tasks, and stars are by Wilcoxon's signed-rank test over the "
+    "tasks, adjusted for all pairs"
 )
 NO_STAR = "; so few tasks cannot give a star among {pairs} pairs, however large the differences are"
 

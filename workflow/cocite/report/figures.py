@@ -136,7 +136,7 @@ def _entries(classes: Sequence[str]) -> dict[str, Entry]:
 def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
     """Triplet accuracy of all models and, in a panel for each kind of loss, their loss on the common validation set.
 
-    `curves` and `losses` hold the curves of each model's seeds and the name of its loss.
+    `curves` and `losses` give the curves of each model's seeds and the name of its loss.
     """
     kinds, entries = list(dict.fromkeys(losses.values())), styles(list(curves))
     with canvas(output, panels=1 + len(kinds), size=PANEL, entries=entries) as axes:
@@ -201,10 +201,10 @@ def draw_triplets(
     k_negative: Mapping[str, int | None],
     output: Path,
 ) -> None:
-    """Collisions by the rank of hard negatives, and how many queries have how many triplets, by name of the set.
+    """Collisions by the rank of hard negatives, and the number of queries by their number of triplets, per set.
 
     As in figure 4 of Ostendorff et al., 2022 ("SciNCL"). A dot marks the last rank of a set's hard negatives, which
-    `k_negative` holds where they are taken by rank.
+    `k_negative` gives if they are taken by rank.
     """
     entries = styles(list(per_query))
     with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
@@ -221,14 +221,14 @@ def draw_triplets(
             axes[1].plot(numbers, shares, **look(entries, name, 1))
         axes[0].set(title="positive pairs that collide", ylim=(0, None))
         _rank_axis(axes[0], "last rank of the hard negatives, k⁻")
-        axes[1].set(xlabel="triplets a query", title="queries", ylim=(0, None))
+        axes[1].set(xlabel="triplets per query", title="queries", ylim=(0, None))
         axes[1].xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1))
         axes[1].yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
 
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:
-    """Mean of a metric over the seeds by step, with a band from the lowest to the highest where there are several."""
+    """Mean of a metric over the seeds by step, with a band from the lowest to the highest if there are several."""
     value = pl.col("value")
     of_metric = (
         curve.filter(pl.col("metric") == metric)

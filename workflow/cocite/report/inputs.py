@@ -17,7 +17,7 @@ from cocite.report.results import read, read_each
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """The end of the name of a step that several jobs share, by stage; names of configured entries may end in numbers."""
 ANSWERS = "answers of"
-"""The column of the table of leaks that names the benchmarks whose answers an oracle holds."""
+"""The column of the table of leaks with the benchmarks whose answers an oracle contains."""
 SPLITS = {
     "validation": "validation queries",
     "holdout": "held-out papers",
@@ -45,7 +45,7 @@ def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configuration) -> pl.DataFrame:
     """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered.
 
-    The published values follow if the corpus is Semantic Scholar's: they are of its graph, with raw negatives.
+    The published values follow if the corpus is Semantic Scholar's; they are for its graph, with raw negatives.
     """
     rows = []
     for name, table in scores.items():
@@ -181,7 +181,7 @@ def leaks_in_words(found: pl.DataFrame) -> str:
         return said
     given_away = found.filter(pl.col(ANSWERS) != "–")
     answers, tables = ", ".join(given_away[ANSWERS].unique().sort()), given_away["table"].n_unique()
-    return f"{said} Tables of oracles, which hold the answers of {answers} on purpose: {tables}."
+    return f"{said} Tables of oracles, which contain the answers of {answers} on purpose: {tables}."
 
 
 def trained_models(configuration: Configuration) -> pl.DataFrame:

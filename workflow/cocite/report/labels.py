@@ -28,12 +28,12 @@ METRICS = {
     "b3_precision": "B³ precision",
     "b3_recall": "B³ recall",
 }
-"""Metrics, and what they are called."""
+"""Metrics and their display names."""
 AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
 AT_A_DEPTH |= {"recip_rank": METRICS["recip_rank"], "recall_cap": "R"}
-"""Metrics that have a depth behind their name."""
+"""Metrics with a depth after their name."""
 AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
-"""The ends of metrics' names that tell how they are averaged."""
+"""Suffixes of metrics' names for averages."""
 GRAPH_METRICS = {
     "loss": "loss",
     "mean_rank": "mean rank",

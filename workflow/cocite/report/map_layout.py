@@ -49,9 +49,9 @@ def write_papers(
         Path | None, typer.Option(help="Table of papers, where documents are papers of the corpus.")
     ] = None,
 ) -> None:
-    """Choose the papers of a map, and look up their labels.
+    """Select the papers of a map, and look up their labels.
 
-    Raises `InputError` where no document has a label that the settings name.
+    Raises `InputError` if no document has a label that the settings name.
     """
     documents = _documents(tables, only_queries=only_queries)
     found = _labels(tables, documents, names(tasks))
@@ -136,9 +136,9 @@ def write_layout(
     points: Output,
     scores: Output,
 ) -> None:
-    """Lay the papers of a map out as a model places them, find clusters, and compare these with the labels.
+    """Lay out the papers of a map by a model's vectors, find clusters, and compare these with the labels.
 
-    Papers without a vector, or with one that holds values that are not finite, are left out and counted.
+    Papers without a vector, or with one that is not finite, are left out and counted.
     """
     mapped = pl.DataFrame(read_table(papers, "map_papers"))
     vectors, found = _vectors(embeddings, mapped["document"])
@@ -162,9 +162,9 @@ def write_layout(
 
 
 def lay_out(vectors: np.ndarray, settings: MapSettings, *, seed: int) -> np.ndarray:
-    """Points of some papers (papers × 2); all on one spot if no two vectors differ.
+    """Points of some papers (papers × 2); all in one spot if no two vectors differ.
 
-    Raises `InputError` if a setting asks for more papers than there are.
+    Raises `InputError` if a setting needs more papers than there are.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -195,7 +195,7 @@ def _vectors(embeddings: Path, documents: pl.Series) -> tuple[np.ndarray, list[s
     is_finite = np.isfinite(vectors).all(axis=1)
     if broken := int((~is_finite).sum()):
         report(
-            f"{embeddings}: the vectors of {broken} of {len(found)} papers hold values that are not finite, and are "
+            f"{embeddings}: the vectors of {broken} of {len(found)} papers contain values that are not finite, and are "
             "left out of the map; the model's training has probably diverged."
         )
     return vectors[is_finite], [name for name, is_right in zip(found, is_finite, strict=True) if is_right]
@@ -209,7 +209,7 @@ def find_clusters(points: NDArray[np.float64], settings: Clustering) -> tuple[ND
         return np.empty(0, np.int64), 0.0
     min_samples = settings.min_samples or usual_min_samples(len(points))
     eps = settings.eps or knee_of_distances(points, min_samples)
-    if eps == 0:  # all points lie on one spot
+    if eps == 0:  # all points are in one spot
         found = np.zeros(len(points), np.int64) if len(points) >= min_samples else np.full(len(points), NOISE)
         return found, eps
     clusters = DBSCAN(eps=eps, min_samples=min_samples).fit_predict(points)
@@ -226,7 +226,7 @@ def usual_min_samples(papers: int) -> int:
 
 
 def knee_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
-    """The sorted distances to the `min_samples`-th neighbour, the point itself counted, where they bend most.
+    """The knee of the sorted distances to the `min_samples`-th neighbour, the point itself included.
 
     There the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").
     """

@@ -22,13 +22,13 @@ USUAL_NEIGHBOURS = 15
 
 
 class TSNE(MapSettings):
-    """t-SNE (van der Maaten & Hinton, 2008): papers that lie together are near each other."""
+    """t-SNE (van der Maaten & Hinton, 2008): preserves which papers are near each other."""
 
     called: ClassVar[str] = "t-SNE"
     method: Literal["tsne"] = "tsne"
     perplexity: Positive | None = None
-    """How many neighbours of a paper count, softly: no more than a third of the other papers. Left out, 30, or that
-    third where it is less."""
+    """Effective number of neighbours of a paper, at most a third of the other papers. Default: 30, or that third if it
+    is less."""
 
     def neighbours_among(self, papers: int) -> int:
         """Three for each unit of the perplexity."""
@@ -39,8 +39,8 @@ class TSNE(MapSettings):
         if self.perplexity is not None and self.perplexity > most:
             least = math.ceil(NEIGHBOURS * self.perplexity) + 1
             raise InputError(
-                f"perplexity is {self.perplexity:g}, which asks for at least {least} papers; the map has {papers}, so "
-                f"it may be at most {most:.1f}."
+                f"perplexity is {self.perplexity:g}, which needs at least {least} papers; the map has {papers}, so "
+                f"its limit is {most:.1f}."
             )
         return self.perplexity or min(USUAL_PERPLEXITY, most)
 
@@ -64,21 +64,21 @@ class TSNE(MapSettings):
 
 
 class UMAP(MapSettings):
-    """UMAP (McInnes et al., 2018): keeps more of how groups lie to each other than t-SNE does."""
+    """UMAP (McInnes et al., 2018): preserves the arrangement of groups better than t-SNE."""
 
     called: ClassVar[str] = "UMAP"
     method: Literal["umap"]
     neighbours: Annotated[int, Field(ge=2)] | None = None
-    """Papers that a paper is laid out by, itself among them. Left out, 15, or all but one where there are fewer."""
+    """Nearest papers used to place a paper, itself included. Default: 15, or all but one if there are fewer."""
     min_dist: Annotated[float, Field(ge=0, le=1)] = 0.1
-    """How near to each other points may lie: 0 packs them into dense groups."""
+    """Least distance of points: 0 packs them into dense groups."""
 
     def neighbours_among(self, papers: int) -> int:
         """As many as the settings say, but for the paper itself."""
         if self.neighbours is not None and self.neighbours >= papers:
             raise InputError(
-                f"neighbours is {self.neighbours}, which asks for at least {self.neighbours + 1} papers; the map has "
-                f"{papers}, so it may be at most {papers - 1}."
+                f"neighbours is {self.neighbours}, which needs at least {self.neighbours + 1} papers; the map has "
+                f"{papers}, so its limit is {papers - 1}."
             )
         return (self.neighbours or min(USUAL_NEIGHBOURS, papers - 1)) - 1
 
@@ -101,7 +101,7 @@ class UMAP(MapSettings):
             n_jobs=1,
         )
         with warnings.catch_warnings():
-            # It warns that further papers cannot be placed on the same map, which nobody asks for.
+            # It warns that further papers cannot be added to the map, which is not needed.
             warnings.filterwarnings("ignore", message=".*NNDescent")
             points: np.ndarray = layout.fit_transform(vectors)
         return points

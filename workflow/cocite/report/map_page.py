@@ -1,4 +1,4 @@
-"""A finished map as the page holds it, and its table: how well clusters agree with labels, with published values.
+"""A finished map as data for the page, and its table: agreement of clusters and labels, with published values.
 
 A map is compressed, a part for each model and label, so that ten thousand papers stay light. Coordinates are whole
 numbers of 16 bits: a 65,535th of the map is finer than a pixel. `workflow/report/scripts/map.js` unpacks a part when
@@ -42,7 +42,7 @@ class MapData(NamedTuple):
     classes: Mapping[str, Sequence[str | None]]
     """The class of each paper by each label."""
     layouts: Mapping[str, NDArray[np.float64]]
-    """The points of each model (papers × 2), NaN where it does not place a paper."""
+    """The points of each model (papers × 2), NaN for papers that it does not place."""
     clusters: Mapping[str, Sequence[int | None]]
     """The cluster of each paper on the map of each model."""
 

@@ -57,10 +57,10 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "corpus": ("What is the corpus?", ""),
     "graphs": ("How good are the graph embeddings?", "graph_embeddings"),
     "searches": ("What do the approximate searches miss?", "searches"),
-    "neighbours": ("What do the neighbours hold?", "band_quality"),
+    "neighbours": ("How related are the neighbours?", "band_quality"),
     "aspects": ("Why do papers cite each other?", "intents"),
-    "triplets": ("What do the triplets hold?", "triplets"),
-    "map": ("Where do the papers lie?", "map"),
+    "triplets": ("How good are the triplets?", "triplets"),
+    "map": ("Which papers are near each other?", "map"),
     "leaks": ("Did anything leak?", ""),
     "omissions": ("What was left out?", ""),
     "costs": ("What did it take?", "costs"),
@@ -81,7 +81,7 @@ def write_page(
     provenance: Mapping[str, Any],
     output: Path,
 ) -> None:
-    """Fill the templates with tables, figures and maps by name, the packed differences, what citations alone score, the
+    """Fill the templates with tables, figures and maps by name, the packed differences, scores of citation counts, the
     summary and provenance."""
     versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
     configuration = configuration_in(provenance)

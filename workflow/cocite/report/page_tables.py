@@ -27,7 +27,7 @@ Row = Mapping[str, str | None]
 
 
 class Ranking(NamedTuple):
-    """The columns of a table in which the best value stands out, and the rows it is chosen among."""
+    """The columns of a table in which the best value is bold, and the rows it is selected from."""
 
     columns: Callable[[str], bool]
     """Whether a column, by its name, has values that can be ranked."""
@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A table on the page: its columns, whether they hold numbers, its rows, and rows that sum up the others."""
+    """A table on the page: its columns, whether they are numeric, its rows, and rows of totals."""
 
     columns: tuple[str, ...]
     numbers: tuple[bool, ...]
@@ -120,7 +120,7 @@ def _is_score(column: str) -> bool:
 
 
 def _same_protocol(row: Row, other: Row) -> bool:
-    """Whether two rows are of one benchmark and one mode; rows without a mode hold in every mode."""
+    """Whether two rows are of one benchmark and one mode; rows without a mode match every mode."""
     (benchmark, _, mode), (others, _, other_mode) = ((each["source"] or "").partition(" (") for each in (row, other))
     return benchmark == others and (mode == other_mode or not mode or not other_mode)
 

@@ -1,4 +1,4 @@
-"""How much of the scores is popularity: what a ranking by citations alone reaches, and what is found by citations."""
+"""How much of the scores is popularity: scores of a ranking by citation counts, and recall by citation count."""
 
 from collections.abc import Sequence
 
@@ -34,12 +34,12 @@ def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def recall_of(citations: str) -> str:
-    """What the recall of a class of papers is called."""
+    """The name of the recall of a class of papers."""
     return f"cited {citations} times"
 
 
 def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> list[str]:
-    """A sentence for each hold-out: what citations alone score there, with random candidates and with matched ones."""
+    """A sentence for each hold-out: the scores of citation counts, with random and with matched candidates."""
     [name] = [each for each, entry in configuration.baselines.items() if entry.about_held_out][:1] or [""]
     sentences = []
     for benchmark, entry in configuration.benchmarks.items():
@@ -51,14 +51,14 @@ def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> l
         if of_kind[False]:
             metric = metric_in_words(ranked[0].main_metric)
             matched = f"; with candidates that are cited as often, {of_kind[True]}" if of_kind[True] else ""
-            of_random = f"On {benchmark}, citations alone have a {metric} of {of_kind[False]}"
+            of_random = f"On {benchmark}, a ranking by citation counts has a {metric} of {of_kind[False]}"
             sentences.append(f"{of_random}{matched}.")
     return sentences
 
 
 def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration) -> list[str]:
-    """A sentence for each hold-out of papers whose authors are known: how many relevant papers share one with their
-    query. `omissions` is the table of all that steps left out or counted."""
+    """A sentence for each hold-out of papers with known authors: how many relevant papers share one with their query.
+    `omissions` is the table of all omissions and counts of the steps."""
     counts = {(step, reason): count for step, reason, count in omissions.select("step", "reason", "count").iter_rows()}
     sentences = []
     for benchmark, entry in configuration.benchmarks.items():

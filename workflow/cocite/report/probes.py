@@ -17,7 +17,7 @@ NAMES = 0.42
 """Share of the width that the names of the sets take."""
 REACH = 2.0
 """How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
-CHOOSING = Entry("by the papers that choose", COLOURS[-1], marker="s")
+CHOOSING = Entry("on the selection queries", COLOURS[-1], marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
 """The table probe_scores of each probe."""

@@ -42,7 +42,7 @@ COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
     "mdcr": {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")},
     "mdcr_fields": {task.test: (task.name, "map") for task in Mdcr.declared},
 }
-"""Task and metric of each column of a table; without a task, it holds the plain mean over all."""
+"""Task and metric of each column of a table; without a task, the plain mean over all."""
 REPORTED = "reported"
 """The beginning of the source of rows that this run did not measure."""
 REVISION = 8

@@ -28,12 +28,12 @@ def configuration_in(provenance: Mapping[str, Any]) -> Configuration:
 
 
 def read(results: Path, table: str, **of: Any) -> pl.DataFrame:
-    """A table; `of` holds the names in its path."""
+    """A table; `of` gives the names in its path."""
     return pl.DataFrame(read_table(path_of(results, table, **of), table))
 
 
 def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) -> dict[str, pl.DataFrame]:
-    """A table of each entry with one of these names, which stand in its path at a wildcard."""
+    """A table of each entry with one of these names, which replace a wildcard in its path."""
     return {name: read(results, table, **{wildcard: name}) for name in names}
 
 

@@ -41,7 +41,8 @@ def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.D
     """One row per model or baseline, one column per benchmark and format (or task of the hold-out).
 
     A format is the mean over its tasks by the first metric of each, since other metrics have other scales. Models come
-    as configured, then the untrained encoders and the baselines. A mean over fewer tasks than others gives the number.
+    as configured, then the untrained encoders and the baselines. A mean over fewer tasks than others shows their
+    number.
     """
     labelled, keys = _labelled(scores, configuration.benchmarks), ["model", "column"]
     runs = labelled.group_by(*keys, "seed", "evaluation_seed").agg(
@@ -81,7 +82,7 @@ def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.Da
 
 
 def by_year(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """For each hold-out by time and task, how many queries each year has, and the score of each model on them."""
+    """For each hold-out by time and task, the number of queries of each year, and the score of each model on them."""
     metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
     named = found.with_columns(pl.format("{} {}", "task", metric).alias("task"), pl.col("year").cast(pl.String))
     keys = ["benchmark", "task", "model", "year"]
@@ -198,9 +199,9 @@ def _side_by_side(
     curves: Curves,
     configuration: Configuration,
 ) -> pl.DataFrame:
-    """Each model that differs from another one in one thing, with what is `known` of it, its accuracy and its scores.
+    """Models that differ from another one in one property, with what is `known` of it, their accuracy and scores.
 
-    `differing` holds the thing, and the rest of the model's configuration. Further poolings have rows as well.
+    `differing` gives the property, and the rest of the model's configuration. Further poolings have rows too.
     """
     rows = [
         {"model": called, **known[name], "validation accuracy": _best_accuracy(curves[name]) if called == name else "–"}

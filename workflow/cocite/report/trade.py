@@ -1,7 +1,7 @@
 """Each model as a point: its score on short queries against its score on documents.
 
-Labels are beside the points, and cover neither one another nor a point. Their size is estimated from their letters:
-matplotlib would have to draw them to measure them, and a browser has fonts of its own.
+Labels are next to the points, and cover neither each other nor a point. Their size is estimated from their letters:
+matplotlib would have to draw them to measure them, and a browser has other fonts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ SIZE = (5.2, 3.6)
 MARGIN = 0.18
 """Room around the points, as a share of their span."""
 LEAST_SPAN = 2.0
-"""Points of a score that an axis spans at least, so that a small difference does not look large."""
+"""Least span of an axis in points of a score, so that a small difference does not look large."""
 LETTER, LINE = 0.073, 0.15
 """Width and height of a letter of a label, inches, rather too large than too small."""
 POINT = 0.06
@@ -153,7 +153,7 @@ def _limits(values: Sequence[tuple[float, float | None]]) -> tuple[float, float]
 
 
 def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> None:
-    """The points of one group, with error bars where there are several seeds."""
+    """The points of one group, with error bars if there are several seeds."""
     style: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
     for _, short, documents, across, up in points:
         if across is not None and up is not None:
@@ -196,7 +196,7 @@ def placed(points: Sequence[Point], limits: Limits) -> list[Label | None]:
 def _beside(width: float, wide: Box, high: Box, side: tuple[int, int], distance: float) -> Box:
     """The box of a label on one side of a point, at a distance from it, and from its error bar if straight away."""
     right, up = side
-    around = wide if up == 0 else high  # Beyond the end of the bar that it would stand on.
+    around = wide if up == 0 else high  # Beyond the end of the bar, to avoid overlap.
     middle, centre = (wide.left + wide.right) / 2, (wide.bottom + wide.top) / 2
     east, west = (around.right, around.left) if up == 0 else (middle, middle)
     north, south = (around.top, around.bottom) if right == 0 else (centre, centre)

@@ -29,8 +29,8 @@ CREATE SCHEMA {SCHEMA};
 CREATE MACRO {SCHEMA}.path() AS CASE
     WHEN getvariable('{VARIABLE}') IS NOT NULL THEN getvariable('{VARIABLE}')
     WHEN current_setting('temp_directory') NOT LIKE '%_.tmp'
-    THEN error('These views are those of a folder of results, and do not know where it lies: open the file by itself, '
-        || 'without a temp_directory of your own, or SET VARIABLE {VARIABLE} = the path of its folder.')
+    THEN error('The folder of these views is unknown: open the file as the main database, '
+        || 'without a custom temp_directory, or SET VARIABLE {VARIABLE} = the path of its folder.')
     WHEN parse_dirpath(current_setting('temp_directory')) = '' THEN '.'
     ELSE parse_dirpath(current_setting('temp_directory'))
 END;
@@ -41,11 +41,11 @@ CREATE MACRO {SCHEMA}.is_own() AS (
     SELECT CASE
         WHEN count(*) > 1
         THEN error('Two folders of results are attached, and the views of one would show the files of the other: '
-            || 'open each by itself.')
+            || 'open each separately.')
         WHEN getvariable('{VARIABLE}') IS NULL AND bool_or(NOT contains(
             concat(path, '.tmp'), regexp_replace(current_setting('temp_directory'), '^.*\\.\\.?/', '')
         ))
-        THEN error('These views are attached to another database, and would show the files beside that one: '
+        THEN error('These views are attached to another database, and would show the files in its folder: '
             || 'SET VARIABLE {VARIABLE} = the path of their own folder.')
         ELSE true
     END

@@ -1,9 +1,9 @@
-"""How many of a query's neighbours are truly related to it, by their rank: the quality of a band of ranks.
+"""How many of a query's neighbours are truly related to it, by rank: the quality of a band of ranks.
 
-Positives should come from ranks whose papers are co-cited with the query, or cite it or are cited by it; hard negatives
-from ranks where few are. Each band has five ranks: those up to every rank of a ladder, and up to the ranks that sets of
-triplets are configured with. How a sample of the queries is related to other papers is read from the citations
-themselves, because a graph may hold only a part of them.
+Positives should come from ranks whose papers are co-cited with the query, cite it or are cited by it; hard negatives
+from ranks with few such papers. Each band has five ranks: those up to every rank of a ladder, and up to the configured
+ranks of sets of triplets. Relations of a sample of the queries are read from the citations, because a graph may have
+only some of them.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class BandSettings(Entry):
     """Which bands are measured."""
 
     ranks: tuple[Count, ...] = ()
-    """Last ranks of bands, beside those of the ladder."""
+    """Last ranks of bands, in addition to those of the ladder."""
 
 
 def sample_queries(queries: Path, seed: int) -> pa.Table:

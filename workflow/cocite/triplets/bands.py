@@ -1,16 +1,15 @@
 """What the sampler `neighbours` picks from bands of ranked neighbours, and the easy negatives that it draws.
 
-The neighbours of all queries are read once, those of each query in the order of their ranks; each thread reads its own
-row groups. Where papers without a text are left out before ranking, ranks are counted among those that have one.
+The neighbours of all queries are read once, those of each query by rank; each thread reads its own row groups. If
+papers without a text are left out before ranking, only papers with text have ranks.
 
-Easy negatives are papers at random, papers of other clusters, or the farthest of some random ones. The latter two are
-in SciNCL's appendix (Ostendorff et al., 2022; both did worse than random ones). They take the graph embedding that
-neighbours were searched in, and compare by cosine, whatever the metric of the search. Clusters are found, and papers
-drawn, in a random sample of the papers with a text, so that memory does not grow with the embedding.
+Easy negatives are random papers, papers of other clusters, or the farthest of some random ones. The latter two are in
+SciNCL's appendix (Ostendorff et al., 2022; both did worse than random ones). They use the graph embedding in which
+neighbours were searched, and the cosine, whatever the metric of the search. Clusters and papers come from a random
+sample of the papers with a text, so that memory does not grow with the embedding.
 
-k-means: the clusters other than the query's own are ranked by how near their centroids are to its centroid. Each
-negative comes from a different cluster, as long as there are enough in the ranks asked for, and is a random paper of
-it.
+k-means: the clusters other than the query's own are ranked by the distance of their centroids to its centroid. Each
+negative is a random paper of a different cluster, as long as the requested ranks have enough clusters.
 """
 
 from collections.abc import Callable, Iterator
@@ -127,7 +126,7 @@ def _of_works(block: Block, columns: list[Any]) -> list[Any]:
 
 @njit(nogil=True, cache=True)
 def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_known):  # type: ignore[no-untyped-def]
-    """Pick for the queries of some rows: query, neighbour and distance, which is empty where no band needs it.
+    """Pick for the queries of some rows: query, neighbour and distance, which is empty if no band needs it.
 
     A query's rows come by rank, from 1, so that ranks need not be read.
     """
@@ -236,7 +235,7 @@ class Clusters(NamedTuple):
     papers: Ids
     """The papers, cluster after cluster."""
     starts: Ids
-    """Where the papers of each cluster start, and at the end how many there are."""
+    """Start of the papers of each cluster, and at the end their number."""
 
 
 def _find_clusters(ids: Ids, vectors: Vectors, clusters: int, seed: int) -> Clusters:

@@ -1,13 +1,13 @@
-"""What a set of triplets or examples holds: how many per query, papers without a text or of benchmarks, collisions.
+"""Checks of a set of triplets or examples: number per query, papers without text or of benchmarks, collisions.
 
-A collision is a pair of papers that should be both near each other and far from each other: a positive b of the
-query a collides where a is a negative of the query b; where examples have aspects, in the same aspect. Ostendorff et
-al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard negatives come near those of the
-positives, and vanish far behind them.
+A collision is a pair of papers that should be both near each other and far from each other: a positive b of the query a
+collides if a is a negative of the query b (with aspects: of the same aspect). Ostendorff et al., 2022 ("SciNCL", figure
+4) find that collisions increase as the ranks of hard negatives approach those of the positives, and vanish far from
+them.
 
-Mined negatives may be positives that nobody has marked. Of a sample of the queries, `sampled_relations` lists the
-papers that are co-cited with them, cite them or are cited by them in the whole corpus, whatever graphs the set was
-mined with. And a negative that scores higher than a positive of its query is a better match to the ranking.
+Mined negatives may be unlabelled positives. For a sample of the queries, `sampled_relations` lists the papers that are
+co-cited with them, cite them or are cited by them in the whole corpus, whatever graphs the set was mined with. And a
+negative that scores higher than a positive of its query is a better match according to the ranking.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ from cocite.triplets.texts import user_supplied_queries
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
 RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}
-"""What the relations are called, and the columns of `sampled_relations` that hold them."""
+"""The names of the relations, and their columns in `sampled_relations`."""
 COLUMNS = ("check", "part", "found", "among")
 POINTS = 40
 """Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
@@ -75,7 +75,7 @@ def check_triplets(
     per_query: Annotated[Path, typer.Option(help="Table triplets_per_query to write.")],
     collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
 ) -> None:
-    """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
+    """Count the contents of a set of triplets: triplets per query, collisions, papers without text or of benchmarks."""
     if (relations is None) != (mined is None):
         raise InputError("--relations and --mined go together; give both, where negatives were mined, or neither.")
     table = read_table(triplets, table_in(triplets))
@@ -89,8 +89,8 @@ def check_triplets(
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
-    """The queries that a set was sampled for: texts that it brings and, unless all are texts, those of the corpus, with
-    all other papers that are queries of it."""
+    """The queries that a set was sampled for: its own texts and, unless all queries are texts, those of the corpus,
+    with all other papers that it uses as queries."""
     brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
     if not is_of_corpus:
@@ -142,9 +142,9 @@ def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) ->
 
 
 def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
-    """How many documents of a benchmark a set holds, and how many there are, by their corpus ids, each once.
+    """The number of documents of a benchmark in a set, and in all, each counted once by its corpus id.
 
-    A set that holds texts of its own may have a document as a text; all documents count then, also those without an id.
+    A set with its own texts may have a document as a text; then documents without an id count too.
     """
     if held[0] >= 0:
         ids = np.unique(corpus_ids_of(documents, of_documents)[0])
@@ -219,12 +219,12 @@ def _distinct_pairs(pairs: Pairs, places: Places) -> Ids:
 
 
 def _as_numbers(places: Places, first: Ids, second: Ids) -> Ids:
-    """Pairs by the places of their papers; below 0 where the first has none."""
+    """Pairs by the places of their papers; negative if the first has none."""
     return places(first).astype(np.int64) << 32 | places(second)
 
 
 def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[Path]) -> Ids:
-    """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
+    """Number of queries by their rank among the neighbours of their own positives; rank 0 means unranked."""
     query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
     queries = set_of(query)
     wanted = np.unique(_as_numbers(places, positive, query))

@@ -1,8 +1,8 @@
 """Papers linked with the queries by citations, and papers two citations away.
 
-What is asked for has a row for each query and aspect, a *seat*; those of a query lie one after the other. The links of
-the queries are held in memory, eight bytes each and one for their traits. The papers two citations away are many times
-more: they are read in passing, and each seat keeps the few that it picks (see `picking`).
+A *seat* is a query with an aspect; the seats of a query are contiguous. The links of the queries are kept in memory,
+eight bytes each and one for their traits. The papers two citations away are many times more: they are streamed, and
+each seat keeps its picks (see `picking`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,17 +39,17 @@ class Links(NamedTuple):
     traits: Traits
     """The intents of all citations between the two, as bits, and whether the query cites the paper."""
     starts: Ids
-    """Where the papers of each query start, and at the end how many there are."""
+    """Start of the papers of each query, and at the end their number."""
     intents: int
     """How many citations of the graph have an intent; 0 if intents were not read."""
 
 
 class QueryAspectRows(NamedTuple):
-    """What is asked for: a row for each query and aspect of a block."""
+    """The seats: a row for each query and aspect of a block."""
 
     queries: Ids
     bits: Traits
-    """The bit of the intent of each seat; 0 for links without one; every bit where no aspect is asked for."""
+    """The bit of the intent of each seat; 0 for links without one; every bit if there are no aspects."""
     keys: Ids
     """What draws follow from: a hash of the query and the aspect, or the query itself."""
     aspects: int
@@ -85,7 +85,7 @@ def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -
 
 
 def seats_of_queries(block: Block) -> QueryAspectRows:
-    """A seat of each query, which stands for any link; what is drawn follows from the query itself."""
+    """A seat of each query for links of any kind; its draws depend on the query only."""
     return QueryAspectRows(block.queries, np.full(len(block.queries), KNOWN, dtype=np.uint8), block.queries, 1)
 
 
@@ -143,7 +143,7 @@ def pick_two_away(
 
 
 def _edges(block: Block, *, by_intent: bool) -> Iterator[tuple[Ids, Ids, Traits]]:
-    """The citations of a graph: who cites, who is cited, and the intents as bits, if they are asked for."""
+    """The citations of a graph: citing and cited papers, and the intents as bits if needed."""
     for batch in block.read("edges", ("source", "target", *(("intents",) if by_intent else ()))):
         bits = np.zeros(len(batch), dtype=np.uint8)
         if by_intent:
@@ -164,9 +164,9 @@ def gather(
 ) -> Sampled:
     """The examples of the queries of a block for each aspect; without aspects, any link makes a positive.
 
-    Negatives are so many papers that are linked with the query by another aspect and not by that of the example; so
-    many that are two citations away; and random papers that are neither. With `complete`, queries that lack a positive
-    of some intent have no example. Raises `InputError` where there are aspects and no citation has an intent.
+    Negatives are papers linked with the query by another aspect and not by that of the example, papers two citations
+    away, and random papers that are neither, as many of each as configured. With `complete`, queries that lack a
+    positive of some intent have no example. Raises `InputError` if there are aspects and no citation has an intent.
     """
     aspects = asked.aspects
     links, seats = links_of(block, by_intent=bool(aspects)), _seats_for(block, aspects)
@@ -205,7 +205,7 @@ def gather(
 
 
 def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
-    """A seat of each query for each aspect; one that stands for any link where there are no aspects."""
+    """A seat of each query for each aspect; without aspects, one for links of any kind."""
     bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
     numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
     queries = np.repeat(block.queries, len(bits))
@@ -215,7 +215,7 @@ def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
 
 @njit(nogil=True, cache=True)
 def _is_of(traits, bit):  # type: ignore[no-untyped-def]
-    """Whether a link has the intent of a bit or, for no bit, none; with `KNOWN`, any link has what is asked for."""
+    """Whether a link has the intent of a bit or, for no bit, none; with `KNOWN`, any link qualifies."""
     return bit == KNOWN or traits & bit != 0 or (bit == 0 and traits & KNOWN == 0)
 
 

@@ -3,8 +3,8 @@
 Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
 {"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
 
-Negatives are kept by the scores of a cross-encoder. These are 160 million and in another order than the negatives: both
-are dealt out by query to files on the disk, and memory holds those of one file.
+Negatives are filtered by the scores of a cross-encoder. These are 160 million, in another order than the negatives:
+both are partitioned by query into files on the disk, one of which is in memory at a time.
 """
 
 import json
@@ -91,7 +91,7 @@ def _mined_in(folder: Path) -> Path:
     for path in [folder] if folder.is_file() else [folder / name for name in names]:
         if path.is_file():
             return path
-    raise InputError(f"{folder}: holds no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
+    raise InputError(f"{folder}: contains no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
 
 
 def _dealt_out_rows(mined: Path, folder: Path) -> Iterator[tuple[int, Iterator[Row]]]:
@@ -115,7 +115,7 @@ def _example_of(
     systems: Sequence[str],
     counts: Counter[str],
 ) -> Iterator[Example]:
-    """The example of a row; none where it has no positive."""
+    """The example of a row; none if it has no positive."""
     query = key_of(row.identifier("qid"), QUERIES)
     near = _keys(row, "pos", as_list(row, "pos")).tolist()
     mined = row.values.get("neg") or {}
@@ -148,7 +148,7 @@ def _example_of(
 
 
 def _keys(row: Row, key: str, documents: Sequence[Any]) -> Ids:
-    """The keys of some documents. Raises `InputError` where one is no id."""
+    """The keys of some documents. Raises `InputError` if one is not an id."""
     for document in documents:
         if type(document) is not int:
             row.as_identifier(document, key)
@@ -162,7 +162,7 @@ class Scores:
         self.pairs = pairs[np.lexsort((pairs["document"], pairs["query"]))]
 
     def of(self, query: int, documents: Sequence[int] | Ids) -> NDArray[np.float64]:
-        """The scores of a query's documents; not a number where there is none."""
+        """The scores of a query's documents; NaN for a missing one."""
         first, last = np.searchsorted(self.pairs["query"], [query, query + 1])
         known = self.pairs["document"][first:last]
         found = np.full(len(documents), np.nan, dtype=np.float64)
@@ -172,15 +172,15 @@ class Scores:
 
 
 def score_files(folder: Path) -> list[Path]:
-    """The files of scores in a folder, or that file alone. Raises `InputError` where there are none but pickles."""
+    """The files of scores in a folder, or that file only. Raises `InputError` if there are none except pickles."""
     files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
     tabular = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
     scored = [path for path in files if path.suffix == ".parquet" or is_json_lines(path) or path.name.endswith(tabular)]
     if not scored:
         pickled = next((path.name for path in files if path.name.endswith(PICKLED)), None)
-        why = f"{pickled} is a pickle, which is not loaded" if pickled else "it holds no table"
+        why = f"{pickled} is a pickle, which is not loaded" if pickled else "it contains no table"
         needed = "a table of query, document and score is needed, as TSV, JSON Lines or Parquet"
-        raise InputError(f"{folder}: gives no scores ({why}); {needed}. {PUBLISHED} has those of MS MARCO.")
+        raise InputError(f"{folder}: contains no scores ({why}); {needed}. {PUBLISHED} has those of MS MARCO.")
     return scored
 
 

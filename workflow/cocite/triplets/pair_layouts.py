@@ -1,12 +1,12 @@
 """The layouts of user-supplied queries and documents (docs/how-to/pairs.md); that of MS MARCO is in `mined_pairs`.
 
-Rows hold texts: a query, positives and perhaps negatives and scores. A short query is a plain string; a document, and a
-query that is a paper, is an object of a title and an abstract, or a string. BEIR (Thakur et al., 2021) has documents
-and queries by their names, and judgements: corpus.jsonl, queries.jsonl, qrels/train.tsv. SPECTER (Cohan et al., 2020)
-has for each query its documents and how near they are, {"QUERY": {"DOCUMENT": {"count": 5}}} in data.json, the papers'
-texts in metadata.json, and the names of the queries of each split in train.txt and val.txt. InPars (Bonifacio et al.,
-2022) has queries that a language model wrote, each for one document: its doc_id or doc_text (or text), the log_probs of
-the query's tokens and, where it was ranked again, a score.
+Rows contain texts: a query, positives and perhaps negatives and scores. A short query is a plain string; a document, or
+a query that is a paper, is an object with a title and an abstract, or a string. BEIR (Thakur et al., 2021) has
+documents and queries by name, and judgements: corpus.jsonl, queries.jsonl, qrels/train.tsv. SPECTER (Cohan et al.,
+2020) has for each query its documents and their relation to it, {"QUERY": {"DOCUMENT": {"count": 5}}} in data.json, the
+papers' texts in metadata.json, and the names of the queries of each split in train.txt and val.txt. InPars (Bonifacio
+et al., 2022) has queries written by a language model, each for one document: its doc_id or doc_text (or text), the
+log_probs of the query's tokens and, if it was reranked, a score.
 """
 
 import math
@@ -70,7 +70,7 @@ class _Texts(NamedTuple):
 
 
 def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Bounds) -> UserPairs:
-    """Rows that hold their texts: plain strings, or objects of a title and an abstract."""
+    """Rows with their own texts: plain strings, or objects with a title and an abstract."""
     files = row_files(folder, patterns)
     return UserPairs(
         examples=partial(_examples_of_rows, files, bounds),
@@ -133,7 +133,7 @@ def _texts_in(row: Row, roles: Mapping[str, Sequence[str]]) -> _Texts:
 
 
 def _roles(row: Row) -> dict[str, list[str]]:
-    """The columns of a row by their roles. Raises `InputError` where one is unknown, or there is no query."""
+    """The columns of a row by their roles. Raises `InputError` if one is unknown, or there is no query."""
     roles: dict[str, list[str]] = {role: [] for role in COLUMNS}
     for key in row.values:
         role = next((role for role, name in COLUMNS.items() if name.fullmatch(key)), None)
@@ -169,10 +169,10 @@ def read_beir(folder: Path, qrels: Path, validate: str) -> UserPairs:
     """Queries and documents by their names, and judgements: of a relevance of 0, a document is a negative."""
     training = _qrels_in(qrels, "train")
     if training is None:
-        raise InputError(f"{qrels}: holds no qrels/train.tsv, the judgements to train on.")
+        raise InputError(f"{qrels}: contains no qrels/train.tsv, the judgements to train on.")
     validation = None if validate == "share" else _qrels_in(qrels, validate)
     if validate == "test" and validation is None:
-        raise InputError(f"{qrels}: holds no qrels/test.tsv, and layout.validate_on is test.")
+        raise InputError(f"{qrels}: contains no qrels/test.tsv, but layout.validate_on is test.")
     files = {TRAINING: training, VALIDATION: validation} if validation else {UNTOLD: training}
     return UserPairs(examples=partial(_examples_of_qrels, files), texts=partial(all_named, folder))
 
@@ -212,7 +212,7 @@ def read_specter(folder: Path, patterns: Sequence[str]) -> UserPairs:
         return read_text_rows(folder, patterns, Bounds())
     texts = folder / "metadata.json"
     if not texts.is_file():
-        raise InputError(f"{folder}: holds data.json and no metadata.json, which has the titles and abstracts.")
+        raise InputError(f"{folder}: contains data.json but no metadata.json, which has the titles and abstracts.")
     return UserPairs(
         examples=partial(_examples_of_counts, folder),
         texts=lambda: texts_of(
@@ -251,7 +251,7 @@ def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: in
     files = row_files(folder, patterns)
     has_names = any(_text_in(row) is None for path, _ in files for row in islice(read_rows(path), 1))
     if has_names and not collection_files(collection, DOCUMENTS):
-        said = f"{collection}: holds no documents, and the queries name theirs by doc_id"
+        said = f"{collection}: contains no documents, but the queries name theirs by doc_id"
         raise InputError(f"{said}; add a corpus.jsonl, or name one in layout.collection.")
 
     def texts() -> Iterator[Texts]:
@@ -281,7 +281,7 @@ def _question(row: Row) -> str | None:
 
 
 def _text_in(row: Row) -> Part | None:
-    """The title and the text of the document that a query brings, if it does."""
+    """The title and the text of the document in a query's row, if it has one."""
     text = row.text("doc_text", "text")
     return None if text is None else (row.text("title"), text)
 

@@ -1,11 +1,11 @@
-"""What every layout of user-supplied queries and documents is read as: examples that name texts by keys, and the texts.
+"""The common form of all layouts of user-supplied queries and documents: examples that name texts by keys, and texts.
 
-Examples come first, and only the texts that they name are kept of a collection, however large it is. A layout gives
-both, and each may be read several times. The key of a text in the example itself is its id (`text_ids`); that of
-a text which is named follows from its name, and is not negative.
+Examples come first, and of a collection only the texts that they name are kept, however large it is. A layout yields
+both, and each may be read several times. The key of a text within an example is its id (`text_ids`); that of a named
+text is derived from its name, and is not negative.
 
-Each part of a layout (its pairs, its collection, its scores or judgements) has a folder of its own. Of the Hugging Face
-hub, only tables are taken: JSON, text and Parquet, no pickle.
+Each part of a layout (its pairs, its collection, its scores or judgements) has its own folder. From the Hugging Face
+hub, only tables are downloaded: JSON, text and Parquet, no pickle.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ HASHED = 1 << 62
 """The keys of names that are no numbers start here."""
 MOST_DIGITS = 18
 NAMES = {QUERIES: ("query", "queries"), DOCUMENTS: ("corpus", "collection", "passage")}
-"""What the files that hold them, or their folders, are called."""
+"""Names of the files, or of their folders."""
 ID_KEYS = ("_id", "pid", "qid", "doc_id", "docid", "corpus_id", "passage_id", "query_id", "id")
 TEXT_KEYS = ("text", "passage", "abstract", "contents", "query")
 TOO_CLOSE = "negatives that the scores do not tell from positives, or that have no score"
-"""How negatives are counted that are left out."""
+"""The reason for omitted negatives."""
 SPLIT_NAMES = {
     TRAINING: re.compile("train(ing)?(?![a-z])"),
     VALIDATION: re.compile("(val(id(ation)?)?|dev|eval(uation)?)(?![a-z])"),
@@ -65,15 +65,15 @@ def fetch_parts(
     state: State,
     output: Output,
 ) -> None:
-    """Fetch brought queries and documents from the Hugging Face hub, pinned by commit; a killed fetch resumes.
+    """Fetch user-supplied queries and documents from the Hugging Face hub, pinned by commit; a killed fetch resumes.
 
-    Each part is a folder in the output. Raises `InputError` if a part cannot be had, or has no file that fits.
+    Each part is a folder in the output. Raises `InputError` if a part is not available, or has no matching file.
     """
     for part, (dataset, revision, patterns) in parts.items():
         fetched = state / part / revision
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
         if not any(path.is_file() for path in fetched.rglob("*") if ".cache" not in path.relative_to(fetched).parts):
-            raise InputError(f"{dataset} at {revision} holds no files that fit {', '.join(patterns)}.")
+            raise InputError(f"{dataset} at {revision} contains no files that match {', '.join(patterns)}.")
     with atomic_path(output) as folder:
         folder.mkdir()
         for part, (_, revision, _) in parts.items():
@@ -90,7 +90,7 @@ class Example(NamedTuple):
     positives: Sequence[int]
     negatives: Sequence[int]
     split: str = UNTOLD
-    """train or validation; empty where the layout does not say."""
+    """train or validation; empty if the layout does not specify it."""
 
 
 class Texts(NamedTuple):
@@ -104,7 +104,7 @@ class Texts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class UserPairs:
-    """What a layout holds. What is left out while examples are read is counted."""
+    """The contents of a layout. Omissions are counted while examples are read."""
 
     examples: Callable[[Counter[str]], Iterator[Example]]
     texts: Callable[[], Iterator[Texts]]
@@ -151,12 +151,12 @@ def keys_of(names: Sequence[Any] | Ids, role: str) -> Ids:
 
 
 def named_texts(folder: Path, role: str) -> Iterator[Texts]:
-    """The queries, or the documents, of a collection, by their names. Raises `InputError` where it holds none."""
+    """The queries, or the documents, of a collection, by name. Raises `InputError` if it has none."""
     files = collection_files(folder, role)
     if not files:
         what = "corpus.jsonl, collection.tsv or passage/*.parquet"
         what = "queries.jsonl, queries.train.tsv or query/*.parquet" if role == QUERIES else what
-        raise InputError(f"{folder}: holds no {role}; there should be {what}.")
+        raise InputError(f"{folder}: contains no {role}; there should be {what}.")
     for path in files:
         yield from texts_of(_named_rows(path), role)
 
@@ -189,7 +189,7 @@ def all_named(folder: Path) -> Iterator[Texts]:
 
 
 def collection_files(folder: Path, role: str) -> list[Path]:
-    """The files of a folder that hold its queries or its documents, by their names or those of their folders."""
+    """The files of a folder with its queries or its documents, by their names or those of their folders."""
     return [
         file
         for file in sorted(folder.rglob("*"))
@@ -206,15 +206,15 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
     found = []
     for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
         inside = path.relative_to(folder)
-        # As on the hub, a star stands for folders as well.
+        # As on the hub, a star also matches folders.
         asked_for = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))
         is_hidden = any(part.startswith(".") for part in inside.parts)
         split = _split_of(inside)
         if asked_for and not is_hidden and (is_json_lines(path) or path.suffix == ".parquet") and split is not None:
             found.append((path, split))
     if not found:
-        asked = f" that fit {', '.join(patterns)}" if patterns else ""
-        raise InputError(f"{folder}: holds no files of JSON Lines (.jsonl) or Parquet{asked}, other than test data.")
+        asked = f" that match {', '.join(patterns)}" if patterns else ""
+        raise InputError(f"{folder}: contains no files of JSON Lines (.jsonl) or Parquet{asked}, other than test data.")
     validates = any(split == VALIDATION for _, split in found)
     return [(path, (split or TRAINING) if validates else UNTOLD) for path, split in found]
 

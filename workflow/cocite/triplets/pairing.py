@@ -33,11 +33,11 @@ def pair(
     no_positive: str = "no positive",
     no_hard: str = "no hard negative",
 ) -> Sampled:
-    """Pair the positives of each query with hard negatives, and with easy ones where there is no room for hard ones.
+    """Pair the positives of each query with hard negatives, and with easy ones if it needs more.
 
-    Papers without a text are dropped. With `fill`, easy negatives also stand in for hard ones that a query lacks, if it
-    has some. A query without a triplet is counted with the first reason that holds: of `reasons`, each with the queries
-    it applies to, `no_positive` and `no_hard`, if it has picked nothing, or others.
+    Papers without a text are dropped. With `fill`, easy negatives also replace missing hard ones if a query has at
+    least one. A query without a triplet is counted with the first reason that applies: of `reasons`, each with the
+    queries it applies to, `no_positive` and `no_hard`, if it has picked nothing, or others.
     """
     hard = picks(len(block.queries), 0, block.seed, "hard negatives") if hard is None else hard
     papers, ranks, lost = _with_text(block, positives)
@@ -110,7 +110,7 @@ def first_drawn(draws: Draws, room: Ids) -> Ids:
 
 
 def _shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
-    """A random order of the papers of each row, by what the row is `of` and the paper alone; empty places last."""
+    """A random order of the papers of each row, which depends only on `of` and the paper; empty places last."""
     rows = np.repeat(of, papers.shape[1])
     keys = priorities(block.seed, "order of negatives", rows, papers.reshape(-1)).reshape(papers.shape)
     keys[papers == NONE] = np.iinfo(np.uint64).max
@@ -118,7 +118,7 @@ def _shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
 
 
 def unserved(table: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
-    """How many queries have no row of a table, each counted with the first reason that holds of it."""
+    """The number of queries without a row in a table, each counted with the first reason that applies."""
     counts = {}
     for reason, holds in reasons:
         counts[f"{UNSERVED[table]}: {reason}"] = int(np.count_nonzero(is_unserved & holds))
@@ -127,7 +127,7 @@ def unserved(table: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]
 
 
 class Rows(NamedTuple):
-    """Examples: the row of each among those asked for, its positives and its negatives, examples × places."""
+    """Examples: the row of each among the seats, its positives and its negatives, examples × places."""
 
     seats: Ids
     positives: Ids

@@ -1,13 +1,12 @@
-"""Papers that each of many queries chooses at random: picked among candidates, or drawn among all that have a text.
+"""Random choice of papers for each of many queries: picked among candidates, or drawn among all that have a text.
 
 A query picks the candidates whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
-repetition (bottom-k, Cohen & Kaplan, 2007), the same in whatever order and however often papers are offered, and
-whichever other queries there are. The picks are in the order of their priorities, so the first n are a sample as well.
+repetition (bottom-k, Cohen & Kaplan, 2007), independent of the order and number of offers and of other queries. Picks
+are ordered by priority, so the first n are a sample as well.
 
-Draws are the candidates of easy negatives. Each query goes through all papers in an order of its own, a permutation
-that a Feistel network over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002,
-for a domain of any size). Somewhat more are drawn than are asked for, since papers that are found among the query's own
-are struck out.
+Draws are the candidates of easy negatives. Each query goes through all papers in its own order, a permutation that a
+Feistel network over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002, for a
+domain of any size). Somewhat more are drawn than needed, since papers that are among the query's own are excluded.
 """
 
 from typing import Any, NamedTuple
@@ -21,10 +20,10 @@ from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
 NONE = -1
-"""Stands for no paper."""
+"""No paper."""
 
 SPARE = 13
-"""Papers drawn beyond those asked for. Where a tenth of all papers is near a query, one in 10¹² runs out of them."""
+"""Spare papers drawn. If a tenth of all papers is near a query, one in 10¹² queries has too few."""
 ROUNDS = 4
 
 mixed: Any = njit(nogil=True, cache=True)(mix)
@@ -65,7 +64,7 @@ def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untype
 
 @njit(nogil=True, cache=True)
 def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-untyped-def]
-    """Offer a paper at a priority of its own, the same wherever it is offered to the query."""
+    """Offer a paper with a priority that is the same wherever it is offered to the query."""
     priorities = picked.priorities[place]
     last = len(priorities) - 1
     if priority >= priorities[last]:
@@ -120,7 +119,7 @@ def drawn(papers: NDArray[np.int64]) -> Draws:
 
 @njit(nogil=True, cache=True)
 def half_bits(papers):  # type: ignore[no-untyped-def]
-    """Bits of a half of a place: the network permutes the smallest power of 4 that holds all places."""
+    """Half the bits of a place: the network permutes the smallest power of 4 that covers all places."""
     bits = 1
     while 1 << (2 * bits) < papers:
         bits += 1
@@ -129,7 +128,7 @@ def half_bits(papers):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def permuted(place, key, bits, papers):  # type: ignore[no-untyped-def]
-    """Where the permutation of a key sends a place, both below `papers`; a place beyond that is sent on again."""
+    """The image of a place under the permutation of a key, both below `papers`; larger images are permuted again."""
     mask = np.uint64((1 << bits) - 1)
     shift = np.uint64(bits)
     at = np.uint64(place)

@@ -1,10 +1,10 @@
-"""What a sampler is given and what it gives back: a block of queries with all it may draw from, and their triplets.
+"""Input and output of a sampler: a block of queries with all it may draw from, and their triplets.
 
-The papers that triplets may hold are those with a title and an abstract that are not kept out. A triplet is the
-smallest example: a positive and a negative, without an aspect and without a kind.
+Triplets contain only papers with a title and an abstract that are not excluded. A triplet is the smallest example: a
+positive and a negative, without an aspect and without a kind.
 
-Texts that a sampler brings must not bring papers that are kept out back under another name. Titles are compared by
-their words, without case, accents and punctuation; only hashes of them are held: eight bytes a paper.
+User-supplied texts must not reintroduce excluded papers under another name. Titles are compared by their words, without
+case, accents and punctuation; only their hashes are stored, eight bytes per paper.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ class Block:
     splits: pa.ChunkedArray
     """The split of each: train or validation."""
     papers: IdSet
-    """The papers with a text, which alone may stand in a triplet."""
+    """The papers with a text; only these may occur in a triplet."""
     sources: Sequence[Path]
     """The files that the sampler draws from."""
     seed: int
@@ -80,7 +80,7 @@ class Block:
     kept_out: Ids = field(default_factory=lambda: NO_IDS)
     """The papers that are held out or excluded."""
     twins: Twins = NO_TWINS
-    """The papers for which another record of the same work stands, which has their links."""
+    """The papers that another record of the same work represents; it has their links."""
     validation: Ids = field(default_factory=lambda: NO_IDS)
     """All papers that are queries to validate on, rising."""
     threads: int = 1
@@ -90,10 +90,10 @@ class Block:
     titles_kept_out: Callable[[], Titles] = Titles
     """Reads the titles of papers that are kept out, from all papers."""
     spill_to: Path | None = None
-    """Beside what a sampler may write temporary files."""
+    """Where a sampler may write temporary files, next to this path."""
 
     def files(self, table: str) -> list[Path]:
-        """The sources that hold a table, in the order given. Raises `InputError` where none does."""
+        """The sources with this table, in the order given. Raises `InputError` if there are none."""
         found = [path for path in self.sources if table_in(path) == table]
         if not found:
             given = ", ".join(map(str, self.sources)) or "none"
@@ -101,8 +101,8 @@ class Block:
         return found
 
     def read(self, table: str, columns: Sequence[str], *, rows: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a table, some at a time; links are those of works. No batch is empty or holds rows of two files,
-        but for links of works that queries have: they come last, each once, and are held until then.
+        """The rows of a table in batches; links are those of works. No batch is empty or has rows of two files, except
+        for links of works that queries have: they are buffered and come last, each once.
         """
         ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
         members, held = self.twins.members(), []
@@ -124,11 +124,11 @@ class Block:
     def map_row_groups(
         self, table: str, columns: Sequence[str], work: Callable[[Iterator[pa.RecordBatch]], Result], *, query: str
     ) -> Iterator[Result]:
-        """What `work` makes of the batches of each row group, in order; every thread reads and works on its own ones.
+        """The results of `work` for the batches of each row group, in order; row groups are shared among threads.
 
-        Files are sorted by the column `query`; row groups that hold none of our queries are not read.
+        Files are sorted by the column `query`; row groups without queries of this block are not read.
         """
-        # A footer is read once: with hundreds of row groups, it is too long to be read again for each.
+        # A footer is read once: with hundreds of row groups, it is too long to be read for each.
         footers = {path: pq.read_metadata(path) for path in checked_files(self.files(table), table)}
         ours = [
             (path, number)
@@ -153,8 +153,8 @@ class Sampled:
     rows: pa.Table
     """Columns of the table that the sampler gives, in the order of its key."""
     texts: pa.Table | Iterable[pa.RecordBatch] | None = None
-    """The texts among them that are no papers, of a sampler that brings some: columns of `sampled_texts`, in any order;
-    a text may come again. They are read after the rows are written."""
+    """Texts that are not papers, if the sampler supplies some: columns of `sampled_texts`, in any order, perhaps with
+    repetitions. They are read after the rows are written."""
     omissions: dict[str, int] = field(default_factory=dict)
     """How many of what were left out, and why; a reason that never occurred counts 0."""
 
@@ -262,7 +262,7 @@ def among(queries: Ids, documents: Ids, pairs: Iterator[tuple[Ids, Ids]]) -> NDA
 
 
 def table_made_of(sets: Sequence[Path]) -> str:
-    """The table of a set that is made of these. Raises `InputError` where one of them is no set."""
+    """The table of a set that combines these. Raises `InputError` if one of them is not a set."""
     tables = {path: table_in(path) for path in sets}
     for path, table in tables.items():
         if table not in WORDS:
@@ -271,7 +271,7 @@ def table_made_of(sets: Sequence[Path]) -> str:
 
 
 def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
-    """The rows of a sampled set that are chosen; memory holds few others, and row groups without any are not read."""
+    """The selected rows of a sampled set; memory has few others, and row groups without any are not read."""
     file = open_table(path, table_in(path))
     chosen, first = [], 0
     for number in range(file.num_row_groups):
@@ -284,9 +284,10 @@ def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:
-    """The papers that triplets may hold, one of each work, from the folder of the table papers and the table `queries`.
+    """The papers that triplets may contain, one of each work, from the folder of the table papers and the table
+    `queries`.
 
-    Raises `InputError` where there is none, or an id is negative.
+    Raises `InputError` if there is none, or an id is negative.
     """
     kept_out = np.union1d(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
     check_ids(kept_out, queries)
@@ -350,6 +351,6 @@ def _hash(text: str) -> int:
 
 
 def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, last: int) -> bool:
-    """Whether a column of a row group may hold a value from `first` to `last`."""
+    """Whether a column of a row group may have a value from `first` to `last`."""
     found = footer.row_group(number).column(footer.schema.names.index(column)).statistics
     return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)

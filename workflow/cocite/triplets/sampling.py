@@ -1,9 +1,9 @@
-"""One interface to every sampler, which is asked for the triplets or examples of some queries at a time.
+"""One interface to every sampler, which makes the triplets or examples of some queries at a time.
 
-A sampler is given a block of queries, with the papers that have a text and the tables it draws from, and reads these
-from front to back; what is made of a query depends on the query and the seed alone. A sampler may bring queries and
-documents that are no papers: their texts are written beside its examples, and a set that is made of such sets has the
-queries among them beside those of the corpus.
+A sampler gets a block of queries, the papers with a text and the tables it draws from, and reads these from front to
+back; the rows of a query depend only on the query and the seed. A sampler may supply queries and documents that are not
+papers: their texts are written with its examples, and a set that combines such sets has these queries in addition to
+those of the corpus.
 """
 
 from collections import Counter
@@ -49,15 +49,15 @@ def sample(
     omissions: Omissions,
     written_settings: WrittenSettings,
     texts: Annotated[
-        Path | None, typer.Option(help="Table sampled_texts to write, of a sampler that brings texts.")
+        Path | None, typer.Option(help="Table sampled_texts to write, for a sampler that supplies texts.")
     ] = None,
 ) -> None:
     """Sample triplets, or examples; the settings are an entry of the configuration, which names the sampler.
 
-    Raises `InputError` where no query could be served, or where texts are brought and nowhere to be written.
+    Raises `InputError` if no query gets a row, or if texts are supplied without a file to write them to.
     """
     if settings.brings_texts and texts is None:
-        raise InputError(f"The sampler {settings.sampler} brings texts: --texts must name the file to write them to.")
+        raise InputError(f"The sampler {settings.sampler} supplies texts: --texts must name the file to write them to.")
     is_made_of_sets = bool(settings.parts) and settings.gives == "triplets"
     table = table_made_of(sources) if is_made_of_sets else settings.gives
     blocks = _blocks(settings, sources, queries, papers, seed, threads, output.parent)
@@ -122,7 +122,7 @@ def _rows(
             brought.append(texts.to_batches() if isinstance(texts, pa.Table) else texts)
         written += len(sampled.rows)
         yield from sampled.rows.to_batches()
-        del sampled  # or the rows of this block would be held beside those of the next
+        del sampled  # free the rows of this block before those of the next are made
     if written == 0:
         raise InputError(f"{none} ({_in_words(counts)}).")
 

@@ -1,14 +1,14 @@
-"""Sets of triplets as a training takes them: examples in their order, and the documents that these name, each once.
+"""Sets of triplets as a training reads them: examples in order, and the documents that these name, each once.
 
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
 together are the validation set of every model of the group. Size is the number of documents that the examples name,
-which is what an encoder computes. The order is one of hashes: queries follow each other at random, and so do the
-examples of a query, which stay together. The papers are read once, front to back, and written behind the texts that are
-no papers. Memory holds the ids of all examples, and some texts a thread.
+which is what an encoder computes. The order is by hashes: queries are in random order, and so are the examples of a
+query, which stay together. The papers are read once, front to back, and written after the texts that are not papers.
+Memory is needed for the ids of all examples, and some texts per thread.
 
-Texts that are no papers, such as short queries, come with a set, in any order and more than once. A text's id follows
-from its content (`core.text_ids`), so ids are spread evenly: texts are dealt out to ranges of ids on the disk, and
-memory holds those of one range, however many there are.
+Texts that are not papers, such as short queries, come with a set, in any order and more than once. A text's id is a
+hash of its content (`core.text_ids`), so ids are spread evenly: texts are partitioned by ranges of ids on the disk, and
+only those of one range are in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ SCHEMA = empty_schema(TABLES["sampled_texts"])
 USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
 RANGE_BITS = 6
 ID_BITS = 62
-"""Negative ids lie between −2⁶² and −1."""
+"""Negative ids are between −2⁶² and −1."""
 ROWS_AT_ONCE = 50_000
 """Texts that are found together, and those of a row group."""
 PAPERS_IN_MEMORY = 5_000
@@ -84,16 +84,16 @@ def materialise(
 def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Table:
     """The training examples of one set of a group, shuffled by query and cut to the size of the group's smallest.
 
-    Raises `InputError` where that has none.
+    Raises `InputError` if that has none.
     """
     smallest = _smallest(group, [_size_of(path, "train") for path in group], "training", "smaller")
     return _cut(_read_split(sampled, "train", seed), smallest)
 
 
 def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
-    """The validation examples of all sets of a group, cut alike, each example once, shuffled by query.
+    """The validation examples of all sets of a group, cut in the same way, each example once, shuffled by query.
 
-    Raises `InputError` where there is none.
+    Raises `InputError` if there is none.
     """
     sets = [_read_split(path, "validation", seed) for path in group]
     smallest = _smallest(group, [int(_sizes(rows).sum()) for rows in sets], "validation", "larger")
@@ -102,7 +102,7 @@ def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
 
 
 def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
-    """The size of the smallest set of a group. Raises `InputError` where that is empty."""
+    """The size of the smallest set of a group. Raises `InputError` if that is empty."""
     if 0 in sizes:
         empty = group[sizes.index(0)]
         raise InputError(f"{empty}: no {use} example; more query papers or a {remedy} queries.validation would do.")
@@ -143,7 +143,7 @@ def _sizes(rows: pa.Table) -> Ids:
 
 
 def _cut(rows: pa.Table, most: int) -> pa.Table:
-    """The first rows, which name so many documents at most."""
+    """The first rows, up to this total number of documents."""
     return rows.slice(0, int(np.searchsorted(np.cumsum(_sizes(rows)), most, side="right")))
 
 
@@ -158,8 +158,8 @@ def write_documents(
 ) -> None:
     """Write the documents of examples, each once, as the table training_documents or validation_documents.
 
-    They are papers of the folder `papers`, whose buckets the table has as well, and texts of the tables `sampled_texts`
-    in `texts`, which the buckets share evenly. Raises `InputError` where a paper has no text there, or a text is in
+    They are papers of the folder `papers`, whose buckets the table shares, and texts of the tables `sampled_texts` in
+    `texts`, which are spread over the buckets evenly. Raises `InputError` if a paper has no text there, or a text is in
     none of the tables.
     """
     wanted = documents_of(rows)
@@ -172,7 +172,7 @@ def write_documents(
 
         def write(bucket: Path, share: tuple[Ids, NDArray[np.bool_]]) -> None:
             documents = _documents(of_papers, found, bucket)
-            if len(of_texts):  # then every bucket says what is a query, also one that is empty
+            if len(of_texts):  # then every bucket has the column, even an empty one
                 named = (batch.rename_columns(DOCUMENTS.names) for batch in find_texts(*share, texts))
                 no_query = (batch.append_column("is_query", pa.array([False] * len(batch))) for batch in documents)
                 both = (batch.cast(DOCUMENTS) for batch in chain(named, no_query))
@@ -273,9 +273,9 @@ def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
 
 
 def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """The texts that are wanted, by their rising ids, from tables `sampled_texts`; their places in `found` become true.
+    """The wanted texts, by their rising ids, from tables `sampled_texts`; their places in `found` become true.
 
-    Row groups that hold none of them are not read.
+    Row groups without any of them are not read.
     """
     opened = [open_table(path, "sampled_texts") for path in files]
     for first in range(0, len(wanted), ROWS_AT_ONCE):

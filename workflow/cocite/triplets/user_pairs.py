@@ -1,7 +1,7 @@
-"""Examples of user-supplied pairs: what a layout holds, without what cannot be used, as rows of `sampled_examples`.
+"""Examples of user-supplied pairs: the usable contents of a layout as rows of `sampled_examples`.
 
-What a layout names is looked up in its texts, which are read once for their ids and once more for the texts of those
-examples that are left. Memory holds the examples by number, and no text.
+Names in a layout are looked up in its texts, which are read once for their ids and once more for the texts of the
+remaining examples. Memory is needed for the examples by number, and for no text.
 """
 
 from array import array
@@ -102,7 +102,7 @@ def _looked_up(
     for some in pairs.texts():
         place, is_named = look_up(keys, some.keys)
         rows = np.flatnonzero(is_named)
-        # The key of a text that stands in an example is negative, and that of no other one.
+        # The key of a text within an example is negative and unique.
         for row in rows[(ids[place[rows]] == UNKNOWN) | (some.keys[rows] >= 0)].tolist():
             found = _id_or_reason(some, row, kept_out, longest_query)
             counts[REPEATED] += ids[place[row]] not in (UNKNOWN, found)

@@ -1,4 +1,4 @@
-// A name in a legend is a button: pressed, its lines stand out in all panels of the figure.
+// A name in a legend is a button: pressed, its lines are highlighted in all panels of the figure.
 "use strict";
 document.querySelectorAll("figure.drawn").forEach((figure) => {
   const entries = [...figure.querySelectorAll(".legend li")];

@@ -8,10 +8,10 @@ class MapView {
   static REACH = 10; // pixels from a point within which it is meant
   static FARTHEST = 200; // zoom
   static MOVE = 450; // milliseconds in which points move to other places
-  static FAINT = 0.1; // opacity of what does not stand out
+  static FAINT = 0.1; // opacity of what is not highlighted
   static PARTS = 4; // places within a pixel, on each axis, that a dot can have its middle at
 
-  // Points are numbers of papers; where they are is from 0 to 1, NaN where there is none. `onChange` is called when
+  // Points are numbers of papers; positions are from 0 to 1, NaN if there is none. `onChange` is called when
   // another part of the map is in view, or points have come to rest.
   constructor(canvas, papers, onChange) {
     Object.assign(this, { canvas, papers, onChange, image: null, dots: null });
@@ -19,8 +19,8 @@ class MapView {
     Object.assign(this, { x: 0.5, y: 0.5, zoom: 1, frame: 0, move: null, pointed: -1 });
     this.places = { x: new Float32Array(papers).fill(NaN), y: new Float32Array(papers).fill(NaN) };
     this.groups = []; // { name, colour, members }
-    this.picked = null; // the name of the group that stands out
-    this.found = null; // the set of points that stand out
+    this.picked = null; // the name of the highlighted group
+    this.found = null; // the set of highlighted points
     new ResizeObserver(() => this.changed()).observe(canvas);
   }
 
@@ -64,7 +64,7 @@ class MapView {
     return seen;
   }
 
-  // The paper that is meant by a pixel, among those that stand out; −1 where there is none.
+  // The paper at a pixel, among the highlighted ones; −1 if there is none.
   nearest(x, y) {
     let [best, reach] = [-1, MapView.REACH ** 2];
     const [scale, left, top] = [this.scale, this.left(0), this.top(0)];

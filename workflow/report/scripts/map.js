@@ -95,7 +95,7 @@ document.querySelectorAll("figure.map").forEach((figure) => {
     view.ask();
   }
 
-  // The papers by the classes of the chosen label: the largest are drawn first, so that the others lie on top.
+  // The papers by the classes of the chosen label: the largest are drawn first, so that the others are on top.
   function colour() {
     const { names, numbers } = labels.get(colours.value);
     const named = names.slice(0, COLOURS.length).map((name, at) => ({ name, colour: COLOURS[at], members: [] }));
@@ -139,8 +139,8 @@ document.querySelectorAll("figure.map").forEach((figure) => {
 
   function look() {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const holds = (title) => words.every((word) => title.toLowerCase().includes(word));
-    view.found = words.length ? new Set(texts.titles.flatMap((title, at) => (holds(title) ? [at] : []))) : null;
+    const matches = (title) => words.every((word) => title.toLowerCase().includes(word));
+    view.found = words.length ? new Set(texts.titles.flatMap((title, at) => (matches(title) ? [at] : []))) : null;
     view.changed();
   }
 

@@ -1,4 +1,4 @@
-// A table with more columns or rows than fit says so: a mark where it goes on, a line of text, and a place for the keyboard.
+// Marks a table with more columns or rows than fit: a fade at the edge, a line of text, and keyboard focus.
 "use strict";
 (() => {
   function mark(wide) {
@@ -18,7 +18,7 @@
     }
     const rows = wide.querySelectorAll("tbody tr").length;
     const ways = [hidden > 1 ? "to the right" : "", below > 1 ? `below (${rows} rows)` : ""].filter(Boolean);
-    hint.textContent = `This table goes on ${ways.join(" and ")}: scroll it.`;
+    hint.textContent = `This table continues ${ways.join(" and ")}: scroll it.`;
     hint.hidden = !goesOn;
   }
 

@@ -1,6 +1,6 @@
 
-// The page of a search. Its whole state stands in its address, so that a link shows the same again. What the server
-// answers is only ever shown as text.
+// The page of a search. Its whole state is in its address, so that a link reproduces it. Answers of the server
+// are only ever shown as text.
 const one = (selector, within = document) => within.querySelector(selector);
 const SIDES = ["left", "right"];
 const SIZES = [5, 10, 20, 50, 100];
@@ -37,7 +37,7 @@ function say(sentence, isWrong = false) {
   one("#status").classList.toggle("wrong", isWrong);
 }
 
-// The state: what is asked, by which models, for how many papers, and on which map.
+// The state: the query, the models, the number of papers, and the map.
 function fromAddress() {
   const given = new URLSearchParams(location.search);
   const names = run.models.map(({ name }) => name);
@@ -78,7 +78,7 @@ function askedNow() {
   return { paper, text };
 }
 
-// A value of a link that is no choice is shown as one, and the server says what is wrong with it.
+// A link's value that is not an option is shown as one, and the server reports what is wrong with it.
 function choose(select, value) {
   if (![...select.options].some((option) => option.value === value)) select.append(new Option(value, value));
   select.value = value;
@@ -127,7 +127,7 @@ const nearest = (model, { paper, text, k, known }) => ask("/api/nearest", { mode
 function showQuery(paper, state) {
   const title = paper ? paper.title ?? UNTITLED : state.text;
   one("#asked-title").textContent = paper ? title : `“${title.length > 200 ? `${title.slice(0, 199)}…` : title}”`;
-  one("#asked-facts").textContent = paper ? factsOf(paper) : "A text, which the graph does not know.";
+  one("#asked-facts").textContent = paper ? factsOf(paper) : "Free text: no citation links.";
   document.title = `${title.slice(0, 80)} · CoCite search`;
 }
 

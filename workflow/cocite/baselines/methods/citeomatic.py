@@ -29,7 +29,7 @@ class SummedWords(Seeded):
     triplets: Annotated[Name, Refers("triplets")]
     """Name of the set of triplets or examples to learn from."""
     dimension: Annotated[int, Field(ge=1, le=4096)] = 75
-    """Length of the vectors."""
+    """Number of dimensions of the vectors."""
     min_count: Count = 3
     """Documents of the set that a word must be in."""
     margin: Positive = 0.1

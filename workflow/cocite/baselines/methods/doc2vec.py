@@ -1,9 +1,9 @@
 """The baseline `doc2vec`: paragraph vectors by gensim, trained on the corpus, inferred for documents.
 
-The vectors of the papers are in a file of the state, mapped into memory; a model does without them. Its folder holds
-words.json, the words with how often each occurs, in gensim's order, and outputs.safetensors, the weights that predict
-them. An inference starts from a vector that depends on the text and the seed alone; gensim's own `infer_vector` starts
-from Python's hash of the text, which differs from run to run.
+The vectors of the papers are in a file of the state, mapped into memory; a model does not need them. Its folder has
+words.json, the words and their counts, in gensim's order, and outputs.safetensors, the weights that predict them. An
+inference starts from a vector that depends only on the text and the seed; gensim's own `infer_vector` starts from
+Python's hash of the text, which differs from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ class Doc2Vec(Seeded):
 
     kind: Literal["doc2vec"]
     dimension: Annotated[int, Field(ge=1, le=4096)] = 300
-    """Length of the vectors."""
+    """Number of dimensions of the vectors."""
     words: bool = False
-    """Whether vectors of words are learned beside those of texts, by skip-gram."""
+    """Whether word vectors are learned together with text vectors, by skip-gram."""
     window: Count = 5
     """Words on either side of a word that count as around it; it has an effect only with `words`."""
     min_count: Count = 3
@@ -56,7 +56,7 @@ class Doc2Vec(Seeded):
     trained_on = ("papers",)
 
     def training_memory(self, sources_mb: float) -> float:
-        """Vectors and counts of words; those of the texts lie on the disk."""
+        """Vectors and counts of words; those of the texts are on the disk."""
         words = min(self.most_words, 20_000 * (1 + sources_mb / 10))
         return 1500 + 3 * words * self.dimension * 4 / 1e6
 
@@ -165,7 +165,7 @@ def _place_papers(model: Any, papers: int, path: Path) -> None:
 
 
 def infer(model: Any, words: Sequence[str], seed: int) -> "NDArray[np.float32]":
-    """The vector of a text with these words, as gensim infers it; it depends on the words and the seed alone."""
+    """The vector of a text with these words, as gensim infers it; it depends only on the words and the seed."""
     import numpy as np
     from gensim.models.doc2vec_inner import train_document_dbow
 

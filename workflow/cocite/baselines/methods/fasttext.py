@@ -1,8 +1,8 @@
 """The baseline `fasttext`: word vectors by gensim, and texts as sums of them weighted by tf–idf.
 
-A model's folder holds words.json: the words, sorted, and how many words the corpus has (total), each as often as it
-occurs; and vectors.safetensors: their vectors, how often each occurs (counts), and the idf of each, 0 for words that
-are not summed. Parts of words are not kept: a word that no paper of the corpus holds has no weight either.
+A model's folder has words.json, with the words, sorted, and the number of words in the corpus (total), and
+vectors.safetensors, with their vectors, their counts, and the idf of each, 0 for words that are not summed. Subwords
+are not kept: a word that no paper of the corpus has has no weight either.
 """
 
 from collections.abc import Iterator
@@ -33,37 +33,37 @@ class FastText(Seeded):
 
     kind: Literal["fasttext"]
     dimension: Annotated[int, Field(ge=1, le=4096)] = 300
-    """Length of the vectors."""
+    """Number of dimensions of the vectors."""
     architecture: Literal["skipgram", "cbow"] = "skipgram"
-    """What is learned: the words around a word, or the word from those around it, which is several times as fast."""
+    """Training task: predict the words around a word, or the word from those around it (several times as fast)."""
     window: Count = 5
     """Words on either side of a word that count as around it."""
     min_count: Count = 5
-    """How often a word has to occur to be trained on. Rarer ones have the vectors of their parts."""
+    """Least count of a word to train on. Rarer words have the vectors of their subwords."""
     min_n: Natural = 3
-    """Letters of the shortest part of a word that has a vector."""
+    """Letters of the shortest subword with a vector."""
     max_n: Natural = 6
-    """Letters of the longest; 0 leaves the parts out, as in word2vec."""
+    """Letters of the longest; 0 uses no subwords, as word2vec."""
     parts: Count = 2_000_000
-    """Vectors that the parts share: a part has the one that its hash says (gensim's `bucket`)."""
+    """Number of hash buckets that subwords share (gensim's `bucket`)."""
     negative: Count = 5
-    """Random words that a word is told from."""
+    """Negative samples per word."""
     sample: NonNegative = 1e-3
-    """Share of all words from which a frequent one is skipped now and then."""
+    """Share of all words above which a frequent word is randomly skipped."""
     epochs: Count = 5
     """Passes over the corpus."""
     lr: Positive = 0.025
-    """Learning rate at the start."""
+    """Initial learning rate."""
     lr_end: Positive = 0.0001
-    """Learning rate at the end, to which it falls in a straight line."""
+    """Final learning rate, reached linearly."""
     min_df: Count = 3
-    """How many papers have to hold a word for it to be summed."""
+    """Least number of papers that must contain a word for it to be summed."""
     max_df: Annotated[float, Field(gt=0, le=1)] = 0.75
-    """Share of the papers that may hold it."""
+    """Largest share of papers that may contain it."""
     norm: Literal["l2", "none"] = "l2"
     """l2 scales the weights of a text to the norm 1; none leaves them (SPECTER's published option)."""
     accents: Literal["unicode", "ascii"] = "unicode"
-    """How accents are removed; ascii also drops all letters that have no counterpart in ASCII (SPECTER's published
+    """How accents are removed; ascii also drops all letters without a counterpart in ASCII (SPECTER's published
     option)."""
     most_words: Count = 2_000_000
     """Distinct words that are counted at a time; with more, the rarest are dropped."""
@@ -137,7 +137,7 @@ class FastText(Seeded):
 
 
 class WordVectors(NamedTuple):
-    """What the folder of a model holds."""
+    """The contents of the folder of a model."""
 
     words: list[str]
     total: int

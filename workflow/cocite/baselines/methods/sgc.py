@@ -1,8 +1,8 @@
 """The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
-A is the graph as undirected, the larger weight where an edge is in both directions, and D the sums of the rows of
-A + I. The features go through some columns at a time, which are kept in the state; a killed propagation resumes from
-them. A model's folder holds papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
+A is the undirected graph, with the larger weight if an edge has both directions, and D the row sums of A + I. The
+features are propagated some columns at a time, which are saved in the state; a killed propagation resumes from them. A
+model's folder has papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -117,7 +117,7 @@ class PropagatedFeatures(Trained):
             own += int(np.count_nonzero(~is_paper))
             yield names.to_pylist(), found
         are = "are no" if embedding.document_papers is None else "are not known to be"
-        report(f"{own:,} documents {are} papers of the corpus, and have the features of their own")
+        report(f"{own:,} documents {are} papers of the corpus, and keep their own features")
 
 
 def propagated(graph: "csr_array", features: "Vectors", hops: int) -> "Vectors":
@@ -175,7 +175,7 @@ def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
                 kept = is_one & is_other & ~are_in(unlinked, source) & ~are_in(unlinked, target)
                 found.append((one[kept].astype(np.int32), other[kept].astype(np.int32), weight[kept]))
     ones, others, weights = map(np.concatenate, zip(*found, strict=True))
-    del found  # or memory would hold the edges three times
+    del found  # free one of three copies of the edges
     report(f"{len(ones):,} edges; {left_out:,} left out whose papers have no vector")
     directed = coo_array((weights, (ones, others)), shape=(len(papers), len(papers))).tocsr()
     with_loops = directed.maximum(directed.T) + eye_array(len(papers), dtype=np.float32, format="csr")

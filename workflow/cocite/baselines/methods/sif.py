@@ -1,6 +1,6 @@
-"""The baseline `sif`: means of word vectors weighted by smooth inverse frequency, less what all texts have in common.
+"""The baseline `sif`: means of word vectors weighted by smooth inverse frequency, without their common component.
 
-A model's folder holds words.json and sif.safetensors: the weighted vectors of the words, and the component that is
+A model's folder has words.json and sif.safetensors: the weighted vectors of the words, and the component that is
 removed. This is the first right singular vector of the means of all papers, not centred, as published; it follows from
 the sum of their outer products, dimension × dimension.
 """
@@ -54,7 +54,7 @@ class SIF(Trained):
             yield f"{key}.of: the baseline {self.of} ({kind}) has no word vectors; those of the kind fasttext have."
 
     def train(self, training: "Training") -> None:
-        """Weigh the words, and find what texts have in common. Raises `InputError` where no paper has a known word."""
+        """Weigh the words, and find the common component. Raises `InputError` if no paper has a known word."""
         import numpy as np
         from safetensors.numpy import save_file
 

@@ -47,7 +47,7 @@ class RandomVectors(Baseline):
 
     kind: Literal["random"]
     dimension: Annotated[int, Field(ge=1, le=4096)] = 25
-    """Length of the vectors, whose mean is zero."""
+    """Number of dimensions of the vectors, whose mean is zero."""
     is_chance = True
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
@@ -70,15 +70,15 @@ class RandomVectors(Baseline):
 
 
 class ReportedScores(Baseline):
-    """Scores that others reported, in files of the library mteb; they stand in the report and nothing is computed.
+    """Externally reported scores, in files of the library mteb; they are shown in the report, and nothing is computed.
 
-    They count for the tasks that mteb has as well: SciFact, NFCorpus, TRECCOVID, ArguAna and SCIDOCS.
+    They count for the tasks that mteb shares: SciFact, NFCorpus, TRECCOVID, ArguAna and SCIDOCS.
     """
 
     kind: Literal["reported"]
     path: GivenPath
-    """A file of results that mteb wrote, or the folder of one revision of a model. Variables of the environment are
-    filled in."""
+    """A file of results that mteb wrote, or the folder of one revision of a model. Environment variables are
+    expanded."""
     is_reported = True
 
     @property
@@ -98,15 +98,15 @@ class ReportedScores(Baseline):
 
 
 class UserSuppliedVectors(Baseline):
-    """Vectors of whatever model, which the user brings with the ids of documents; documents without one are counted.
+    """User-supplied vectors of any model, with the ids of documents. Documents without a vector are counted.
 
-    SPECTER's published files are read as they are.
+    SPECTER's published files are read directly.
     """
 
     kind: Literal["brought"]
     path: GivenPath
-    """File of ids and vectors, or folder of such files: Parquet, NPZ or JSON Lines. Variables of the environment are
-    filled in."""
+    """File of ids and vectors, or folder of such files: Parquet, NPZ or JSON Lines. Environment variables are
+    expanded."""
     ids: Text | None = None
     """Name of the column, array or key of the ids. Left out, the first of paper_id, id, ids, document, corpusid,
     corpus_id and doc_id that is there."""

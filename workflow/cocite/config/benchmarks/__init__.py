@@ -1,4 +1,4 @@
-"""The benchmarks, a class each: its fields say what an entry may hold, `declared` has its tasks."""
+"""The benchmarks, one class each: its fields are the keys of an entry, `declared` lists its tasks."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ else:
 BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in KINDS.items()}
 """The tasks of each kind of benchmark."""
 LAYOUTS: dict[str, str] = {name: kind.layout or name for name, kind in KINDS.items()}
-"""The layout that the files of each kind of benchmark lie in: the name of the benchmark that brought it up."""
+"""The file layout of each kind of benchmark: the name of the benchmark that introduced it."""
 TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
 """The tasks that are declared; datasets in BEIR's layout have further ones."""
 
@@ -31,7 +31,7 @@ def names(text: str) -> list[str]:
 
 
 def declared(name: str) -> Task:
-    """The task of that name. Raises `InputError` where there is none."""
+    """The task of that name. Raises `InputError` if there is none."""
     task = TASKS.get(name) or task_named(name)
     if task is None:
         check_choice(name, TASKS, "The task")

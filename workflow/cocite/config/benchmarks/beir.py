@@ -14,14 +14,14 @@ from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
-"""The files of a dataset, as BEIR has them."""
+"""The files of a dataset in BEIR's layout."""
 ROWS = (".jsonl", ".jsonl.gz", ".parquet")
-"""How the names of files with queries or documents end; of several, the first counts."""
+"""Suffixes of files with queries or documents, in order of preference."""
 TEXTS = (".tsv", ".csv", ".txt", ".qrel", ".qrels")
 JUDGED = (*(f"{end}{packed}" for end in TEXTS for packed in ("", ".gz")), *ROWS)
-"""How those of judgements end."""
+"""Suffixes of files with judgements."""
 MAIN = "ndcg_cut_10"
-"""The metric that stands for a search."""
+"""The main metric of a search."""
 METRICS = (MAIN, "recip_rank_10", "recall_100")
 PREFIX = "beir_"
 PUBLISHED = {
@@ -33,9 +33,9 @@ PUBLISHED = {
 }
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
 Measure = Annotated[str, Field(pattern=MEASURE)]
-"""A metric of searches, as trec_eval names it; the reciprocal rank has a depth here as well."""
+"""A metric of searches, named as in trec_eval; here, the reciprocal rank has a depth too."""
 SPECIFICITIES = {0: "broad", 1: "specific"}
-"""The values of `specificity` of a question of LitSearch, and what they stand for."""
+"""The values of `specificity` of a question of LitSearch, and their names."""
 IN_LITSEARCH = {"kind": "retrieval", "group": "litsearch", "texts": "litsearch"}
 IN_DORIS_MAE = {"kind": "search", "group": "doris_mae", "texts": "doris_mae"}
 NO_NAME = re.compile("[^a-z0-9]+")
@@ -52,7 +52,7 @@ def task_of(dataset: str) -> Task:
 
 
 def task_named(name: str) -> Task | None:
-    """The task of this name, if it is one of a dataset in BEIR's layout: they are known by their names alone."""
+    """The task of a dataset in BEIR's layout with this name; None if the name has another form."""
     return task_of(name.removeprefix(PREFIX).replace("_", "-")) if re.fullmatch(f"{PREFIX}[a-z0-9_]+", name) else None
 
 
@@ -65,7 +65,7 @@ def datasets_in(folder: Path) -> dict[str, Path]:
     named = {_name_of(path): path for path in found}
     if len(named) < len(found):
         [again, *_] = [path for path in found if path not in named.values()]
-        raise inconsistent(f".folder holds {again.name} and {named[_name_of(again)].name}, whose tasks have one name.")
+        raise inconsistent(f".folder contains {again.name} and {named[_name_of(again)].name}; both become one task.")
     return dict(sorted(named.items()))
 
 
@@ -94,19 +94,20 @@ class BeirSettings(Entry):
     """How datasets in BEIR's layout are read."""
 
     datasets: dict[Name, GivenPath] = Field(default={})
-    """Folders of datasets by name: that of `my-papers` is the task beir_my_papers. Each holds corpus.jsonl,
-    queries.jsonl and a table of judgements in qrels; gzip, Parquet and qrels of TREC are read as well."""
+    """Folders of datasets by name: `my-papers` becomes the task beir_my_papers. Each contains corpus.jsonl,
+    queries.jsonl and a table of judgements in qrels; gzip, Parquet and TREC qrels are also read."""
     queries: Literal["auto", "short", "documents"] = "auto"
-    """What queries are embedded as. auto takes those with a title and a text for documents, and those with a text alone
-    for short queries; short takes the text of each, as BEIR does; documents takes each for a document."""
+    """How queries are embedded. auto embeds queries with a title and a text as documents, and queries with only a text
+    as short queries. short embeds the text of each as a short query, as BEIR does. documents embeds each as a
+    document."""
     split: Text = "test"
-    """The table of judgements, in qrels, by its name without .tsv."""
+    """Name of the table of judgements in qrels, without .tsv."""
     missing_documents: Literal["keep", "drop"] = "keep"
-    """Judged documents that the corpus does not have. keep counts them as not found, as trec_eval and mteb do; drop
-    leaves out their judgements, and queries that have no others."""
+    """Judged documents that are missing from the corpus. keep counts them as not found, as trec_eval and mteb do; drop
+    removes their judgements, and queries that have no others."""
     ignore_identical_ids: bool | Literal["auto"] = "auto"
-    """Whether a query does not find the document with its own id. auto says so where most of such queries have the
-    words of that document, as in ArguAna, and not where queries and documents are only numbered alike."""
+    """Whether to exclude the document with the query's own id. auto excludes it if most such queries have the words of
+    that document, as in ArguAna, and keeps it if queries and documents merely share a numbering."""
 
 
 class Beir(UserSuppliedBenchmark, BeirSettings):
@@ -116,12 +117,11 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
     has_hashes = True
     declared = tuple(task_of(dataset) for dataset in PUBLISHED)
     id_space: DocumentIds = "own"
-    """Whose ids the documents have: s2 stands for Semantic Scholar's corpus ids, which SciFact has; openalex for the
-    numbers of OpenAlex's works; corpus for the ids of this run's corpus; own for others, which are compared with no
-    ids of papers."""
+    """The id space of the documents: s2 for Semantic Scholar's corpus ids (as in SciFact), openalex for OpenAlex's work
+    numbers, corpus for the ids of this run's corpus, own for others, which are matched to no papers by id."""
     folder: GivenPath | None = None
-    """Instead of `datasets`, a folder that holds some, each in a folder of its name, or the folder of one. Variables of
-    the environment are filled in. The resolved configuration has them under `datasets`."""
+    """A folder of datasets, one subfolder each, or of one dataset; in place of `datasets`. Environment variables are
+    expanded. The resolved configuration lists them under `datasets`."""
 
     metrics: Annotated[tuple[Measure, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)] = METRICS
     """Metrics of each search, as trec_eval names them: ndcg_cut_20, map, map_cut_100, recall_1000, P_10, success_5,
@@ -137,7 +137,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
 
     @property
     def asked_metrics(self) -> tuple[str, ...]:
-        """The metrics of all its tasks if it asks for others than the declared ones; else none."""
+        """The metrics of all its tasks if they replace the declared ones, else none."""
         metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
         return () if metrics == METRICS else metrics
 
@@ -159,7 +159,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
         """Folders or files that are not there, and tasks that no dataset has."""
         if self.folder is not None:
             there = Path(self.folder).is_dir()
-            what = f"holds no dataset, nor is it one: there is no {CORPUS}" if there else "does not exist"
+            what = f"is no dataset and contains none ({CORPUS} is missing)" if there else "does not exist"
             yield f"{key}.folder: the folder {self.folder} {what}."
         for name, folder in self.datasets.items():
             for file in files_of(Path(folder), self.split):
@@ -173,7 +173,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
 
 
 class Collection(Entry):
-    """The dataset of the Hugging Face hub that holds questions and corpus."""
+    """The dataset on the Hugging Face hub with the questions and the corpus."""
 
     dataset: Text = "princeton-nlp/LitSearch"
     """Its name."""
@@ -198,7 +198,7 @@ class LitSearch(HubBenchmark):
         _search("litsearch_specific", "recall_5", "recall_20", "ndcg_cut_10", test="specific", **IN_LITSEARCH),
     )
     hub: Collection | None = None
-    """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
+    """Dataset on the Hugging Face hub, in place of a folder. Each config is downloaded once, by its own job."""
 
     @property
     def from_hub(self) -> Mapping[str, Fetched]:
@@ -224,6 +224,5 @@ class DorisMae(FolderBenchmark):
         _search("doris_mae_graded", "ndcg_10%", "ndcg_10%_exp", "recip_rank_10_best", **IN_DORIS_MAE),
     )
     id_space: DocumentIds = "own"
-    """Whose ids the documents have. Those that are released are own ones, which are compared with no ids of papers; s2
-    stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's works, corpus for the ids of this
-    run's corpus."""
+    """The id space of the documents. The released ones are own, which are matched to no papers by id; s2 means Semantic
+    Scholar's corpus ids, openalex OpenAlex's work numbers, corpus the ids of this run's corpus."""

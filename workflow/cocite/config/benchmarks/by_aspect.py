@@ -21,7 +21,7 @@ RELEASED = ("map", "Rprec_csfcube", "P_20", "recall_20", "ndcg_csfcube", "ndcg_2
 
 
 class Aspects(Benchmark, AspectSettings):
-    """What held-out papers of our own corpus are linked with by each aspect of citations."""
+    """Papers linked with held-out papers of this run's corpus, by each aspect of citations."""
 
     kind: Literal["aspects"]
     by_aspect = True

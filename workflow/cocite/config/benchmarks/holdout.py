@@ -32,7 +32,7 @@ SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_
 
 
 class Holdout(Benchmark, HoldoutSettings):
-    """What held-out papers of our own corpus cite, and what they are cited with."""
+    """Papers that held-out papers of this run's corpus cite, and papers that they are co-cited with."""
 
     kind: Literal["holdout"]
     made_by = HoldoutSettings
@@ -47,7 +47,7 @@ class Holdout(Benchmark, HoldoutSettings):
     )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A hold-out by time of a run that has no cut, and grades by influence that the citations do not have."""
+        """A sentence if the run has no cut for a split by time, or its citations lack the influence for grades."""
         yield from super().check_environment(key, config)
         if self.by_time and config.queries.holdout_from is None:
             yield f"{key}.by_time needs the first year that is held out; set queries.holdout_from."
@@ -56,6 +56,6 @@ class Holdout(Benchmark, HoldoutSettings):
 
     @property
     def scored_tasks(self) -> Sequence[Task]:
-        """Its tasks; the searches only if they are asked for."""
+        """Its tasks; searches only if configured."""
         asked = {"corpus": self.search, "retrieval": self.title_search is not None}
         return [task for task in self.declared if asked.get(task.kind, True)]

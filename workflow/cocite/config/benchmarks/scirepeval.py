@@ -8,7 +8,7 @@ from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
 GENERATED = "demo"
-"""The folder that stands for a benchmark which is generated about the corpus of the run."""
+"""The value of `folder` for a benchmark that is generated from the corpus of the run."""
 
 
 def _scidocs(name: str) -> Task:
@@ -82,7 +82,7 @@ class Texts(Entry):
     dataset: Text = "allenai/scirepeval"
     """Its name."""
     revision: Commit = "781d35d1bf87253b3dcd0fadcb82bfbee9c244f1"
-    """Its commit, 40 hexadecimal digits; one that holds Parquet files."""
+    """Commit of the dataset, 40 hexadecimal digits. It must contain Parquet files."""
 
 
 class Labels(Entry):
@@ -91,8 +91,8 @@ class Labels(Entry):
     dataset: Text = "allenai/scirepeval_test"
     """Its name."""
     revision: Commit = "2c008130f2333368c26a80001d37bbe7aec5715f"
-    """Its commit, 40 hexadecimal digits; one that holds Parquet files. The default is of March 2024, from its branch
-    refs/convert/parquet."""
+    """Commit of the dataset, 40 hexadecimal digits. It must contain Parquet files. The default is of March 2024, from
+    the branch refs/convert/parquet."""
 
 
 class Hub(Entry):
@@ -105,7 +105,7 @@ class Hub(Entry):
 
 
 def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:
-    """What tasks lie in on the hub: splits of configs with texts (metadata) and with labels (test)."""
+    """The hub datasets of the tasks: splits of configs with texts (metadata) and with labels (test)."""
     splits: dict[tuple[str, str], list[str]] = {}
     for task in tasks:
         splits["metadata", task.texts_folder] = ["evaluation"]
@@ -125,11 +125,11 @@ class SciRepEval(HubBenchmark):
     has_hashes = True
     declared: ClassVar[tuple[Task, ...]] = TASKS
     folder: GivenPath | None = None
-    """Folder of the benchmark, or demo for one that is generated about the corpus of the run. Variables of the
-    environment are filled in."""
+    """Folder of the benchmark, or demo for one that is generated about the corpus of the run. Environment variables are
+    expanded."""
     hub: Hub | None = None
-    """Instead of a folder, the two datasets of the Hugging Face hub that hold the benchmark; each config is fetched
-    once, by a job of its own."""
+    """The two datasets on the Hugging Face hub that make up the benchmark, in place of a folder. Each config is
+    downloaded once, by its own job."""
 
     @property
     def is_generated(self) -> bool:

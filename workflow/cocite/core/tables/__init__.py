@@ -1,8 +1,8 @@
-"""Every table of CoCite, declared once: what it holds, its primary key, its columns, and where it lies.
+"""Every table of CoCite, declared once: its contents, primary key, columns and path.
 
-The declarations are what `files.py` checks on writing, what `docs/tables.md` is generated from, and what
-`results/cocite.duckdb` holds a view of. A table is written in the order of its primary key, so that the check of
-uniqueness is a comparison of neighbouring rows; `ordered=False` marks the ones whose order means something else.
+`files.py` checks tables against these declarations on writing; `docs/tables.md` and the views of
+`results/cocite.duckdb` are generated from them. A table is written in the order of its primary key, so that uniqueness
+is checked by comparing neighbouring rows; `ordered=False` marks tables in another order.
 """
 
 import pyarrow as pa

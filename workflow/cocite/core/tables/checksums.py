@@ -22,7 +22,7 @@ TYPE, COMPRESSED_SIZE, CHECKSUM = 1, 3, 4
 """Numbers of the fields of a header."""
 DICTIONARY = 2
 KINDS = {0: (5, 2), DICTIONARY: (7, 2), 3: (8, 4)}
-"""Of each type of page, the fields of its own header and, within that, of the encoding; field 1 is how many values."""
+"""For each type of page, the fields of its own header and, within that, of the encoding; field 1 is the value count."""
 ENCODINGS = (
     *("PLAIN", None, "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"),
     *("DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT"),
@@ -31,10 +31,10 @@ ENCODINGS = (
 
 
 def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int | None = None) -> None:
-    """Compare the pages of a Parquet file with their checksums: those of these columns, or of all.
+    """Compare the pages of a Parquet file with their checksums: those of `columns`, or all.
 
-    With `bucket`, row groups that cannot hold a row of that bucket are left out. Raises `InputError` where a page does
-    not match, or its place is not known. Pages without a checksum are taken as they are.
+    With `bucket`, row groups without rows of that bucket are skipped. Raises `InputError` if a page does not match or
+    cannot be located. Pages without a checksum are accepted.
     """
     with explain_unreadable(path, "Parquet file"), path.open("rb") as file:
         footer = pq.read_metadata(file)
@@ -68,7 +68,7 @@ def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> No
 def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, int | None]]:
     """Start, stop and checksum, if it has one, of each page of a column chunk.
 
-    Raises `ValueError` where they do not fill it exactly, or hold other values.
+    Raises `ValueError` if they do not fill it exactly, or have other values.
     """
     position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
     end, values = position + chunk.total_compressed_size, 0
@@ -89,7 +89,7 @@ def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[tuple[
 
 
 def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, Any], int]:
-    """The whole numbers and structs of a struct by the numbers of their fields, and where it ends."""
+    """The whole numbers and structs of a struct by field number, and the offset of its end."""
     fields, number = dict[int, Any](), 0
     while head := content[position]:
         position += 1
@@ -102,7 +102,7 @@ def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, Any], int
 
 
 def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[Any, int]:
-    """A value if it is a whole number or a struct, otherwise 0; and where it ends."""
+    """A value if it is a whole number or a struct, otherwise 0; and the offset of its end."""
     if kind in LENGTHS:
         return 0, position + LENGTHS[kind]
     if kind == BINARY:

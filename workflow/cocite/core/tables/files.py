@@ -33,7 +33,7 @@ ROWS_IN_MEMORY = 100_000
 VECTORS_AT_ONCE = 8192
 VECTOR_BUFFER = 1 << 20
 """Bytes that a column of vectors is read through, since a row group of them is large."""
-REMEDY = ". `cocite check --remove` deletes it and says what makes it again"
+REMEDY = ". `cocite check --remove` deletes it and lists the commands that make it again"
 OPENED = dict[Path, str]()
 """The files that this process opened, and the table in each: where reading fails, one of them is broken."""
 
@@ -41,9 +41,9 @@ OPENED = dict[Path, str]()
 def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> int:
     """Write a table as it is declared under `name`; return its number of rows.
 
-    Columns are taken by name and cast to their declared types; an optional one is written where the first rows have
-    it. Raises `InputError` if a column is missing, unknown, of another type or null where it must not be, or if rows
-    are not in strictly rising order of the primary key.
+    Columns are selected by name and cast to their declared types; an optional one is written if the first rows have it.
+    Raises `InputError` if a column is missing, unknown, of another type or null without permission, or if rows are not
+    in strictly rising order of the primary key.
     """
     batches = iter(rows.to_batches(ROWS_IN_MEMORY) if isinstance(rows, pa.Table) else rows)
     first = [batch for batch in [next(batches, None)] if batch is not None]
@@ -69,11 +69,11 @@ def table_writer(
     compression: str = COMPRESSION,
     distinct: Sequence[str] = (),
 ) -> Iterator[Write]:
-    """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
+    """A function that writes rows of a table like `write_table`, a batch at a time, and returns their number.
 
-    `given` is the schema of the rows: which optional columns there are, and the dimension of vectors. With
-    `sync_every`, the system begins to write to the disk after so many bytes of rows. `compression` is that of columns
-    without an encoding of their own; those in `distinct` have no dictionary, because hardly a value comes again.
+    `given` is the schema of the rows: the optional columns present, and the dimension of vectors. With `sync_every`,
+    the system starts flushing after so many bytes of rows. `compression` is that of columns without their own encoding;
+    those in `distinct` have no dictionary, because their values rarely repeat.
     """
     table = TABLES[name]
     schema = _file_schema(table, given)
@@ -103,7 +103,7 @@ def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] 
     """Read a table, from one file, several, or a folder of buckets; rows come in the order of the files' names."""
     table = scan_table(source, name).to_table(columns=list(columns) if columns else None)
     if len(table) != count_rows(source):  # A page whose header is broken may pass for an empty one.
-        raise InputError(f"{source}: holds {len(table):,} rows, and {count_rows(source):,} by its footer{REMEDY}.")
+        raise InputError(f"{source}: has {len(table):,} rows, but {count_rows(source):,} by its footer{REMEDY}.")
     return table
 
 
@@ -122,8 +122,8 @@ def open_parquet(path: Path, *, footer: pq.FileMetaData | None = None, buffer_si
 
 
 def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
-    """Open a table for reading in batches. Raises `InputError` where a file is missing, broken or another table."""
-    # It brings pandas with it, which takes longer to import than a short step takes to work.
+    """Open a table for reading in batches. Raises `InputError` if a file is missing, broken or another table."""
+    # Imported here because it imports pandas, which takes longer than a short step.
     from pyarrow import dataset as ds
 
     verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
@@ -132,7 +132,7 @@ def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
 
 
 def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
-    """The files of a table. Raises `InputError` where one is missing, broken or another table."""
+    """The files of a table. Raises `InputError` if one is missing, broken or another table."""
     paths = _files_of(source)
     for path in paths:
         _check_file(path, name)
@@ -144,7 +144,7 @@ def verified_files(
 ) -> list[str]:
     """The files of a table for DuckDB or Polars, whose readers ignore checksums: pages are verified here.
 
-    With `columns` or `bucket`, only the pages that hold these. Raises `InputError` where a file is missing, broken or
+    With `columns` or `bucket`, only their pages are verified. Raises `InputError` if a file is missing, broken or
     another table.
     """
     paths = checked_files(source, name)
@@ -190,7 +190,7 @@ def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarr
     """The vectors of papers by their ids, which rise, papers × dimension, and which of the papers the table has.
 
     `source` is one file of the table `name`, several, or a folder of buckets, read some thousand rows at a time; the
-    rows of papers that it lacks are 0. Raises `InputError` where a file is missing, broken or another table.
+    rows of papers that it lacks are 0. Raises `InputError` if a file is missing, broken or another table.
     """
     vectors, is_there = np.empty((0, 0), np.float32), np.zeros(len(rising), dtype=np.bool_)
     for path in checked_files(source, name):
@@ -231,8 +231,8 @@ def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
     Ids, counts and columns of `distinct` values are too many for a dictionary; every other column gets one. A column
-    with an encoding of its own is packed by that alone: compressed as well, vectors would hardly be smaller and slow to
-    read, and sentences that are read once would take longer to write than to find.
+    with its own encoding is not compressed further: vectors would shrink little and read slowly, and sentences, which
+    are read once, would take longer to write than to find.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():
@@ -279,7 +279,7 @@ def _files_of(source: Path | Sequence[Path]) -> list[Path]:
     if isinstance(source, Path) and source.is_dir():
         paths = sorted(source.glob("*.parquet"))
         if not paths:
-            raise InputError(f"{source}: holds no Parquet file.")
+            raise InputError(f"{source}: contains no Parquet file.")
         return paths
     return [source] if isinstance(source, Path) else list(source)
 

@@ -1,9 +1,9 @@
-"""Which papers are queries, which are kept out of everything, and which are documents of a benchmark.
+"""Which papers are queries, which are excluded from training, and which are documents of a benchmark.
 
-The table queries names the queries and the papers that are kept out: those held out for our own benchmarks, those that
-the configuration excludes, and all papers from the year `queries.holdout_from` on. No graph, index, triplet or
-vocabulary may hold them. Of papers that are one work, one stands for the others, its twins. The table documents of a
-benchmark names its documents, some of which are papers of the corpus.
+The table queries lists the queries and the excluded papers: those held out for this run's own benchmarks, those that
+the configuration excludes, and all papers from the year `queries.holdout_from` on. They occur in no graph, index,
+triplet or vocabulary. Of papers that are one work, one represents the others, its twins. The table documents of a
+benchmark lists its documents, some of which are papers of the corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,9 +29,9 @@ FROM_THE_CUT_ON = (HELD_OUT_BY_TIME, LATER)
 KEPT_OUT = (HELD_OUT, EXCLUDED, *FROM_THE_CUT_ON)
 TWIN = "twin"
 NO_TEXT = 0
-"""Stands for the id of a document without a text."""
+"""In place of the id of a document without a text."""
 NO_PAPER = -1
-"""Stands for the corpus id of a document that is no paper of the corpus, as far as is known."""
+"""In place of the corpus id of a document that is not known to be a paper of the corpus."""
 ROWS_AT_ONCE = 4096
 HASH = "^[0-9a-fA-F]{40}$"
 """Semantic Scholar's hash of a paper; a paper may have several."""
@@ -63,15 +63,15 @@ def read_kept_out(path: Path) -> pa.Table:
 
 
 class Twins(NamedTuple):
-    """The papers for which another one stands, a record of the same work."""
+    """The papers that another record of the same work represents."""
 
     papers: NDArray[np.int64]
     """Rising."""
     works: NDArray[np.int64]
-    """The papers that stand for them."""
+    """The papers that represent them."""
 
     def members(self) -> "Twins":
-        """All papers of works with twins, those that stand for them among them, for themselves."""
+        """All papers of works with twins, including the representatives."""
         papers = np.union1d(self.papers, self.works)
         return Twins(papers, self.works_of(papers))
 
@@ -80,7 +80,7 @@ class Twins(NamedTuple):
         return pa.table({"corpusid": self.papers, "work": self.works})
 
     def works_of(self, papers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The papers that stand for some papers: most of them themselves."""
+        """The papers that represent some papers: most of them themselves."""
         places, is_twin = look_up(self.papers, papers)
         works = papers.copy()
         works[is_twin] = self.works[places[is_twin]]
@@ -91,7 +91,7 @@ NO_TWINS = Twins(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def read_twins(path: Path) -> Twins:
-    """The papers of the table queries for which another one stands."""
+    """The papers of the table queries that another one represents."""
     with open_table(path, "queries") as file:
         if "work" not in file.schema_arrow.names:
             return NO_TWINS
@@ -121,7 +121,7 @@ def names_of_papers(documents: Path) -> pa.Array:
 
 
 def numbers_in(names: Names) -> Names:
-    """The numbers that names of documents have for ids; null where one has none."""
+    """The numbers in the names of documents that have ids; null for the others."""
     return ids_in(pc.replace_substring_regex(names, r"^.*:", ""))
 
 

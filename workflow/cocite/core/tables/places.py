@@ -1,4 +1,4 @@
-"""Where the files of each table are in a folder of results, what their paths mean, and their rows in DuckDB's SQL.
+"""Paths of the files of each table within the results, the meaning of these paths, and their rows in DuckDB's SQL.
 
 `graph/{graph}/edges/{bucket}.parquet` names the graph that has the edges; the bucket only shards, and is not reported.
 The linear maps of a probe share a file, in which each has a name that `name_of_map` makes.
@@ -93,7 +93,7 @@ class Trained(NamedTuple):
 
 
 def name_of_map(trained: Trained) -> str:
-    """The name of a map in the file that holds the maps of a probe."""
+    """The name of a map in the file with the maps of a probe."""
     return json.dumps(trained)
 
 

@@ -23,7 +23,7 @@ from cocite.core.written_ids import is_id
 
 CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
 BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
-"""What lines of citations or works hold, in place of a dataset; it is counted beside the lines."""
+"""Contents of lines of citations or works that are counted in addition to the lines, in place of a dataset."""
 KEPT = "kept"
 BLANK = "blank lines"
 MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
@@ -41,7 +41,7 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     """Outcome → lines; their sum is the number of lines of the shard."""
     beside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """One of `BESIDE` → outcome → how many of them the lines that are kept have."""
+    """One of `BESIDE` → outcome → the count in the lines that are kept."""
     first_line: int | None = None
     """Number, from 1, of the first malformed line."""
     fault: str | None = None
@@ -141,6 +141,6 @@ def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | Non
 
 
 def quoted(value: Any) -> str:
-    """A value as JSON that can be written and shown, cut where it is long."""
+    """A value as printable JSON, shortened if it is long."""
     text = printable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

@@ -1,8 +1,8 @@
-"""What the cells of a user's file hold, as expressions of SQL over the view `given`: texts, ids and lists.
+"""The contents of a user's file, as SQL expressions over the view `given`: texts, ids and lists.
 
-pandas makes decimals of whole numbers where a column has a gap, and writes lists as Python shows them; NumPy, DuckDB
-and PostgreSQL have forms of their own. All are read where they have one meaning. Others are refused by `is_refused`, so
-that with ids that are texts no such cell becomes the id of a paper.
+pandas turns whole numbers into decimals if a column has a gap, and writes lists as Python shows them; NumPy, DuckDB and
+PostgreSQL have other forms. All are read if they are unambiguous. `is_refused` rejects the others, so that with text
+ids no such cell becomes the id of a paper.
 """
 
 import re
@@ -19,7 +19,7 @@ from cocite.core.written_ids import EXACT, WHOLE_DECIMAL
 from cocite.corpus.ingest.user_files import first_key
 
 NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>", r"\n")
-"""What programs write where there is no id, in small letters; \\N is what MySQL and PostgreSQL do."""
+"""How programs write a missing id, in lowercase; \\N is from MySQL and PostgreSQL."""
 
 Expression = str
 
@@ -45,14 +45,14 @@ _BEGINS_AS_LIST = (
     r"""['"]\s*[\[({]|'.*'\s*$|".*"\s*$)"""
 )
 _GUID = r"^\s*\{[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}\}"
-"""An id that may stand in braces. PostgreSQL writes such ids in small letters, and a list of one in braces."""
+"""An id that may be in braces. PostgreSQL writes such ids in lowercase, and a list of one in braces."""
 _HOLDS_LIST = (
     rf"""(?s)^\s*(?:(?:\{{|(?:{_TYPE})?[\[(])\s*(?:(?:{_EMPTY}[\s,]+)*['"\[({{]|(?:{_EMPTY}[\s,]*)*[\])}}]\s*$)|"""
     rf"""(?:{_TYPE})?\[[^\[\]]*[,;|][^\[\]]*\]?\s*$|\{{[^{{}}]*[,;|"][^{{}}]*\}}?\s*$|"""
     rf"""(?:{_TYPE})?\({_IN_PARENTHESES}[,;|]{_IN_PARENTHESES}\)\s*$|"""
     rf"""\[\s*(?:[bu]['"]|{_TYPE}\()|{_TYPE}\(0\)\s*$|['"]\s*[\[({{]|{_QUOTED}(?:\s*[,;|]?\s*{_QUOTED})+\s*$)"""
 )
-"""How a list begins among names, which may stand in brackets themselves, such as [Anonymous]. R writes character(0)."""
+"""The beginning of a list of names, which may be in brackets themselves: [Anonymous]. R writes character(0)."""
 _ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]*e\+?|e\+)[0-9]{1,3}|[0-9]{16,}\.0*"
 
 
@@ -64,14 +64,14 @@ def whole_number(text: Expression) -> Expression:
 
 
 def whole_float(number: Expression, bits: int) -> Expression:
-    """The text of a number that a Parquet file has as a float: as a whole number if it can stand for no other."""
+    """The text of a number that a Parquet file has as a float: as a whole number if it can represent no other."""
     is_whole = f"abs({number}) < {EXACT[bits]} AND {number} = trunc({number})"
     return f"""CASE WHEN isnan({number}) THEN NULL WHEN {is_whole} THEN TRY_CAST({number} AS BIGINT)::VARCHAR
         ELSE format('{{:e}}', {number}::DOUBLE) END"""
 
 
 def is_nothing(text: Expression) -> Expression:
-    """Whether a text without spaces around it is empty, or what programs write where there is no id."""
+    """Whether a text without spaces around it is empty, or how programs write a missing id."""
     words = ", ".join(map(as_text, NOTHING))
     return f"CASE WHEN length({text}) > 4 THEN false ELSE trim({text}) = '' OR lower({text}) IN ({words}) END"
 
@@ -134,7 +134,7 @@ class Cells:
     items: Callable[[ListColumn, bool], Expression]
     """A column as a list of texts, which are ids or not."""
     is_nested: Callable[[str], Expression]
-    """Whether a cell holds a list or an object."""
+    """Whether a cell contains a list or an object."""
 
 
 def cells_of(table: TableFiles, path: Path) -> Cells:
@@ -167,7 +167,7 @@ def cited_in(table: CitationTable, cells: Cells) -> Expression:
 
 
 def id_in(text: Expression, table: TableFiles) -> Expression:
-    """The id in a text, null where there is none; a text that is a list is left as it is, to be refused."""
+    """The id in a text; null if there is none. A text that is a list is left unchanged, to be rejected."""
     stripped = f"trim({text_in(text, table)})"
     known, prefix = stripped, table.prefix or ""
     if table.lowercase:
@@ -180,7 +180,7 @@ def id_in(text: Expression, table: TableFiles) -> Expression:
 
 
 def text_in(text: Expression, table: TableFiles) -> Expression:
-    """A text, null where it stands for nothing."""
+    """A text; null if it means a missing value."""
     nulls = ", ".join(map(as_text, table.nulls))
     return f"CASE WHEN {text} NOT IN ({nulls}) THEN {text} END" if nulls else text
 
@@ -224,7 +224,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _leaf(kind: pa.DataType, within: Sequence[str]) -> pa.DataType:
-    """The type of the values in a nested column that a path of names leads to; null where it leads to none."""
+    """The type of the values in a nested column at a path of names; null if there are none."""
     if pa.types.is_struct(kind):
         place = kind.get_field_index(within[0]) if within else -1
         return _leaf(kind.field(place).type, within[1:]) if place >= 0 else pa.null()
@@ -232,7 +232,7 @@ def _leaf(kind: pa.DataType, within: Sequence[str]) -> pa.DataType:
 
 
 def _bounded(text: Expression, kind: pa.DataType) -> Expression:
-    """The text of a value in JSON, where a float does not show how many bits it had."""
+    """The text of a value in JSON, in which a float does not show its number of bits."""
     if not pa.types.is_floating(kind):
         return text
     number = f"TRY_CAST({text} AS DOUBLE)"
@@ -240,12 +240,12 @@ def _bounded(text: Expression, kind: pa.DataType) -> Expression:
 
 
 def _text_of(cell: Expression, kind: pa.DataType) -> Expression:
-    """A cell of a plain type as text; floats as the whole numbers that they stand for."""
+    """A cell of a plain type as text; floats as whole numbers if they represent one."""
     return whole_float(cell, kind.bit_width) if pa.types.is_floating(kind) else f"{cell}::VARCHAR"
 
 
 def _within_json(column: Callable[[str], Expression], columns: Collection[str]) -> Cells:
-    """Cells that are JSON, given the expression of a column; a name with dots leads to what lies within."""
+    """Cells that are JSON, given the expression of a column; a name with dots selects a nested value."""
 
     def reached(name: str) -> tuple[Expression, str]:
         key = first_key(name, columns)
@@ -271,6 +271,6 @@ def _within_json(column: Callable[[str], Expression], columns: Collection[str]) 
 
 
 def _split(text: Expression, separator: str | None, *, ids: bool) -> Expression:
-    """The items of a list that is written as text; no list where there is no text."""
+    """The items of a list that is written as text; no list without text."""
     items = f"string_split({text}, {as_text(separator)})" if separator else f"[{text}]"
     return f"CASE WHEN trim({text}) <> '' THEN {listed_items(text, items, ids=ids)} END"

@@ -1,11 +1,11 @@
-"""Move an ingested release to a newer one: by diffs, bucket after bucket, or by taking the files that both copies have.
+"""Move an ingested release to a newer one: by diffs, bucket after bucket, or by copying the rows of unchanged files.
 
 A diff replaces and deletes records by primary key. Each of its records becomes a row of its key and the number of the
 step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is omitted
-there. The keys are read in a pass of their own, since an update can turn a record that was kept into one that is
-omitted, and are looked for in the changes of all buckets, since an update can move a citation to another citing paper.
+as there. The keys are read in a separate pass, since an update can turn a kept record into an omitted one. They are
+looked up in the changes of all buckets, since an update can move a citation to another citing paper.
 
-A work of OpenAlex that changes moves to another file: the rows of a file that both copies have are those of the base.
+A work of OpenAlex that changes moves to another file, so the rows of files in both copies are those of the base.
 """
 
 from collections.abc import Collection, Iterator
@@ -70,7 +70,7 @@ def read_diff(
     key = PRIMARY_KEYS[settings.dataset]
     for batch in read_shard(replace(settings, keep_ids=True), path, tally, spill):
         if batch.column(key).null_count:
-            raise InputError(f"{path}: holds {settings.dataset} without a {key}, which no diff can be without.")
+            raise InputError(f"{path}: has {settings.dataset} without a {key}, which a diff needs.")
         yield _as_changes(batch, settings.dataset, shard.step)
 
 
@@ -109,14 +109,14 @@ def update(
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Move a bucket of ingested rows to a newer release: drop what diffs replaced or deleted, add what they brought.
+    """Move a bucket of ingested rows to a newer release: drop what diffs replaced or deleted, add what they contain.
 
-    Raises `InputError` where the base is of another release than the diffs lead on from, or where its rows were cut
-    into another number of buckets or have no key.
+    Raises `InputError` if the base is another release than the one the diffs start from, or if its rows have another
+    number of buckets or no key.
     """
     older, since = read_manifest(base / "manifest.json").release, read_manifest(manifest).since
     if older != since:
-        raise InputError(f"{base} holds the release {older}, but the diffs that were listed lead on from {since}.")
+        raise InputError(f"{base} contains the release {older}, but the listed diffs start from {since}.")
     ingested, table = base / "ingested" / dataset, f"ingested_{dataset}"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.read_parquet(verified_files(ingested, table, bucket=bucket)).create_view("older")
@@ -140,14 +140,14 @@ def update(
 
 
 def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, *, bucket: int, buckets: int) -> None:
-    """Check over all buckets together that each row has a key and lies in the bucket that this run looks for it in."""
+    """Check over all buckets together that each row has a key and is in the bucket that this run expects."""
     older = f"SELECT count(*) FROM older WHERE bucket = {bucket}"
     if number(connection, f"{older} AND {PRIMARY_KEYS[dataset]} IS NULL"):
         raise InputError(
-            f"{ingested}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name "
-            "by it what they change, so the newer release must be ingested whole (without corpus.base)."
+            f"{ingested}: has {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 do; diffs identify "
+            "changes by it, so the newer release must be ingested whole (without corpus.base)."
         )
-    # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
+    # Of other buckets DuckDB reads only the footers of the files, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
     if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
         raise InputError(f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to their number.")
@@ -166,7 +166,7 @@ def reuse_works(
 ) -> None:
     """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
 
-    Raises `InputError` where the base has not ingested one of the files.
+    Raises `InputError` if the base has not ingested one of the files.
     """
     reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
     shards = {shard.name for shard in reused}

@@ -1,8 +1,8 @@
 """Scan lines of JSON for citations, eight bytes at a time, in machine code that Numba compiles and keeps.
 
-DuckDB alone takes twice as long for a shard as all of ingesting does (docs/speed.md). The scanner takes the lines that
-look as releases have them and leaves any other, as *odd*, to Python's parser (`citations.py`). What is not needed is
-skipped, whether it is valid or not: a line with a broken context still holds a citation.
+DuckDB takes twice as long to read a shard as the whole ingestion (docs/speed.md). The scanner reads lines in the usual
+form of releases and leaves others, the *odd* lines, to Python's parser (`citations.py`). Unused values are skipped
+without validation: a line with a broken context still has a citation.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ from cocite.corpus.ingest.navigating import (
 from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
 
 NONE, MISSING, ODD = -1, -2, -3
-"""What stands for an id that is null, one that no key gave, and one that is no plain whole number."""
+"""Codes for an id that is null, missing, or not a plain whole number."""
 NO_CITING, NO_CITED, SELF, NO_TEXTS = 0, 1, 2, 3
 """Places in the counts: of citations that are left out, and of those whose contexts are no list of texts."""
 _TWO, _THREE = U(0xFFFF), U(0xFFFFFF)
@@ -64,8 +64,8 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
 
     `rows` are arrays of the citation ids, citing ids, cited ids and traits; `odd` takes the start and the end of each
     line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
-    citation id gives a row of that id alone, and the others are odd. `contexts` takes the start and the end of the
-    contexts of each row, twice 0 where it has none; if it is empty, contexts are not looked for. Returns where it
+    citation id gives a row of that id only, and the others are odd. `contexts` takes the start and the end of the
+    contexts of each row, 0 and 0 if it has none; if the array is empty, contexts are not read. Returns where it
     stopped, and how many rows and odd lines there are. The 64 bytes after `end` must be readable.
     """
     citationid, citing, cited, traits = rows
@@ -119,8 +119,8 @@ def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-de
 def _read_citation(words, position, end, with_contexts):  # type: ignore[no-untyped-def]
     """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts.
 
-    The citing id is ODD where the line is not one object of the expected kind. Contexts are given by their start and
-    end, 0 and 0 where there are none, 0 and 1 where they are no list of texts.
+    The citing id is ODD if the line is not one object of the expected kind. Contexts are given by their start and end:
+    0 and 0 if there are none, 0 and 1 if they are not a list of texts.
     """
     first, after = ZERO, ZERO
     number, source, target = NONE, MISSING, MISSING
@@ -252,6 +252,6 @@ def _read_contexts(words, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _end_of_plain_string(words, start, end):  # type: ignore[no-untyped-def]
-    """The position of the quote that closes a string; `end` where none does, or the string holds an escape."""
+    """The position of the quote that closes a string; `end` if there is none, or the string has an escape."""
     position = find(words, QUOTE, start, end)
     return position if find(words, BACKSLASH, start, position) == position else end

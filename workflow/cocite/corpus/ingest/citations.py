@@ -1,8 +1,7 @@
 """Read citations from the blocks of a shard with the scanner, and odd lines with Python's parser.
 
-Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together. So do
-the contexts of citations, the sentences that cite, as the JSON that they are: reading it is left to `merge_contexts`,
-of which many jobs run at once.
+Rows gather in memory by the million and leave sorted by bucket, so that the rows of a bucket are contiguous. So do the
+contexts of citations, the sentences that cite, as unparsed JSON: `merge_contexts` parses them, in many concurrent jobs.
 """
 
 import json
@@ -51,7 +50,7 @@ ODD_LINES_AT_ONCE = 1 << 12
 LISTS_AT_ONCE = 1 << 14
 """Rows that are scanned at once where their contexts are gathered, more than a block has most of the time."""
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]
-"""Citation ids (−1 where the release has none), citing ids, cited ids, traits."""
+"""Citation ids (−1 if the release has none), citing ids, cited ids, traits."""
 
 
 class GatheredContexts:
@@ -113,7 +112,7 @@ def gather_contexts(path: Path, buckets: int) -> Iterator[GatheredContexts]:
 
 
 def list_of_texts(value: Any) -> bytes | None:
-    """Contexts that Python has parsed, as JSON; empty where there are none, None where they are no list of texts."""
+    """Contexts that Python has parsed, as JSON; empty if there are none, None if they are not a list of texts."""
     texts = [] if value is None else value
     if not isinstance(texts, list) or not all(text is None or isinstance(text, str) for text in texts):
         return None
@@ -128,10 +127,10 @@ def count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
 def read_citations(
     blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool, contexts: GatheredContexts | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The table `ingested_citations`, a batch a bucket, some million rows at a time; every line is counted.
+    """The table `ingested_citations` in batches of one bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`. A batch is valid until the next one is asked for: new memory would have to
-    be cleared by the kernel, which takes as long as sorting.
+    Citation ids are null unless `keep_ids`. A batch is valid until the next one is requested: clearing new memory takes
+    the kernel as long as sorting.
     """
     rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
     for block in blocks:
@@ -173,7 +172,7 @@ def _scan(
     ids_only: bool = False,
     contexts: GatheredContexts | None = None,
 ) -> tuple[int, int]:
-    """Append rows until memory is full or the block ends; return where it stopped and how many rows there are now."""
+    """Append rows until memory is full or the block ends; return where it stopped and the number of rows."""
     counts, odd = np.zeros(len(LEFT_OUT) + 1, dtype=np.int64), np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
     places = np.empty((LISTS_AT_ONCE if contexts else 0, 2), dtype=np.uint64)
     room = tuple(column[written : len(column) - ODD_LINES_AT_ONCE] for column in rows)

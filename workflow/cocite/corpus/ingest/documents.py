@@ -1,6 +1,6 @@
 """Read papers and abstracts from the blocks of a shard: Arrow hands lines to DuckDB, which hands rows back.
 
-Rows gather in memory and leave sorted by bucket, so that what a bucket needs later lies together.
+Rows gather in memory and leave sorted by bucket, so that the rows of a bucket are contiguous.
 """
 
 import json
@@ -92,7 +92,7 @@ def _query(records: Records) -> str:
 
 
 def outcome_of(is_blank: str, is_malformed: str, omissions: Mapping[str, str]) -> str:
-    """SQL expression: the outcome of a row: 0 where it is kept, 1 blank, 2 malformed, and from 3 on the omissions."""
+    """SQL expression for the outcome of a row: 0 kept, 1 blank, 2 malformed, and from 3 on the omissions."""
     conditions = (is_blank, is_malformed, *omissions.values())
     outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
     return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
@@ -116,7 +116,7 @@ def _fault(line: str | None, records: Records) -> str:
     except MalformedError as error:
         return str(error)
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair"
+        return "contains half of a surrogate pair"
     return "is not JSON that can be read"
 
 

@@ -1,8 +1,8 @@
 """Texts of works: strings of JSON with their escapes resolved, and abstracts put together from inverted indexes.
 
 An index is an object of JSON: word → positions. Its words are ordered by (position, word); several may have one
-position, a word may come as a key more than once, and null stands for no position. What the kernel does not read, such
-as more words than an abstract has, it leaves to Python (`work_records.py`).
+position, a word may occur as a key more than once, and null means no position. The kernel leaves indexes that it cannot
+read, such as ones with more words than an abstract has, to Python (`work_records.py`).
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ from cocite.corpus.ingest.navigating import (
 )
 
 BAD = U(0xFFFFFFFFFFFFFFFF)
-"""What stands for the length of a text that cannot be read."""
+"""The length of a text that cannot be read."""
 _HIGHS = U(0x8080808080808080)
 _memcmp: Any = types.ExternalFunction("memcmp", types.int32(types.uintp, types.uintp, types.uintp))
 
@@ -60,7 +60,7 @@ def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
 def read_string(words, start, stop, into, at):  # type: ignore[no-untyped-def]
     """Copy the text between the quotes of a string to place `at` of an array; return its length, or BAD.
 
-    It is BAD where there are control characters, wrong escapes, halves of surrogate pairs, or bytes that are not UTF-8.
+    It is BAD for control characters, wrong escapes, halves of surrogate pairs, or bytes that are not UTF-8.
     """
     if has_control(words, start, stop) or not is_utf8(words, start, stop):
         return BAD
@@ -79,7 +79,7 @@ def read_string(words, start, stop, into, at):  # type: ignore[no-untyped-def]
 
 @kernel
 def _read_escape(words, position, stop, into, at):  # type: ignore[no-untyped-def]
-    """Write what an escape stands for; return the positions after it, here and there, or BAD."""
+    """Write the character of an escape; return the positions after it in source and target, or BAD."""
     byte = words[position] & BYTE
     if byte != U(117):
         plain = _plain_escape(byte)
@@ -101,7 +101,7 @@ def _read_escape(words, position, stop, into, at):  # type: ignore[no-untyped-de
 
 @kernel
 def _plain_escape(byte):  # type: ignore[no-untyped-def]
-    """What a letter behind a backslash stands for; 0 where it stands for nothing."""
+    """The character that a letter after a backslash represents; 0 if none."""
     if byte == U(34) or byte == U(92) or byte == U(47):
         return byte
     if byte == U(110):
@@ -188,7 +188,7 @@ NO_INDEX, TEXT, LEFT_TO_PYTHON = 0, 1, 2
 """What becomes of an index."""
 
 Bounds = tuple[NDArray[np.uint64], NDArray[np.uint64]]
-"""Where each value begins and ends in a text; both are the same where it is null or missing."""
+"""Start and end of each value in a text; equal if it is null or missing."""
 
 
 def abstracts_of(words: NDArray[np.uint64], bounds: Bounds) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray]:
@@ -224,7 +224,7 @@ def put_together(words, starts, ends, text, offsets, outcomes, unescaped, tokens
 def _read_index(words, position, end, unescaped, tokens, first_at):  # type: ignore[no-untyped-def]
     """Sort the words of an index into the lists that begin at `first_at`.
 
-    Returns the number of positions, −1 where the index is left to Python, and the bytes of the words with their blanks.
+    Returns the number of positions, −1 if the index is left to Python, and the bytes of the words with spaces.
     """
     used, total, count, positions = ZERO, ZERO, 0, 0
     position = _after_white_space(words, position)
@@ -304,7 +304,7 @@ def _end_of_word(words, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _read_place(words, position):  # type: ignore[no-untyped-def]
-    """A position of a word and the position after it; −1 where it is no whole number, or too large."""
+    """A position of a word and the position after it; −1 if it is not a whole number, or too large."""
     place, digits = ZERO, ZERO
     digit = (words[position] & BYTE) - U(48)
     is_zero = digit == ZERO
@@ -338,7 +338,7 @@ def _insert(tokens, first_at, place, count, address, length):  # type: ignore[no
 
 @kernel
 def _write_words(tokens, first_at, positions, text, at):  # type: ignore[no-untyped-def]
-    """Write the words in their order, with single blanks between; return the place after them."""
+    """Write the words in order, separated by single spaces; return the position after them."""
     target, is_first = U(text.ctypes.data), True
     for place in range(positions):
         token = np.int64(first_at[place])

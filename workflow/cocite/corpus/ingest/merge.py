@@ -1,9 +1,9 @@
 """Merge one bucket of what was ingested: each paper with its abstract, each citation once.
 
-What is kept of several copies of a record depends on their content alone, never on the shard that they came from: of an
-abstract the longest, and among these the first by text; of a paper the one that has a title and states most citations;
-of a citation the union of the intents, and it is influential if any copy says so. Of several copies of a work, however,
-the one in the last file by name, and so by day, counts with all that is in it; nothing of an earlier copy stays.
+The copy of a record that is kept depends only on content, never on the shard. Of an abstract it is the longest, then
+the first by text; of a paper the one that has a title and the highest citation count. A citation gets the union of the
+intents, and is influential if any copy is. Of several copies of a work, however, the one in the last file by name, and
+so by day, replaces all earlier ones.
 """
 
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ _OMISSIONS = {
     },
 }
 WITHOUT_AUTHORS = {"papers without authors (kept)": f"SELECT count(*) FROM written WHERE len({AUTHORS}) = 0"}
-"""What is counted as well where the names of authors are kept."""
+"""Also counted if the names of authors are kept."""
 
 
 def merge(
@@ -138,7 +138,7 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
             f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({unwanted}) {joined} "
             f"WHERE {taken} AND NOT coalesce({older}, false)"
         )
-        if name != "ingested_papers" or "ingested_abstracts" in tables:  # beside citations, papers only say what counts
+        if name != "ingested_papers" or "ingested_abstracts" in tables:  # else papers only determine which rows count
             reasons[_OLDER[name]] = f"SELECT count(*) {joined} WHERE {taken} AND {older}"
     return reasons
 

@@ -1,6 +1,6 @@
 """Numbers for ids that are texts: the rank of each among all names of a corpus, sorted.
 
-The rank depends on the set of names alone, and is dense, which keeps sets of ids small (`core.id_sets`). A first pass
+The rank depends only on the set of names, and is dense, which keeps sets of ids small (`core.id_sets`). A first pass
 lists the names of each file, one job numbers them all, and a second pass looks the numbers of a file's names up.
 """
 
@@ -39,7 +39,7 @@ def list_names(
 ) -> None:
     """List the distinct ids in one part of a table whose ids are texts.
 
-    Raises `InputError` where a file is broken; what is wrong with single rows is told where they are ingested.
+    Raises `InputError` if a file is broken; errors of single rows are reported when they are ingested.
     """
     shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
     # The other half is for the rows that are parsed.

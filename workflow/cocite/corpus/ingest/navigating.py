@@ -81,7 +81,7 @@ def below(place):  # type: ignore[no-untyped-def]
 
 @kernel
 def _between(marks):  # type: ignore[no-untyped-def]
-    """The bits from each odd mark on, up to the even one after it: what lies in strings, if the marks are quotes."""
+    """The bits from each odd mark up to the even one after it: the contents of strings, if the marks are quotes."""
     inside = marks
     inside ^= inside << ONE
     inside ^= inside << U(2)
@@ -111,7 +111,7 @@ def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-unt
 
 @kernel
 def find(words, byte, start, stop):  # type: ignore[no-untyped-def]
-    """The position of the first such byte; `stop` where there is none before."""
+    """The position of the first such byte; `stop` if there is none before."""
     if start >= stop:
         return stop
     address = address_of(words)
@@ -145,7 +145,7 @@ def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def after_nested(words, position, end):  # type: ignore[no-untyped-def]
-    """The position after the list or object that begins here; `end` where it is not closed before."""
+    """The position after the list or object that begins here; `end` if it is not closed before."""
     address, inside, depth, is_escaped = address_of(words), ZERO, 0, ZERO
     while position < end:
         at = address + position
@@ -183,7 +183,7 @@ def _escaped_by(escapes, is_escaped):  # type: ignore[no-untyped-def]
 
 @kernel
 def after_value(words, position, end):  # type: ignore[no-untyped-def]
-    """The position after a value, whatever it is; `end` or beyond where it does not end before."""
+    """The position after a value of any kind; `end` or beyond if it does not end before."""
     byte = words[position] & BYTE
     if byte == QUOTE:
         return end_of_string(words, position + ONE, end) + ONE
@@ -199,8 +199,8 @@ def after_value(words, position, end):  # type: ignore[no-untyped-def]
 def next_member(words, position, end):  # type: ignore[no-untyped-def]
     """The member of an object that begins here: where its key and its value begin and end, and what follows them.
 
-    What follows is the position of a comma or of the bracket that closes the object; `end` where there is no member.
-    A key with an escape is taken as it is written, so that it is none that is looked for.
+    What follows is the position of a comma or of the bracket that closes the object; `end` if there is no member. A key
+    with an escape is not unescaped, so it matches no key.
     """
     key = after_blanks(words, position) + ONE
     if words[key - ONE] & BYTE != QUOTE:
@@ -222,9 +222,9 @@ def is_null(words, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel
 def find_member(words, start, stop, key):  # type: ignore[no-untyped-def]
-    """Where the value of a key begins and ends in an object; twice 0 where the key is not there or null.
+    """Start and end of the value of a key in an object; 0 and 0 if the key is missing or null.
 
-    `start` and `stop` bound the object. Of anything that is no object, the end is 0 and the beginning 1.
+    `start` and `stop` bound the object. If it is not an object, the start is 1 and the end 0.
     """
     if start == stop or is_null(words, start, stop):
         return ZERO, ZERO
@@ -263,7 +263,7 @@ def _is_key(words, start, stop, key):  # type: ignore[no-untyped-def]
 
 @kernel
 def has_control(words, start, stop):  # type: ignore[no-untyped-def]
-    """Whether there is a byte below a blank, which no string of JSON holds as it is."""
+    """Whether there is a byte below the space character, which JSON does not allow unescaped in strings."""
     address, position = address_of(words), start
     while position < stop:
         if where_less(address + position, _BLANK) & below(min(stop - position, WIDTH)):

@@ -115,10 +115,10 @@ def check_cited(
     outside: Annotated[float, typer.Option(help="Largest share of citations of papers that may lead to no paper.")],
     omissions: Omissions,
 ) -> None:
-    """Report the cited ids that are no paper; stop where a table must have been misread.
+    """Report the cited ids that are not papers; stop if a table was probably misread.
 
-    Raises `InputError` if the share that leads to no paper is larger than `outside` in all files together, or in one of
-    which the others give reason to expect another.
+    Raises `InputError` if the share of such ids is larger than `outside`, in all files together or in one whose share
+    differs from that of the others.
     """
     files = [Cited(**row) for row in read_table(file, "cited_ids").to_pylist()]
     worst = sorted(files, key=lambda each: (-each.outside, each.shard))[:NAMED]

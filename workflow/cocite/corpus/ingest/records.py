@@ -1,7 +1,7 @@
 """How the records of papers and abstracts become rows: one SQL expression a column, for DuckDB to evaluate.
 
-Both generations of the release are read by the same expressions. Text of white space alone becomes null, and so does a
-number that its column cannot hold. Citations have a reader of their own (`citations.py`); their *traits*, intents and
+Both generations of the release are read by the same expressions. Texts of white space only become null, as do numbers
+that their column cannot store. Citations have a separate reader (`citations.py`); their *traits*, intents and
 influence, are bits of one small number, so that copies of a citation are united by a bitwise or.
 """
 
@@ -21,7 +21,7 @@ UNKNOWN_INTENT = 2 * INFLUENTIAL
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """One dataset: what is taken from its records and what of them is left out."""
+    """One dataset: the columns taken from its records, and the records omitted."""
 
     structure: str
     """The keys that are read and their types, as DuckDB's json_transform takes them."""
@@ -30,7 +30,7 @@ class Records:
     texts: tuple[str, ...] = ()
     """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
     omissions: Mapping[str, str] = field(default_factory=dict)
-    """Reason → condition over the columns, of rows that are left out; a row counts for the first that holds."""
+    """Reason → condition over the columns, for omitted rows; a row counts for its first reason."""
 
 
 def sql_of_id(text: str) -> str:
@@ -45,7 +45,7 @@ def sql_of_day(text: str) -> str:
 
 
 NOT_BLANK = r"[^\s\v\x85\pZ]"
-"""What a text has that is not of white space alone: here \\s is white space of ASCII without the vertical tab."""
+"""A character other than white space. In this syntax, \\s is ASCII white space without the vertical tab."""
 
 
 def _not_blank(expression: str) -> str:
@@ -111,4 +111,4 @@ KEYS = {
     for dataset, key in PRIMARY_KEYS.items()
     if dataset != "citations"
 }
-"""The primary keys alone: all that a diff must state of what it deletes."""
+"""Only the primary keys: all that a diff must give for deleted records."""

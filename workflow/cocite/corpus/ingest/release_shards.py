@@ -49,14 +49,14 @@ class IngestSettings:
 
 
 Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatch]]
-"""A reading of one shard, which was listed and lies at a path: its rows, counted in the tally."""
+"""A reader of one shard, given its entry and path: its rows, counted in the tally."""
 
 
 def ingest(
     dataset: DatasetName,
     *,
     manifest: ManifestFile,
-    shards: Annotated[Path, typer.Option(help="Folder that holds the shards.")],
+    shards: Annotated[Path, typer.Option(help="Folder of the shards.")],
     part: Part,
     parts: Parts,
     buckets: Buckets,
@@ -68,7 +68,7 @@ def ingest(
     output: Output,
     report: Report,
     contexts: Annotated[
-        Path | None, typer.Option(help="Table ingested_contexts to write beside citations; without it, none is read.")
+        Path | None, typer.Option(help="Table ingested_contexts, written with citations; without it, none is read.")
     ] = None,
     authors: Authors = False,
 ) -> None:
@@ -120,7 +120,7 @@ def write_ingested(
     paths = [find_shard(folder, shard) for shard in shards]
     tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
     named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
-    # Each job writes the optional columns that are asked for, even without any row: all files are read together.
+    # Each job writes the requested optional columns, even without any row: all files are read together.
     names = [AUTHORS] if settings.authors and settings.dataset == "papers" else []
     optional = pa.schema([(name, TABLES[table].columns[name].type) for name in names])
     with table_writer(output, table, optional) as write:
@@ -141,14 +141,14 @@ def find_shard(folder: Path, shard: Shard) -> Path:
             f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
         )
     if size == 0:
-        raise InputError(f"{path} is empty; a shard holds at least one record.")
+        raise InputError(f"{path} is empty; a shard has at least one record.")
     return path
 
 
 def check_filled(path: Path, tally: Tally) -> None:
-    """Raise `InputError` for a file that holds no more than blank lines: it may have been cut off."""
+    """Raise `InputError` for a file of blank lines only: it may have been cut off."""
     if tally.lines == tally.outcomes[BLANK]:
-        raise InputError(f"{path} is empty; a shard holds at least one record.")
+        raise InputError(f"{path} is empty; a shard has at least one record.")
 
 
 def read_shard(

@@ -32,7 +32,7 @@ from cocite.corpus.ingest.merge import leave_out_later
 _UNSEEN = r"\v\x00-\x1f\x7f\x85"
 _OTHER_BLANKS = r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _WHITE_SPACE = rf"[ {_UNSEEN}{_OTHER_BLANKS}]{{2,}}|[{_UNSEEN}{_OTHER_BLANKS}]"
-"""All but single blanks, which stay as they are: to replace each of them as well would take five times as long."""
+"""All white space except single spaces, which stay: replacing each of them would take five times as long."""
 APOSTROPHE = "'"
 _PARTICLES = r"(?:(?:[Vv]an|[Vv]on|[Dd]e|der|den|del|della|[Dd]i|da|du|[Ll]a|[Ll]e|el|al|bin|ter|ten|dos|das) )*"
 _YEAR = r"(?:1[6-9]|20)\d\d[a-z]?"
@@ -64,20 +64,20 @@ _REPLACED = (
     (r"([,;])[,; ]*([,;.])", r"\2"),
     (r"^[ ,;:.)\]]+|[ ,;:(\[]+$", ""),
 )
-"""Regular expressions and what stands for what they find, in this order; white space is single blanks by then."""
+"""Regular expressions and their replacements, in this order; white space is already single spaces."""
 
 
 def with_single_blanks(text: str) -> str:
-    """SQL expression: a text whose white space, and what else cannot be seen, is single blanks."""
+    """SQL expression: a text with all white space and invisible characters as single spaces."""
     return f"trim(regexp_replace({text}, '{_WHITE_SPACE}', ' ', 'g'))"
 
 
 def without_markers(text: str) -> str:
-    """SQL expression: a text with single blanks as it is without citation markers."""
+    """SQL expression: a text with single spaces, without citation markers."""
     cleaned = text
     for pattern, instead in _REPLACED:
         cleaned = f"regexp_replace({cleaned}, '{pattern.replace(APOSTROPHE, 2 * APOSTROPHE)}', '{instead}', 'g')"
-    # A sentence without a bracket holds no marker.
+    # A sentence without a bracket has no marker.
     return f"CASE WHEN contains({text}, '[') OR contains({text}, '(') THEN {cleaned} ELSE {text} END"
 
 
@@ -161,7 +161,7 @@ def _united(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         is_first = _differs(ids["citing"]) | _differs(ids["context"])
         is_new = is_first | _differs(ids["cited"])
         starts = np.flatnonzero(is_first)
-        # The last sentence may go on in the next batch.
+        # The last sentence may continue in the next batch.
         end = len(rows) if batch is None else int(starts[-1]) if len(starts) else 0
         starts, rest = starts[starts < end], rows.slice(end)
         if len(starts):

@@ -1,8 +1,8 @@
 """Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
 Gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as fast as zlib, and, if the job has a
-second processor, in a thread of its own that never waits for the reader. A file that is one JSON list is rewritten in
-place to an item a line, so that all that reads lines reads it.
+second processor, in a thread that never waits for the reader. A file that is one JSON list is rewritten in place to one
+item per line, for readers of lines.
 """
 
 import io
@@ -31,9 +31,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
 MOST_BLANK = 4_000_000
-"""Bytes of blocks that hold hardly anything but blank lines: 100 kB of gzip can hold 100 million of them."""
+"""Limit on bytes of blocks that are mostly blank lines: 100 kB of gzip can contain 100 million blank lines."""
 SHARE_BLANK, SAMPLED = 15 / 16, 64
-"""A block is one of these if this share of its bytes is blank; one in 64 bytes is looked at."""
+"""Share of blank bytes from which a block counts as mostly blank; one in 64 bytes is sampled."""
 PADDING = 64
 """Bytes after a block's text that may be read, because scanners read as many at a time."""
 
@@ -50,7 +50,7 @@ _NUMBER, _OBJECT_ID, _ISO_DATE, _U, _S = map(ord, "NOIuS")
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Whole lines of a shard. It is valid until the next block is asked for."""
+    """Whole lines of a shard, valid until the next block is requested."""
 
     text: Text
     """The bytes, with `PADDING` more at the end."""
@@ -61,8 +61,8 @@ class Block:
 def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_BLOCK) -> Iterator[Block]:
     """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead.
 
-    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
-    longer than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
+    Raises `InputError`, with the first block or a later one, if the file is cut short or not gzip, a line is longer
+    than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare, bytes_in_block)
@@ -95,7 +95,7 @@ def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
             blank += length if np.count_nonzero(sampled) > SHARE_BLANK * len(sampled) else 0
             if blank > MOST_BLANK:
                 most = f"{MOST_BLANK / 1e6:.0f} MB"
-                raise InputError(f"{path}: more than {most} of it are blank lines; a shard has one record a line.")
+                raise InputError(f"{path}: more than {most} of it are blank lines; a shard has one record per line.")
             if length:
                 yield Block(text=buffer, length=length)
     if len(rest):
@@ -142,7 +142,7 @@ def _too_long(path: Path, before: int) -> InputError:
             text = file.read(min(before, BYTES_IN_BLOCK))
             line, before = line + text.count(b"\n"), before - len(text)
     longest = f"{LONGEST_LINE / 1e6:.0f} MB"
-    return InputError(f"{path}, line {line}: is longer than {longest}; a shard has one record a line, or is a list.")
+    return InputError(f"{path}, line {line}: is longer than {longest}; a shard has one record per line, or is a list.")
 
 
 def _fill(file: BufferedIOBase, room: Text) -> int:
@@ -163,7 +163,7 @@ def _end_of_lines(buffer: Text, filled: int) -> int:
 
 
 def open_lines(path: Path) -> io.BufferedIOBase:
-    """Open a shard; the lines of a JSON list are its items. Reading raises `InputError` where a list does not end."""
+    """Open a shard; a JSON list is read as lines of its items. Reading raises `InputError` if a list does not end."""
     file = unpacked(path)
     start = file.read(_BYTES_OF_START).removeprefix(BYTE_ORDER_MARK)
     while start and not start.strip():

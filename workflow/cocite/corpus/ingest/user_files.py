@@ -31,14 +31,14 @@ from cocite.corpus.ingest.documents import lines_of
 from cocite.corpus.ingest.unpacking import LONGEST_LINE, explained, open_lines, unpack
 
 BYTES_AT_ONCE = 1 << 24
-"""Text that is parsed at once; no row is longer."""
+"""Bytes of text parsed at once; no row is longer."""
 PLACE, FAULT = "cocite place", "cocite fault"
-"""Columns beside those of a file: the number of a row, from 1, and what is wrong with it as a whole."""
+"""Columns added to those of a file: the number of a row, from 1, and what is wrong with it as a whole."""
 
 NOT_UTF8 = "is not UTF-8"
 
 _START, _PLAIN, _QUOTED, _CLOSED, _FAULTY = range(5)
-"""Where a byte of text stands: at the start of a cell, in it, in quotes, behind them, or where none may stand."""
+"""States of the parser: at the start of a cell, in it, in quotes, after them, or after an error."""
 _QUOTE, _NEWLINE, _RETURN = map(ord, '"\n\r')
 
 TextFile = CsvFormat | TsvFormat
@@ -50,7 +50,7 @@ _VIEW_OF_PARQUET = f"""
     FROM read_parquet({{file}}, file_row_number = true, binary_as_string = true)
 """
 RECORDS = 1000
-"""Records at the beginning of a file of JSON Lines that tell which keys there are."""
+"""Records at the beginning of a file of JSON Lines that determine its keys."""
 MOST_NAMES = 30
 """Columns that an error lists."""
 
@@ -66,9 +66,9 @@ def read_rows(
 ) -> None:
     """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time.
 
-    Beside them it shows the numbers of the rows and their faults. Of JSON Lines the columns are keys, and their cells
-    JSON; the fault of a line that is no object is the line itself. With `batches`, it is executed for the first batches
-    of text or lines alone; a Parquet file is one batch. Raises `InputError` where the file is broken.
+    It also shows the numbers of the rows and their faults. For JSON Lines the columns are keys and their cells JSON;
+    the fault of a line that is not an object is the line itself. With `batches`, only the first batches of text or
+    lines are read; a Parquet file is one batch. Raises `InputError` if the file is broken.
     """
     form, columns = table.format_of(str(path)), list(dict.fromkeys(columns))
     keys = list(dict.fromkeys(name.partition(".")[0] for name in columns))
@@ -122,7 +122,7 @@ class _Quoted(io.RawIOBase):
     def __init__(self, file: io.BufferedIOBase, path: Path, delimiter: str) -> None:
         self._file, self._path, self._delimiter = file, path, delimiter.encode()[0]
         self._state = np.array([_START, 1, 1])
-        """Where the next byte stands, its line, and the line of the last quote that opened a cell."""
+        """The state at the next byte, its line, and the line of the last quote that opened a cell."""
 
     def readable(self) -> bool:
         return True
@@ -211,7 +211,7 @@ def explained_parquet(path: Path) -> Iterator[None]:
 
 
 def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None:
-    """Raise `InputError` where a file lacks a column that the table, an entry under `key`, names.
+    """Raise `InputError` if a file lacks a column that the table, an entry under `key`, names.
 
     A key of JSON Lines may be missing in some files, but not in the first records of all.
     """
@@ -236,7 +236,7 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
 
 
 def columns_in(table: TableFiles, path: Path) -> list[str]:
-    """The columns of a file, or the keys of the first records. Raises `InputError` where it is broken."""
+    """The columns of a file, or the keys of the first records. Raises `InputError` if it is broken."""
     form = table.format_of(str(path))
     if isinstance(form, TextFile):
         with open_text(form, path) as (reader, _):
@@ -247,12 +247,12 @@ def columns_in(table: TableFiles, path: Path) -> list[str]:
     keys: dict[str, None] = {}
     with explained(path), open_lines(path) as file:
         for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), RECORDS):
-            with suppress(ValueError, RecursionError):  # what is no object is counted where it is read
+            with suppress(ValueError, RecursionError):  # other lines are counted when they are read
                 record = json.loads(line.decode("utf-8-sig"))
                 keys |= dict.fromkeys(record) if isinstance(record, dict) else {}
     return list(keys)
 
 
 def first_key(name: str, columns: Iterable[str]) -> str:
-    """The column that a name begins with: itself, if there is one of that name, or what stands before the first dot."""
+    """The column of a name: itself, if there is one of that name, or the part before the first dot."""
     return name if name in columns else name.partition(".")[0]

@@ -69,7 +69,7 @@ class Rows:
     query: str
     """Query for the dataset's, over `cells` and `numbers`, with place, fault, why and the number of an outcome."""
     outcomes: tuple[str, ...]
-    """What may become of a row: kept, blank, malformed, or left out for a reason."""
+    """Outcomes of a row: kept, blank, malformed, or omitted for a reason."""
 
 
 def rows_of(table: PaperTable | CitationTable, path: Path, dataset: str, *, with_names: bool) -> Rows:
@@ -179,12 +179,12 @@ def _record(columns: tuple[str, ...]) -> Expression:
 
 
 def _unlike_an_id(column: str, text: Expression) -> Expression:
-    """A sentence on a text of a column that is no id."""
+    """A sentence on a text of a column that is not an id."""
     kind = f"""CASE WHEN {begins_as_list(text)} THEN '{A_LIST}'
         WHEN {is_rounded(text)} OR regexp_full_match({text}, '-?[0-9]*\\.[0-9]+') THEN '{A_DECIMAL}'
         ELSE '{NOT_AN_ID}' END"""
     said = f"concat('is ', to_json({text}[:60]), ', ', {kind})"
-    return f"{as_text(f'{column} ')} || CASE WHEN {text} IS NULL THEN 'holds no id' ELSE {said} END"
+    return f"{as_text(f'{column} ')} || CASE WHEN {text} IS NULL THEN 'has no id' ELSE {said} END"
 
 
 def ingest_tables(

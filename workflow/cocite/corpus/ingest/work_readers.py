@@ -65,7 +65,7 @@ def read_blocks(blocks: Iterable[Block], *, authors: bool, mag: bool = False) ->
 
 
 class _Lines:
-    """Some lines of a block, and where the values of the keys are in them."""
+    """Some lines of a block, and the positions of the values of the keys in them."""
 
     def __init__(self, block: Block, start: int, named: Sequence[str]) -> None:
         self._text, self._words, self._named = block.text, overlapping_words(block.text), named
@@ -88,7 +88,7 @@ class _Lines:
         return self._text[first:last].tobytes()
 
     def works(self) -> pa.RecordBatch:
-        """The columns of all lines; what they hold of odd ones means nothing."""
+        """The columns of all lines; values of odd lines are undefined."""
         title, name = self._bounds("title"), self._bounds("display_name")
         either = np.where(title[0] < title[1], title, name)
         numbers = np.empty(len(self.odd), dtype=np.int64)
@@ -188,7 +188,7 @@ def _bytes(key: str) -> NDArray[np.uint8]:
 def read_rows(
     path: Path, filters: WorkFilters, *, authors: bool, mag: bool = False, batches_ahead: int = 0
 ) -> Iterator[Read]:
-    """The works of a file, some thousand at a time. Raises `InputError` where it is no Parquet, or lacks a column."""
+    """The works of a file, some thousand at a time. Raises `InputError` if it is not Parquet, or lacks a column."""
     needed = columns_read(filters, authors=authors, mag=mag)
     opened = partial(pq.ParquetFile, path, pre_buffer=False, page_checksum_verification=True)
     with explain_unreadable(path, "Parquet file of works"), opened() as file:
@@ -201,7 +201,7 @@ def read_rows(
 
 
 def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]:
-    """The paths of the columns in a file. Raises `InputError` where one is not there, or holds something else."""
+    """The paths of the columns in a file. Raises `InputError` if one is missing or of another type."""
     found = {}
     for place in range(len(file.schema)):
         leaf = file.schema.column(place)
@@ -257,7 +257,7 @@ def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool, mag:
 
 
 def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any]:
-    """A row as keys and values. Raises `MalformedError` where a text is not UTF-8."""
+    """A row as keys and values. Raises `MalformedError` if a text is not UTF-8."""
     try:
         (record,) = batch.slice(row, 1).to_pylist()
     except UnicodeDecodeError:
@@ -271,7 +271,7 @@ def _valid(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _given(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
-    """A column, which is null where it is not asked for."""
+    """A column; null if it is not needed."""
     return batch.column(name) if name in batch.schema.names else pa.nulls(len(batch), kind)
 
 
@@ -313,7 +313,7 @@ def _abstracts(indexes: pa.StringArray, odd: NDArray[np.bool_]) -> pa.StringArra
 
 
 def words_of(texts: pa.StringArray) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Texts for kernels: their words, and where each begins, and at the end where the last one ends."""
+    """Texts for kernels: their words, the start of each, and at the end that of a next one."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     first, last = (int(bounds[0]), int(bounds[-1])) if len(texts) else (0, 0)

@@ -42,9 +42,9 @@ SCHEMA = pa.schema(
         "abstract": TEXT,
     }
 )
-"""What is known of a work; a reference is null or negative where it has no id.
+"""Columns of a work; a reference is null or negative if it has no id.
 
-A text may still be of white space alone, and a doi a URL: `not_blank` and `dois_in` are for many rows at a time.
+A text may still be only white space, and a doi a URL: `not_blank` and `dois_in` clean many rows at a time.
 """
 FIRST_BEYOND_ASCII = 0x80
 
@@ -55,7 +55,7 @@ def as_works(columns: dict[str, Any]) -> pa.RecordBatch:
 
 
 def not_blank(texts: pa.StringArray) -> pa.StringArray:
-    """The texts, null where they are of white space alone."""
+    """The texts; null for white space only."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     # Few texts begin with what may be white space, and only these are looked at.
@@ -104,7 +104,7 @@ def numbers_in(column: str, numbers: NDArray[np.int64], is_given: NDArray[np.boo
 
 
 def lists_of_names(rows: NDArray[np.int64], names: pa.StringArray, count: int, *, distinct: bool) -> pa.ListArray:
-    """The names of each of `count` rows, given the row of each name, but for blank ones."""
+    """The names of each of `count` rows, given the row of each name; blank names are dropped."""
     known = not_blank(names)
     rows = rows[known.is_valid().to_numpy(zero_copy_only=False)]
     known = known.drop_null().dictionary_encode()
@@ -118,7 +118,7 @@ def lists_of_names(rows: NDArray[np.int64], names: pa.StringArray, count: int, *
 
 
 def texts_from(text: NDArray[np.uint8], offsets: NDArray[np.int32], is_given: NDArray[np.bool_]) -> pa.StringArray:
-    """Texts that lie one after the other, null where none is given."""
+    """Texts from contiguous bytes; null if not given."""
     validity = pa.py_buffer(np.packbits(is_given, bitorder="little"))
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text), validity)
 
@@ -141,7 +141,7 @@ class Read:
 
 
 def all_works(parts: Iterable[Read], tally: Tally) -> Iterator[pa.RecordBatch]:
-    """The works of a file, but for blank and malformed lines, which are counted."""
+    """The works of a file; blank and malformed lines are only counted."""
     before = 0
     for part in parts:
         if not part.odd.any():
@@ -155,7 +155,7 @@ def all_works(parts: Iterable[Read], tally: Tally) -> Iterator[pa.RecordBatch]:
 
 
 def _row(part: Read, place: int, before: int, tally: Tally) -> dict[str, Any] | None:
-    """The row of a record that is left to Python; None where it gives none."""
+    """The row of a record that is left to Python; None if it has no row."""
     try:
         record = part.record(place)
         if isinstance(record, dict):
@@ -169,13 +169,13 @@ def _row(part: Read, place: int, before: int, tally: Tally) -> dict[str, Any] | 
 
 
 WORK = "https://openalex.org/W"
-"""What the id of a work begins with; its number follows."""
+"""Prefix of the id of a work; its number follows."""
 DOI = "https://doi.org/"
 _ID = re.compile(f"{re.escape(WORK)}({DIGITS})")
 _EXAMPLE = f"{WORK}2741809807"
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 SMALLEST = {"year": -(2**15), "citation_count": -(2**31)}
-"""Column → the smallest number that it holds; the largest is one less than its negative."""
+"""Column → its smallest number; the largest is −1 minus that."""
 
 Row = dict[str, Any]
 
@@ -189,14 +189,14 @@ class Pairs(dict[str, Any]):
 
 
 def parse_work(line: bytes) -> Row:
-    """The row of a line of JSON. Raises `MalformedError` where it is none."""
+    """The row of a line of JSON. Raises `MalformedError` if it is not a work."""
     return row_of(parse_object(line, Pairs))
 
 
 def row_of(record: dict[str, Any]) -> Row:
-    """The row of a record, whose inverted index is an object or the JSON of one. Raises `MalformedError` for no work.
+    """The row of a record, whose inverted index is an object or its JSON. Raises `MalformedError` if it is not a work.
 
-    The keys are the columns of `SCHEMA`; `abstract` is None where there is none, and empty without a word.
+    The keys are the columns of `SCHEMA`; `abstract` is None if there is none, and empty without a word.
     """
     if "id" not in record:
         raise MalformedError("has no id")
@@ -227,7 +227,7 @@ def row_of(record: dict[str, Any]) -> Row:
 
 
 def mag_of(ids: Any) -> int | None:
-    """The number in the Microsoft Academic Graph among the ids of a work; None where there is none."""
+    """The number in the Microsoft Academic Graph among the ids of a work; None if there is none."""
     number: Any = ids.get("mag") if isinstance(ids, dict) else None
     return int(number) if is_id(number) else None
 
@@ -270,7 +270,7 @@ def _number_of_work(value: Any, key: str) -> int:
 def _object(record: dict[str, Any], key: str) -> dict[str, Any]:
     value = record.get(key)
     if value is not None and not isinstance(value, dict):
-        raise MalformedError(f"{key or 'authorships'} has {quoted(value)} where an object belongs")
+        raise MalformedError(f"{key or 'authorships'} has {quoted(value)} in place of an object")
     return value or {}
 
 
@@ -292,7 +292,7 @@ def _encodable(text: str, key: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise MalformedError(f"{key} holds half of a surrogate pair") from None
+        raise MalformedError(f"{key} contains half of a surrogate pair") from None
     return text
 
 
@@ -307,5 +307,5 @@ def _not_blank(text: str | None) -> str | None:
 
 
 def _number(value: Any, column: str) -> int | None:
-    """A whole number that its column can hold; None for anything else."""
+    """A whole number that its column can store; None for anything else."""
     return value if type(value) is int and SMALLEST[column] <= value < -SMALLEST[column] else None

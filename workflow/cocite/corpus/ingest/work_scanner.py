@@ -37,7 +37,7 @@ from cocite.corpus.ingest.navigating import (
 )
 
 NO_WORK = -1
-"""What stands for the number of a reference that is null."""
+"""The number of a reference that is null."""
 ODD_NUMBER = -2
 _LARGEST_ID = U(LARGEST_ID)
 _WORK = (word_of("https://"), word_of("openalex"), word_of("ex.org/W"))
@@ -46,10 +46,10 @@ _WORK = (word_of("https://"), word_of("openalex"), word_of("ex.org/W"))
 
 @kernel
 def scan_works(words, start, end, keys, of_length, lines, starts, ends, odd):  # type: ignore[no-untyped-def]
-    """Find the values of some keys in whole lines; return where it stopped and how many lines there are.
+    """Find the values of some keys in whole lines; return where it stopped and the number of lines.
 
-    `keys` has a row of bytes for each key, `of_length` a bit for each key of a length. The value of key k in line l
-    goes from `starts[k, l]` to `ends[k, l]`, the same where it is null or missing; `odd` says which lines are odd.
+    `keys` has a row of bytes for each key, `of_length` a bit for each key of a length. The value of key k in line l is
+    between `starts[k, l]` and `ends[k, l]`, which are equal if it is null or missing; `odd` marks the odd lines.
     """
     address, position, count = address_of(words), start, 0
     names = U(keys.ctypes.data)
@@ -197,7 +197,7 @@ def read_references(words, starts, ends, numbers, offsets, odd):  # type: ignore
 
 @kernel
 def _next_reference(words, position):  # type: ignore[no-untyped-def]
-    """The number of the work that begins here, an id in quotes or null, and where it ends."""
+    """The number of the work that begins here, an id in quotes or null, and the position of its end."""
     if words[position] & BYTE != QUOTE:
         is_null = words[position] & FOUR == NULL
         return np.int64(NO_WORK) if is_null else np.int64(ODD_NUMBER), position + U(4)
@@ -224,7 +224,7 @@ def number_of_work(words, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel
 def number_after(words, start):  # type: ignore[no-untyped-def]
-    """The number in the id of a work, which has its 22 characters before, and where it ends; ODD_NUMBER for none."""
+    """The number in the id of a work, after its 22 other characters, and the position of its end; else ODD_NUMBER."""
     is_work = words[start] == _WORK[0] and words[start + U(8)] == _WORK[1]
     is_work = is_work and words[start + U(14)] == _WORK[2]
     value, first = ZERO, start + U(22)
@@ -239,10 +239,10 @@ def number_after(words, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def cut_references(ids, offsets, numbers, order, citing, cited, ends):  # type: ignore[no-untyped-def]
-    """Write the citations of works in some order; return how many have no cited id, and how many cite their own work.
+    """Write the citations of works in some order; return the counts without a cited id, and of self-citations.
 
-    The references of work w are the `numbers` from `offsets[w]` on to the next one. `ends` says how many citations
-    there are up to each work in that order.
+    The references of work w are the `numbers` from `offsets[w]` up to the next offset. `ends` has the number of
+    citations up to each work in that order.
     """
     count, unknown, own = 0, 0, 0
     for place in range(len(order)):

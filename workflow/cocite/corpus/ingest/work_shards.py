@@ -56,11 +56,11 @@ DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations":
 Columns = dict[str, pa.ChunkedArray]
 """Rows as `rows_of` gives them, a column a name."""
 _JUDGED = ("type", "language", "retracted", "paratext")
-"""Columns that only the filters ask for."""
+"""Columns that only the filters need."""
 Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
-"""Columns of a table, and how many of its rows are of the works before each, where a work has not just one."""
+"""Columns of a table, and the number of its rows before each work, if a work has not just one."""
 _TIDY = {"title": not_blank, "venue": not_blank, "doi": dois_in}
-"""How columns of papers are tidied up."""
+"""How columns of papers are cleaned."""
 RETRACTED = "retracted works"
 PARATEXT = "paratext"
 YEAR = "works of another year than corpus asks for, or without one"
@@ -77,7 +77,7 @@ BATCHES_AHEAD = 1
 COMPRESSION = "lz4"
 """Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
 BYTES_TO_SYNC = 1 << 25
-"""Of rows of a table after which the system begins to write to the disk; what is left until the end is waited for."""
+"""Bytes of rows after which the system starts flushing to the disk, to shorten the wait at the end."""
 SHARE_IN_MEMORY = 0.12
 """Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
 and sorting takes as much again."""
@@ -101,7 +101,7 @@ def ingest_works(
     settings: GivenAsJson[WorkFilters],
     *,
     manifest: ManifestFile,
-    shards: Annotated[Path, typer.Option(help="Folder that holds the files of works.")],
+    shards: Annotated[Path, typer.Option(help="Folder of the files of works.")],
     part: Part,
     parts: Parts,
     buckets: Buckets,
@@ -151,7 +151,7 @@ def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
 
 
 def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
-    """The rows of a file, as much at a time as the memory takes. Raises `InputError` where the file has no record."""
+    """The rows of a file, in batches that fit into memory. Raises `InputError` if the file has no record."""
     works = all_works(_read(settings, path), tally)
     batches = (rows_of(batch, is_taken(batch, settings.filters, tally)) for batch in works)
     for gathered in gather(batches, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
@@ -208,7 +208,7 @@ def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
 
 
 def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The works as they leave, what is left out with its id alone."""
+    """The works for output; of omitted ones only the id."""
     kept = (works if taken.all() else works.filter(pa.array(taken))).drop_columns(list(_JUDGED))
     rows = kept.append_column("left_out", pa.repeat(pa.scalar(False), len(kept)))
     if taken.all():
@@ -292,7 +292,7 @@ def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArr
 
 
 def _left_out(works: pa.RecordBatch, filters: WorkFilters) -> dict[str, pa.BooleanArray]:
-    """Reason → which works it holds for, of the reasons that this corpus asks about."""
+    """Reason → the works that it applies to, for the reasons that this corpus uses."""
     reasons = {}
     if not filters.retracted:
         reasons[RETRACTED] = works.column("retracted")

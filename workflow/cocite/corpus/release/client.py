@@ -1,8 +1,8 @@
 """The Semantic Scholar Datasets API: a client of it, and the datasets of a release, or the diffs that lead to it.
 
-Shards are reached through signed links that lapse. Two hosts, two sessions: the key goes to the API's host and nowhere
-else, not even where the API redirects to. A failure that may pass is retried; any other is an `InputError`, whose
-message holds neither the key nor a signed link.
+Shards are reached through signed links that expire. Two hosts, two sessions: the key is sent only to the API's host,
+also after redirects. Transient failures are retried; any other is an `InputError`, whose message contains neither the
+key nor a signed link.
 """
 
 import logging
@@ -27,7 +27,7 @@ KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"
 RELEASES_TO_NAME = 5
 LAPSED = (400, 403, 416)
-"""Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
+"""Statuses of an expired link: 403, or 416 for a range; 400 if the session that signed it has ended."""
 LISTINGS = 5
 """Times that the links are listed for one shard before such a status is taken to mean something else."""
 # The warnings of urllib3 show the link with its signature.
@@ -77,7 +77,7 @@ class KeptKeySession(requests.Session):
     """A session whose key stays on the host it is for: requests itself drops only `Authorization` on a redirect."""
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Drop the key where a redirect leads to another host, port or scheme."""
+        """Drop the key if a redirect leads to another host, port or scheme."""
         super().rebuild_auth(prepared_request, response)
         asked, redirected = urlsplit(response.request.url), urlsplit(prepared_request.url)
         if (asked.scheme, asked.netloc) != (redirected.scheme, redirected.netloc):
@@ -125,7 +125,7 @@ class DatasetsApi:
         return answer
 
     def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
-        """The answer for a path; None where the API does not know it, if it may be missing."""
+        """The answer for a path; None if the API does not have it and `may_be_missing`."""
         url = f"{self._base_url}/{path}"
         response = ask(self._session, url, is_doubtful=_is_doubtful)
         if response.status_code in (401, 403):
@@ -167,12 +167,12 @@ def _read_key() -> str:
         )
     key = os.environ[KEY_VARIABLE].strip()
     if not (key.isascii() and key.isprintable()):
-        raise InputError(f"The environment variable {KEY_VARIABLE} holds characters that no key has; copy it again.")
+        raise InputError(f"The environment variable {KEY_VARIABLE} has invalid characters; copy the key again.")
     return key
 
 
 def _is_doubtful(response: requests.Response) -> bool:
-    """Whether a response may change when it is asked for again: a gateway refused the key, or half an answer came."""
+    """Whether a retry may help: a gateway rejected the key, or half an answer came."""
     return response.status_code == 403 or (response.ok and not _is_json(response))
 
 
@@ -216,7 +216,7 @@ class RemoteDataset:
         self._release, self._name = release, name
 
     def shards(self) -> Iterator[Shard]:
-        """The shards with their lengths. Raises `InputError` where there are none."""
+        """The shards with their lengths. Raises `InputError` if there are none."""
         names = sorted(self._links())
         if not names:
             raise lacks_dataset(self._release, self._name)
@@ -224,7 +224,7 @@ class RemoteDataset:
             yield Shard(name=name, bytes=self.size(name))
 
     def size(self, shard: str) -> int:
-        """Length of a shard, bytes. Links are signed for GET, so one byte is asked for instead of the head."""
+        """Length of a shard, bytes. Links are signed for GET, so one byte is requested in place of a HEAD request."""
         with self.open(shard, first=0, last=0) as response:
             size = total_of(response)
         if size is None:
@@ -232,7 +232,8 @@ class RemoteDataset:
         return size
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for bytes of a shard (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
+        """Request bytes of a shard (both ends inclusive); the status is 206, or 200 for all. Else raises
+        `InputError`."""
         for listing in range(1, LISTINGS + 1):
             links = self._links()
             if shard not in links:
@@ -275,8 +276,8 @@ class RemoteDataset:
 class RemoteDiffs(RemoteDataset):
     """The current links of the files of a dataset's diffs.
 
-    The API gives a diff for each release on the way, with files of updates and of deletes. All are named by their date
-    and a number; here they get names of their own, so that they are listed, downloaded and found again like shards.
+    The API gives a diff for each release on the way, with files of updates and of deletes. Their names are only a date
+    and a number; here they get unique names, so that they are listed, downloaded and found again like shards.
     """
 
     def __init__(self, api: DatasetsApi, since: str, release: str, name: str) -> None:
@@ -284,7 +285,7 @@ class RemoteDiffs(RemoteDataset):
         self._since = since
 
     def shards(self) -> Iterator[DiffShard]:
-        """The files, in the order of the steps. Raises `InputError` where the steps have a gap."""
+        """The files, in the order of the steps. Raises `InputError` if a step is missing."""
         self._check_steps()
         files = list(self._files())
         for step, deletes, name, _ in progress(files, of=f"list diffs of {self._name}", unit="files"):

@@ -1,9 +1,9 @@
-"""A copy of OpenAlex: where it lies, and which bytes of its Parquet files a corpus needs.
+"""A copy of OpenAlex: its location, and the bytes of its Parquet files that a corpus needs.
 
-It lies at a URL, asked with retries and without any key, or in a folder. The manifests of a copy name its files by the
-bucket that they were published in (`s3://…`); a file is looked for under the folder in which its manifest lies, so that
-a mirror or a folder can stand in for the bucket. Of a Parquet file the footer is fetched first, then the needed columns
-of each row group, in as few requests as is reasonable.
+It is at a URL, requested with retries and without a key, or in a folder. The manifests of a copy name its files by the
+bucket that they were published in (`s3://…`); a file is looked for in the folder of its manifest, so that a mirror or a
+folder can replace the bucket. Of a Parquet file the footer is fetched first, then the needed columns of each row group,
+in as few requests as is reasonable.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -52,7 +52,7 @@ LENGTH = 4
 OF_LISTS = {"list", "element", "item", "bag", "array", "array_element"}
 """How Parquet calls the levels that a list adds to the path of a column."""
 SAMPLED = 3
-"""Files, the largest, whose footers say what share of all files is needed."""
+"""Number of the largest files whose footers determine the needed share of all files."""
 REFUSED, GONE, OUT_OF_RANGE = 403, 404, 416
 
 
@@ -90,7 +90,7 @@ class RemoteCopy:
         self.origin = self._url.replace(self._url.split("://")[1].split("/")[0], retry.host_of(self._url))
 
     def read(self, path: str, span: range | None = None) -> bytes:
-        """As `FolderCopy.read`; what came before a broken connection is not asked for again."""
+        """As `FolderCopy.read`; after a broken connection, only the rest is requested."""
         content, end, fruitless = bytearray(), span.stop if span else None, 0
         start = span.start if span else 0
         while end is None or start + len(content) < end:
@@ -111,12 +111,13 @@ class RemoteCopy:
         return bytes(content)
 
     def open(self, path: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for bytes of a file (both ends counted); the status is 206, or 200 for all. Else raises `InputError`."""
+        """Request bytes of a file (both ends inclusive); the status is 206, or 200 for all. Else raises
+        `InputError`."""
         response = self._storage.get(f"{self._url}/{path}", first=first, last=last)
         status, total = response.status_code, total_of(response)
         if status == 206 and first_of(response) != first:
             response.close()
-            raise InputError(f"{path}: {self.origin} sends other bytes than it was asked for; run again later.")
+            raise InputError(f"{path}: {self.origin} sent other bytes than requested; run again later.")
         if status in (200, 206):
             return response
         response.close()
@@ -155,7 +156,7 @@ def _received(response: requests.Response, path: str) -> bytes:
 
 
 def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> dict[str, str]:
-    """The columns that are read, and what each holds, but for the titles; filters ask for some more."""
+    """The columns that are read, and their uses, except the titles; filters need some more."""
     asked = (not filters.retracted, not filters.paratext, filters.types, filters.languages)
     return {
         **_ALWAYS,
@@ -203,7 +204,7 @@ def share_needed(copy: Copy, shards: Sequence[CopiedShard], columns: Collection[
 
 
 def read_footer(copy: Copy, path: str, size: int) -> bytes:
-    """The footer of a Parquet file of so many bytes, with what ends the file. Raises `InputError` where it has none."""
+    """The footer of a Parquet file of so many bytes, and the bytes after it. Raises `InputError` without a footer."""
     end = copy.read(path, range(max(size - USUAL_FOOTER, 0), size))
     length = int.from_bytes(end[-len(MAGIC) - LENGTH : -len(MAGIC)], "little") + LENGTH + len(MAGIC)
     if not end.endswith(MAGIC) or length > size:
@@ -217,7 +218,7 @@ def read_footer(copy: Copy, path: str, size: int) -> bytes:
 
 
 def spans_of(footer: bytes, columns: Collection[str]) -> list[range]:
-    """The bytes of a file, given its footer, that hold these columns; what lies between close ones is included."""
+    """The ranges of a file with these columns, by its footer; gaps between close ones are included."""
     spans: list[range] = []
     for chunk in sorted(_chunks(pq.read_metadata(pa.BufferReader(footer)), columns), key=lambda chunk: chunk.start):
         if spans and chunk.start - spans[-1].stop <= GAP:

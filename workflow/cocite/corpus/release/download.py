@@ -1,9 +1,9 @@
 """Download the shards of one part of a dataset; a killed download resumes where it stopped.
 
-Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
-that gzip keeps, or the footer of Parquet) and renamed; when all are there, the folder of shards moves to its final
-place. Of a shard in Parquet only the needed columns may come: each byte keeps its place, and what was not fetched is a
-hole, which takes no room on the disk. So the length of what is there always says where to resume.
+Shards grow as `<shard>.part` in a state folder, are verified (length against the manifest, then gzip's checksum, or the
+footer of Parquet) and renamed; the complete folder of shards then moves to its final place. Of a shard in Parquet, only
+the needed columns may be fetched: each byte keeps its offset, and the rest is a hole, which uses no disk space. So the
+length of the file always gives the offset to resume from.
 """
 
 import shutil
@@ -29,7 +29,7 @@ from cocite.corpus.release.retry import first_of, other_length, total_of
 BLOCK = 1 << 20
 PARQUET = ".parquet"
 FRUITLESS_ATTEMPTS = 6
-"""Connections in a row that may break before they bring a single byte."""
+"""Largest number of consecutive connections that break before the first byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class Needed:
 
 
 Choose = Callable[[Any, Path], Needed]
-"""Says what is needed of a shard; what it learns of the shard it can keep in the folder."""
+"""Lists the needed bytes of a shard; it can cache what it learns in the folder."""
 Open = Callable[..., requests.Response]
-"""Asks for the bytes of a shard, by its name, from `first` to `last` (both counted); the status is 206 or 200."""
+"""Requests the bytes of a shard, by its name, from `first` to `last` (both inclusive); the status is 206 or 200."""
 
 
 def whole(shard: Shard, folder: Path) -> Needed:
@@ -88,7 +88,7 @@ def _fetch_shard(remote: Open, shard: Shard, folder: Path, choose: Choose, bar: 
 
 
 def _complete(remote: Open, shard: Shard, part: Path, spans: Sequence[range], bar: "tqdm[None]") -> None:
-    """Fetch the rest of the spans, over as many connections as it takes, as long as each brings something."""
+    """Fetch the rest of the spans, over as many connections as needed, while each makes progress."""
     present = _length(part)
     bar.update(sum(max(0, min(span.stop, present) - span.start) for span in spans))
     fruitless = 0
@@ -115,8 +115,8 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
         if response.status_code != 200 and first != missing.start:
             begins = "an unknown byte" if first is None else f"byte {first}"
             raise InputError(
-                f"Shard {shard.name}: asked for what begins at byte {missing.start}, the storage sends what begins at "
-                f"{begins}; run again later, and it resumes from there."
+                f"Shard {shard.name}: requested bytes from {missing.start}, but the storage sent bytes from "
+                f"{begins}; run again later to resume."
             )
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
@@ -127,7 +127,7 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                 file.truncate(missing.start)
                 file.seek(missing.start)
             try:
-                # What has arrived, as it arrives: whole blocks would lose the last one where a connection breaks.
+                # Write bytes as they arrive: with whole blocks, the last one would be lost if a connection breaks.
                 while block := response.raw.read1(BLOCK, decode_content=False):
                     if file.tell() + len(block) > missing.stop:
                         file.truncate(missing.start)

@@ -1,8 +1,8 @@
-"""The Semantic Scholar Datasets API over a folder in the layout of a release, on this machine alone.
+"""The Semantic Scholar Datasets API, served locally from a folder in the layout of a release.
 
-It gives everyone what the real one gives to those with a key; the storage takes single byte ranges. It uses the
-standard library alone, so that starting it costs nothing. Tests serve by subclasses that want the key, sign the links
-and fail as real servers do.
+It serves without a key what the real one serves with a key; the storage supports single byte ranges. It uses only the
+standard library, so that it starts fast. Tests use subclasses that require the key, sign the links and fail as real
+servers do.
 """
 
 import io
@@ -33,7 +33,7 @@ class Catalogue:
     """What the paths begin with that a link can lead to."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the folder. Raises `InputError` if it holds no `release.json` with an id and names of datasets."""
+        """Read the folder. Raises `InputError` if it has no `release.json` with an id and names of datasets."""
         described = read_release(folder)
         self.release: str = described["release_id"]
         self.releases: list[str] = [self.release]
@@ -64,7 +64,7 @@ class Catalogue:
 
 
 def read_release(folder: Path) -> Mapping[str, Any]:
-    """What the release in a folder states of itself. Raises `InputError` where it lacks the id or the datasets."""
+    """The metadata of the release in a folder. Raises `InputError` if it lacks the id or the datasets."""
     path = folder / "release.json"
     if not path.exists():
         raise InputError(f"{path} does not exist, so {folder} is not the folder of a release.")
@@ -181,7 +181,7 @@ class Handler(BaseHTTPRequestHandler):
         self.stream(status, io.BytesIO(body), len(body), headers)
 
     def send_file(self, path: Path) -> None:
-        """Send a file, or the single range of it that was asked for."""
+        """Send a file, or the requested single range of it."""
         size = path.stat().st_size
         headers = {"Content-Type": "binary/octet-stream"}
         status, span = HTTPStatus.OK, range(size)

@@ -1,6 +1,6 @@
 """The manifest: the shards of a release, pinned once, so that every later job works on the same files.
 
-It holds names and sizes and never a link, which would lapse after some hours. A job of part p of n takes every n-th
+It has names and sizes and never a link, which would expire after some hours. A job of part p of n takes every n-th
 shard in the order of the names.
 """
 
@@ -29,7 +29,7 @@ class Shard:
     bytes: int
     """Length of the packed file."""
     estimated: bool = False
-    """Whether the length is an estimate, as where a file is converted while it is fetched."""
+    """Whether the length is an estimate, as for a file that is converted during the download."""
 
     @property
     def to_fetch(self) -> int:
@@ -44,7 +44,7 @@ class DiffShard(Shard):
     step: int
     """Number of the diff, from 1: a later one overrides an earlier one."""
     deletes: bool
-    """Whether it names records to delete, or holds records to insert or replace."""
+    """Whether it lists records to delete, or has records to insert or replace."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -52,11 +52,11 @@ class CopiedShard(Shard):
     """One file of works in a copy of OpenAlex."""
 
     path: str
-    """Where it lies in the copy, such as works/updated_date=2026-06-24/part_0000.parquet."""
+    """Its path in the copy, such as works/updated_date=2026-06-24/part_0000.parquet."""
     records: int
-    """Works that it holds."""
+    """Number of its works."""
     needed: int
-    """Bytes of it that hold what a corpus needs; of Parquet an estimate."""
+    """Bytes of it that a corpus needs; for Parquet an estimate."""
     in_base: bool = False
     """Whether the base has its rows, so that it is not fetched."""
 
@@ -82,7 +82,7 @@ class Manifest:
     release: str
     datasets: Mapping[str, Dataset]
     since: str | None = None
-    """The earlier release that the diffs start from, where the shards are diffs; none for a whole release."""
+    """The earlier release that the diffs start from, if the shards are diffs; none for a whole release."""
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -97,7 +97,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest. Raises `InputError` where the file is missing, is no manifest or lacks a dataset."""
+    """Read a manifest. Raises `InputError` if the file is missing, not a manifest or lacks a dataset."""
     again = "delete it and run again, which lists the release."
     try:
         content: Any = read_json(path)

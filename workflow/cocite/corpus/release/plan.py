@@ -41,11 +41,11 @@ KEYS = ("release", "corpus", "pathvars")
 TEXT_OF_PACKED = 3
 """Bytes of text for each byte of a packed shard, at least: 3.3 to 14 in the releases hci and synergy."""
 INGESTED_CONTEXTS_OF_PACKED, CONTEXTS_OF_PACKED = 2.0, 0.8
-"""Bytes of contexts for each packed byte of citations, where they are asked for: as they are ingested (1.92 in a
-generated shard of 14 million citations), and as they are merged (0.70 of the same, none of them cited twice)."""
+"""Bytes of contexts for each packed byte of citations, if they are ingested: as ingested (1.92 in a generated shard of
+14 million citations), and as merged (0.70 of the same, none of them cited twice)."""
 MEMORY_OF_PARQUET = 10
-"""A citation has 3.2 to 3.5 bytes in the Parquet of the three releases. In memory it has 17, twice while it is sorted:
-what does not fit there is spilled."""
+"""A citation has 3.2 to 3.5 bytes in the Parquet of the three releases. In memory it has 17, twice while it is sorted;
+the excess is spilled."""
 BLOCK = 512
 """Bytes of the blocks in which systems count what a file takes."""
 JOBS_AT_ONCE = 8
@@ -77,7 +77,7 @@ class Plan:
     source: Source
     release: str
     known_from: str
-    """Where the list of its shards comes from."""
+    """Source of the list of its shards."""
     needs: Mapping[str, Need]
     at_peak: int
     """The corpus on the disk, at its largest."""
@@ -88,7 +88,7 @@ class Plan:
 
 
 def plan_corpus(config: Mapping[str, Any]) -> Plan:
-    """The plan of a resolved configuration. Raises `InputError` where the release must be listed and cannot be."""
+    """The plan of a resolved configuration. Raises `InputError` if the release must be listed and cannot be."""
     results = results_folder(config)
     source: Source = entry_of(config["corpus"], Corpus)
     manifest, known_from = _listed(source, config["release"], results)
@@ -177,7 +177,7 @@ def _parquet(manifest: Manifest, table: str, source: Source) -> int:
 
 
 def dataset_of(table: str, source: Source) -> str:
-    """The dataset of a release whose records hold papers, abstracts or citations."""
+    """The dataset of a release whose records contain papers, abstracts or citations."""
     return next(name for name, held in source.holds.items() if table in held)
 
 
@@ -252,7 +252,7 @@ def print_plan(
         _disk_in_words(plan, results_folder(config)),
         plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
         *plan.source.remarks(),
-        "Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)\n"
+        "Continue with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)\n"
         f"{key}    {program('snakemake', Path.cwd())} {shlex.join(arguments)}",
     ]
     typer.echo("\n\n".join(paragraphs))

@@ -1,11 +1,11 @@
-"""Requests to the API and to storage: sent again while their failure may pass, and no more often than allowed.
+"""Requests to the API and to storage, with retries of transient failures and a rate limit.
 
-Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, and last
-at least as long as Retry-After asks for. No link or key is logged.
+Too many requests, a failing server and a broken connection are transient. The pauses double, each with a random part,
+and last at least as long as Retry-After. No link or key is logged.
 
-The API takes one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results folder.
-A job that holds its lock waits, sends one request, and releases the lock when the head of the answer has come. So a
-request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes say. The kernel
+The API accepts one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results
+folder. A job locks it, waits, sends one request, and releases the lock when the response headers have arrived. So a
+request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes. The kernel
 releases the lock of a killed job.
 """
 
@@ -65,7 +65,7 @@ def ask(
         except BROKEN as error:
             failure = f"cannot be reached ({type(error).__name__})"
         except requests.RequestException as error:
-            # The error's own text holds the link; and its chain would be printed with it.
+            # The error's own text contains the link; and its chain would be printed with it.
             raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
         if response is not None and response.status_code not in PASSING_STATUSES:
             if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
@@ -81,7 +81,7 @@ def ask(
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
-    """Sleep after this many failures in a row (from 1), at least as long as Retry-After in the last answer asks for."""
+    """Sleep after this many consecutive failures (from 1), at least as long as Retry-After in the last answer."""
     header = None if response is None else response.headers.get("Retry-After")
     try:
         asked_for = Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
@@ -113,7 +113,7 @@ def turn(path: Path) -> Iterator[None]:
 
 
 class RateLimitAdapter(HTTPAdapter):
-    """Sends each request in a turn of its own, also a retry and each hop of a redirect."""
+    """Sends each request separately rate-limited, including retries and each hop of a redirect."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(max_retries=0)  # urllib3 would retry within one turn
@@ -126,7 +126,7 @@ class RateLimitAdapter(HTTPAdapter):
 
 
 class Storage:
-    """The storage that signed links lead to, or that a copy lies in. It is never sent the key."""
+    """The storage of signed links, or of a copy. It is never sent the key."""
 
     def __init__(self, doubtful: Collection[int] = ()) -> None:
         """`doubtful` are statuses that may change when the storage is asked again."""
@@ -134,8 +134,8 @@ class Storage:
         self._doubtful = doubtful
 
     def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
-        """Ask for the bytes from `first` to `last` (both counted, from 0); the body is streamed by the caller."""
-        # By itself, requests asks for packed transfer, and lengths would be those of another stream.
+        """Request the bytes from `first` to `last` (both inclusive, from 0); the caller streams the body."""
+        # By default, requests asks for compressed transfer, and lengths would be those of another stream.
         headers = {"Range": f"bytes={first}-{'' if last is None else last}", "Accept-Encoding": "identity"}
         return ask(
             self._session,
@@ -152,7 +152,7 @@ def shard_name(link: str) -> str:
 
 
 def total_of(response: requests.Response) -> int | None:
-    """Length of the whole file that a response holds or holds a part of, if it is stated."""
+    """Length of the whole file of a full or partial response, if it is stated."""
     content_range = response.headers.get("Content-Range", "")
     total = content_range.rpartition("/")[2] if response.status_code != 200 else response.headers.get("Content-Length")
     return int(total) if total and total.isdigit() else None

@@ -23,10 +23,10 @@ from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
 
 LEGACY = "legacy"
 ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}
-"""Format → what the names of its files end in."""
+"""Format → suffix of the names of its files."""
 _NEW_PLACES = ("manifest.json", f"{WORKS}/manifest.json")
 PLACES: Mapping[str, tuple[str, ...]] = {"parquet": _NEW_PLACES, "jsonl": _NEW_PLACES, LEGACY: (f"{WORKS}/manifest",)}
-"""Format → where its manifest may lie: that of all entities, or that of the works."""
+"""Format → possible paths of its manifest: that of all entities, or that of the works."""
 PATH = re.compile(rf"(?:.*/)?(?P<path>{WORKS}/(?P<folder>[\w=-][\w=.-]*)/(?P<file>\w[\w.-]*))", re.ASCII)
 DAY = re.compile(r"updated_date=(\d{4}-\d\d-\d\d)")
 README = "Works of OpenAlex, a catalogue of the world's research (https://openalex.org). The data are CC0."
@@ -57,7 +57,7 @@ class _Older(BaseModel):
 
 
 def list_works(copy: Copy, format: str, release: str) -> Manifest:
-    """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` where it has none."""
+    """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` if it has none."""
     place, content = _read(copy, format)
     where = f"{place} of the copy at {copy.origin}"
     files = content.entries if isinstance(content, _Older) else _files_of_works(content, where)
@@ -85,7 +85,7 @@ def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Ma
 
 
 def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
-    """The manifest with the files marked that the base has. Raises `InputError` where the base is not older."""
+    """The manifest with the files marked that the base has. Raises `InputError` if the base is not older."""
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:

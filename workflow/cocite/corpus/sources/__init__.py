@@ -1,4 +1,4 @@
-"""Where a corpus comes from: one module a source, with its settings and all that is particular to it.
+"""Sources of a corpus: one module each, with its settings and all its specific code.
 
 The configuration imports every source in every job; what takes long to import is imported within the methods.
 """

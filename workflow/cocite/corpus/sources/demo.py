@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 RELEASE = "demo/release"
-"""Where the generated release lies in the results."""
+"""Path of the generated release in the results."""
 PACKED_OF_PAPER = {"papers": 80, "abstracts": 95, "citations": 500}
 """Bytes of each dataset for each paper of a generated release: 79, 94 and 499 for 20,000 papers."""
 
@@ -37,7 +37,7 @@ class Demo(FetchedSource):
     """Generates a small release and downloads it from a local server."""
 
     source: Literal["demo"]
-    """Where the release comes from."""
+    """Source of the release."""
     demo: GeneratedRelease = GeneratedRelease()
     """The release that is generated."""
 

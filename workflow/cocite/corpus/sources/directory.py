@@ -1,4 +1,4 @@
-"""A release in a folder of the user's, in the layout of a release: its shards are read where they are."""
+"""A release in a user's folder, in the layout of a release: its shards are read in place."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,12 +17,12 @@ class Directory(MatchedSource):
     """Reads a folder in the layout of a release."""
 
     source: Literal["directory"]
-    """Where the release comes from."""
+    """Source of the release."""
     path: GivenPath
-    """Folder of the release. Variables of the environment are filled in."""
+    """Folder of the release. Environment variables are expanded."""
     id_space: IdSpace = "s2"
-    """Whose ids papers have: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's works,
-    own for others. Documents of benchmarks are known to be papers of the corpus by ids of the same origin alone."""
+    """The id space of papers: s2 for Semantic Scholar's corpus ids, openalex for OpenAlex's work numbers, own for
+    others. Documents of benchmarks are matched to papers by id only if both use the same id space."""
 
     fetches: ClassVar = False
     # Records with little else than what is kept. The release hci: 0.77, 1.03 and 0.38; synergy: 0.75, 1.03 and 0.39.
@@ -64,18 +64,18 @@ class Directory(MatchedSource):
 
     @property
     def largest_index(self) -> int | None:
-        """The papers and citations that the release states to have, where it does."""
+        """The number of papers and citations in the release, if its metadata give them."""
         stated = stated_by(Path(self.path))
         counts: list[Any] = [stated.get(dataset) for dataset in ("papers", "citations")]
         return sum(counts) if all(type(count) is int and count >= 0 for count in counts) else None
 
 
 def list_folder(folder: Path, release: str) -> "Manifest":
-    """The manifest of the release in a folder. Raises `InputError` where it is not there, or not whole."""
+    """The manifest of the release in a folder. Raises `InputError` if it is missing or incomplete."""
     from cocite.corpus.release.manifest import Dataset, Manifest, Shard, lacks_dataset
 
     if not folder.is_dir():
-        raise InputError(f"The folder {folder} does not exist; it must hold a release.")
+        raise InputError(f"The folder {folder} does not exist; it must contain a release.")
     pinned = _pin(folder, release)
     datasets = {}
     for name in DATASETS:
@@ -99,24 +99,24 @@ def _faults_of_release(key: str, folder: Path, release: str) -> Iterator[str]:
             yield f"{key}: {error}"
     stated = stated_by(folder).get("release_id")
     if stated is not None and stated != release:
-        yield f"release is {release}, but {folder} holds the release {stated}."
+        yield f"release is {release}, but {folder} contains the release {stated}."
 
 
 def _pin(folder: Path, release: str) -> str:
     """The id of the release in a folder, which its release.json states, if it has one."""
     stated: str | None = stated_by(folder).get("release_id")
     if stated is None and release == LATEST:
-        raise InputError(f"{folder / 'release.json'} does not say which release it is; name it instead of `{LATEST}`.")
+        raise InputError(f"{folder / 'release.json'} does not name its release; name it instead of `{LATEST}`.")
     if stated is not None and release not in (LATEST, stated):
-        raise InputError(f"Release {release} does not exist in {folder}; it holds {stated}.")
+        raise InputError(f"Release {release} does not exist in {folder}; it contains {stated}.")
     return stated or release
 
 
 def _mixed_up(release: Path, folders: dict[str, Path]) -> Iterator[str]:
-    """Folders of a run that lie where the release lies, so that it would be written to or removed."""
+    """Folders of a run that overlap with the release, which would be written to or removed."""
     for name, folder in folders.items():
         key = f"pathvars.{name}: the folder {folder}"
         if folder.resolve().is_relative_to(release.resolve()):
-            yield f"{key} lies in the release in {release}, which would be mixed up with it; name another."
+            yield f"{key} is inside the release in {release}, which would be mixed up with it; name another."
         elif name == "results" and release.resolve().is_relative_to(folder.resolve()):
-            yield f"{key} holds the release in {release}; a run removes files from its results, so name another."
+            yield f"{key} contains the release in {release}; a run removes files from its results, so name another."

@@ -1,4 +1,4 @@
-"""A copy of OpenAlex, which everyone may fetch without a key: works are downloaded from a URL, or lie in a folder."""
+"""A copy of OpenAlex, which needs no key: works are downloaded from a URL, or read from a folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,25 +24,24 @@ class OpenAlex(FetchedSource, MatchedSource):
     """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder."""
 
     source: Literal["openalex"]
-    """Where the release comes from."""
+    """Source of the release."""
     format: Literal["parquet", "jsonl", "legacy"] = "parquet"
-    """Format of the copy: Parquet, of which only the columns that are needed are downloaded; JSON Lines; or the older
-    layout, which has JSON Lines and a manifest of another form."""
+    """Format of the copy: Parquet, of which only the needed columns are downloaded; JSON Lines; or the older layout,
+    JSON Lines with another form of manifest."""
     url: Url | None = None
-    """URL of the folder that holds manifest.json (in the older layout, works/manifest). Left out, it is that of the
-    public bucket: https://openalex.s3.amazonaws.com with /data/parquet, /data/jsonl or /legacy-data."""
+    """URL of the folder with manifest.json (in the older layout, works/manifest). Default: the public bucket,
+    https://openalex.s3.amazonaws.com with /data/parquet, /data/jsonl or /legacy-data."""
     path: GivenPath | None = None
-    """Such a folder on the disk, whose files are read in place of those at url. Variables of the environment are filled
-    in."""
+    """A local folder of this form, read in place of url. Environment variables are expanded."""
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Jobs that share the files of works: each downloads some, and another one ingests them."""
     filters: WorkFilters = WorkFilters()
-    """Which works are taken."""
+    """Filters of works."""
     base: GivenPath | None = None
     """Results folder of an earlier run, of an older copy in the same format, that kept its ingested rows
     (keep_ingested) with the same filters, authors and number of buckets, and with match if it is set here. Of files
-    that both copies have, the rows come from there; only the others are downloaded. Variables of the environment are
-    filled in."""
+    that both copies have, the rows come from there; only the others are downloaded. Environment variables are
+    expanded."""
 
     # The columns that are downloaded depend on whether the names of authors are among them.
     work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
@@ -92,7 +91,7 @@ class OpenAlex(FetchedSource, MatchedSource):
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
 
-        Raises `InputError` where the copy has no manifest, no works, or is of another day.
+        Raises `InputError` if the copy has no manifest or no works, or is of another day.
         """
         from cocite.corpus.release.copies import columns_downloaded
         from cocite.corpus.release.manifest import read_manifest

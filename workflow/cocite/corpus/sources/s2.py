@@ -31,17 +31,17 @@ class SemanticScholar(FetchedSource):
     """Downloads from the Semantic Scholar Datasets API with the key in S2_API_KEY."""
 
     source: Literal["s2"]
-    """Where the release comes from."""
+    """Source of the release."""
     api: Url = "https://api.semanticscholar.org/datasets/v1"
-    """Base URL of the Datasets API; a mirror can stand in."""
+    """Base URL of the Datasets API, or of a mirror."""
     shards: DatasetShards = DatasetShards()
-    """Shards that each dataset of the release has: each is downloaded and ingested by a job of its own. `cocite corpus
-    plan` counts them. If a release has more of them, some jobs take several; if it has fewer, some have nothing to
-    do."""
+    """Number of shards of each dataset of the release; each is downloaded and ingested by a separate job. `cocite
+    corpus plan` counts them. If a release has more of them, some jobs take several; if it has fewer, some have nothing
+    to do."""
     base: GivenPath | None = None
     """Results folder of an earlier run, of an older release, that kept its ingested rows (keep_ingested) and has the
-    same number of buckets. The release is then reached from there: only the diffs since then are downloaded, and
-    shards are their files, which `cocite corpus plan` counts. Variables of the environment are filled in."""
+    same number of buckets. The release is then reached from there: only the diffs since then are downloaded, and shards
+    are their files, which `cocite corpus plan` counts. Environment variables are expanded."""
 
     work_keys: ClassVar = (*Source.work_keys, "shards")
     needs_key: ClassVar = True
@@ -88,8 +88,8 @@ class SemanticScholar(FetchedSource):
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """Whether the configured numbers of jobs are those of the shards, and otherwise what to configure."""
         if shards == self.shards.model_dump():
-            return "corpus.shards of the configuration is right: each shard has a job of its own."
-        return f"For a job a shard, configure corpus.shards: {json.dumps(shards).replace(chr(34), '')}"
+            return "corpus.shards of the configuration is right: each shard has its own job."
+        return f"For one job per shard, configure corpus.shards: {json.dumps(shards).replace(chr(34), '')}"
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release without a date, or a base that a release, its authors or its contexts cannot be reached from."""

@@ -1,4 +1,4 @@
-"""Tables of papers and citations that people have, in files of text, Parquet or JSON Lines: read where they are."""
+"""User-supplied tables of papers and citations, as text, Parquet or JSON Lines, read in place."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,18 +19,17 @@ class Table(MatchedSource):
     """Reads tables of papers and of citations, whose columns the configuration names."""
 
     source: Literal["table"]
-    """Where the release comes from."""
+    """Source of the release."""
     papers: PaperTable
     """The table of papers."""
     citations: CitationTable
     """The table of citations."""
     ids: Literal["integer", "string"] = "integer"
-    """What ids are: integer keeps whole numbers from 0 on as they are; string takes any text, and gives each a number,
-    which stands beside it in the table names."""
+    """Type of the ids: integer keeps whole numbers from 0 on; string accepts any text and assigns each a number, listed
+    in the table names."""
     id_space: IdSpace = "own"
-    """Whose ids whole numbers are: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
-    works, own for others. Documents of benchmarks are known to be papers of the corpus by ids of the same origin
-    alone."""
+    """The id space of whole numbers: s2 for Semantic Scholar's corpus ids, openalex for OpenAlex's work numbers, own
+    for others. Documents of benchmarks are matched to papers by id only if both use the same id space."""
 
     outside: Annotated[float, Field(ge=0, le=1)] = 0.999
     """Largest share of the citations of papers that may lead to ids that are no paper, in a file or in all, before the
@@ -64,7 +63,7 @@ class Table(MatchedSource):
         return " and ".join(dict.fromkeys(self.table_of(dataset).files for dataset in DATASETS))
 
     def list_release(self, release: str, results: Path) -> "Manifest":
-        """The manifest of the files. Raises `InputError` where a file is missing, or lacks a column that is named."""
+        """The manifest of the files. Raises `InputError` if a file is missing, or lacks a column that is named."""
         from cocite.corpus.ingest.user_files import check_columns
         from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 

@@ -1,7 +1,7 @@
 """The engines that train graph embeddings, from the folder that `imported.py` makes.
 
-An engine is a subclass of `config.engine.Engine`, whose fields are its settings. Three are here; a module beside adds
-one. The configuration imports every engine; what takes long to import is imported within `train`.
+An engine is a subclass of `config.engine.Engine`, whose fields are its settings. Three are here; a further module in
+this folder adds one. Every job imports them all with the configuration; slow imports belong inside `train`.
 """
 
 from pathlib import Path
@@ -64,7 +64,7 @@ class FastRP(Engine):
     engine: Literal["fastrp"]
     """What trains the graph embedding."""
     hop_weights: Annotated[tuple[NonNegative, ...], Strict(False), Field(min_length=1, max_length=10)] = 5 * (1.0,)
-    """Weights of walks of 1, 2, … steps. Even and odd steps together bring a paper near to those it has edges with."""
+    """Weights of walks of 1, 2, … steps. Even and odd steps together place a paper near those it has edges with."""
     beta: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Power of the degree that the end of a walk counts with; below 0, papers with many edges count less."""
     block: Count = 64
@@ -112,19 +112,18 @@ class Torch(EdgeTraining):
     threads: Count = 2
     """Cores that train."""
     gpus: Natural = 1
-    """GPUs that train, where there are any; with several, each has partitions of its own."""
+    """GPUs to train on, if there are any; with several, each has its own partitions."""
     memory_mb: Count | None = None
-    """Memory that a training may take, MB: of the machine, or of a GPU where it trains there. The papers are cut into
-    as many partitions as it takes for two of them to fit. null takes all papers at once on a CPU, and what is free on a
-    GPU."""
+    """Memory that a training may use, MB: of the machine, or of a GPU if it trains there. The papers are split into the
+    fewest partitions of which two fit. null trains all papers at once on a CPU, and uses the free memory of a GPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of the matrix products. auto is bfloat16 where the device has units for it."""
+    """Number format of the matrix products. auto is bfloat16 if the device supports it in hardware."""
     storage: Literal["float32", "bfloat16"] = "float32"
     """Number format of the vectors in training. bfloat16 halves their memory."""
     start: GivenPath | None = None
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
     checkpoint_minutes: Positive = 5.0
-    """Time between checkpoints, which is what a kill costs at most; with several GPUs it costs a round at most."""
+    """Time between checkpoints, the most that a kill costs; with several GPUs it costs at most a round."""
 
     @property
     def cores(self) -> int:
@@ -133,7 +132,7 @@ class Torch(EdgeTraining):
 
     @property
     def devices(self) -> int:
-        """GPUs that a training asks for."""
+        """GPUs that a training requests."""
         return self.gpus
 
     @property
@@ -161,7 +160,7 @@ class Torch(EdgeTraining):
         return papers * (self.dimension * (2 if self.storage == "bfloat16" else 4) + TORCH_BYTES_OF_SQUARES) / 1e6
 
     def overhead_mb(self, papers: float) -> float:
-        """Memory that a training takes on the machine beside its vectors, MB."""
+        """Memory of a training on the machine in addition to its vectors, MB."""
         return (
             TORCH_FIXED_MB + (papers * TORCH_BYTES_OF_PAPER + self.values_of_batch * TORCH_BYTES_OF_BATCH_VALUE) / 1e6
         )

@@ -1,8 +1,8 @@
-"""A benchmark in the course of its preparation: texts under unique names, what its tasks ask, and what is left out.
+"""A benchmark during its preparation: texts under unique names, its tasks, and its omissions.
 
-The same paper occurs in several tasks, often with the same text, and is embedded only once. Where one id stands for
-different texts (a query numbered like a document; the task search, which adds venue and year), each of them gets the
-name `<namespace>:<id>`. Whether an id clashes is known only when all texts are: hence first `add`, then `name`.
+The same paper occurs in several tasks, often with the same text, and is embedded only once. If one id has different
+texts (a query numbered like a document; the task search, which adds venue and year), each of them is named
+`<namespace>:<id>`. Clashes of ids are known only after all texts are added: hence first `add`, then `name`.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ Fields = tuple[str | None, list[str] | None, int | None]
 
 
 def fields_of(row: Row) -> Fields:
-    """Venue, authors and year in a row; what is no text, no list of names or no year counts as unknown, as ids do."""
+    """Venue, authors and year in a row; values of the wrong type count as unknown, as do ids of authors."""
     venue = next(filter(None, (_text(row.values.get(key)) for key in VENUE)), None)
     authors = next(filter(None, (_names(row.values.get(key)) for key in AUTHORS)), None)
     year = str(row.values.get(YEAR)).strip()
@@ -51,9 +51,9 @@ def _names(value: Any) -> list[str] | None:
 
 
 class Texts:
-    """The texts of all configs, by namespace and id: those that are `asked` for, or all where that is None.
+    """The texts of all configs, by namespace and id: those that are `asked` for, or all if that is None.
 
-    Where it `keeps_fields`, so are venue, authors and year of papers that have them.
+    If it `keeps_fields`, so are venue, authors and year of papers that have them.
     """
 
     def __init__(self, asked: Container[tuple[str, str]] | None = None, *, keeps_fields: bool = False) -> None:
@@ -78,7 +78,7 @@ class Texts:
             self.fields.setdefault((namespace, identifier), found)
 
     def add_query(self, namespace: str, identifier: str, text: str | None) -> None:
-        """Take in a short query, which is no document even where a document has the same text."""
+        """Add a short query, which is not a document even if a document has the same text."""
         self._queries.add((namespace, identifier))
         self.add(namespace, identifier, (text, None, ()))
 
@@ -94,7 +94,7 @@ class Texts:
             self._clashing.add(identifier)
 
     def name(self, namespace: str, identifier: str) -> str | None:
-        """The document's name in the tables; None where it has no text."""
+        """The document's name in the tables; None if it has no text."""
         if (namespace, identifier) not in self._texts:
             return None
         return f"{namespace}:{identifier}" if identifier in self._clashing else identifier
@@ -123,7 +123,7 @@ class References:
         self.found: set[str] = set()
 
     def find(self, place: str, namespace: str, identifier: str) -> str | None:
-        """The document's name in the tables, or None where it has no text."""
+        """The document's name in the tables, or None if it has no text."""
         name = self._texts.name(namespace, identifier)
         self.asked += 1
         if name is None:
@@ -155,7 +155,7 @@ class Builder:
         self.benchmark = Benchmark()
         self.omitted = Counter(omitted)
         self.used: set[str] = set()
-        """Names of the documents that some task asks for."""
+        """Names of the documents of all tasks."""
         self.further_names: dict[str, str] = {}
         """Further names of documents, with the name of the document whose text they have."""
 
@@ -208,7 +208,7 @@ class Builder:
                 raise InputError(f"{folder}: none of the {of_task} has a title or an abstract.")
 
     def write(self, *, tables: Path, omissions: Path) -> None:
-        """Write the tables; count the texts that no task asks for, and what is odd about the others."""
+        """Write the tables; count the texts that no task uses, and irregularities of the others."""
         named = self.texts.named()
         self.omitted["document repeated with another text (the first counts)"] = self.texts.changed
         self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)

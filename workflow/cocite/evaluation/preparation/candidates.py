@@ -1,8 +1,8 @@
 """The candidates of held-out papers: relevant papers among random ones, or among others that are cited as often.
 
-Relevant papers are often cited, random ones are not: a ranking by citations alone is ahead of chance among random
-candidates. Among candidates from the same class of citations it is not. A class spans a third of a unit of
-log(1 + citations); up to three citations, each number is a class of its own.
+Relevant papers are often cited, random ones are not: a ranking only by citations beats chance among random candidates.
+Among candidates from the same class of citations it does not. A class spans a third of a unit of log(1 + citations); up
+to three citations, each number is a separate class.
 """
 
 from collections.abc import Mapping
@@ -36,12 +36,12 @@ class Links(NamedTuple):
     all: LinkedBy
     relevant: LinkedBy
     otherwise: LinkedBy | None = None
-    """Those that are linked by another aspect only; None where there are no aspects."""
+    """Those that are linked only by another aspect; None without aspects."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The choice of candidates in one task; each query's depends on the seed and the query alone."""
+    """The choice of candidates in one task; that of a query depends only on the seed and the query."""
 
     name: str
     """The name of the task."""

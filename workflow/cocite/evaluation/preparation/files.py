@@ -1,8 +1,8 @@
-"""The files of benchmarks: the tasks that a folder holds, tables of text, grades, and splits as the hub has them.
+"""The files of benchmarks: the tasks of a folder, tables of text, grades, and splits in the form of the hub.
 
 A config of a dataset is a folder. A split of it is `<split>.jsonl`, `<split>.parquet` or, as on the Hugging Face hub,
 `<split>-00000-of-00002.parquet` or `<split>/0000.parquet`. One config is fetched at a time, and read offline after
-that. Only files of rows are taken, never a script: a revision that has nothing else is refused.
+that. Only files of rows are read, never a script: a revision without them is refused.
 """
 
 import csv
@@ -35,9 +35,9 @@ def fetch_config(
     state: State,
     output: Output,
 ) -> None:
-    """Fetch a config of a benchmark from the hub; a killed fetch goes on from the files in `state`.
+    """Fetch a config of a benchmark from the hub; a killed fetch resumes from the files in `state`.
 
-    Raises `InputError` where the hub cannot be reached, and where it has no files of a split at the revision.
+    Raises `InputError` if the hub cannot be reached, or has no files of a split at the revision.
     """
     fetched = state / revision
     patterns = [f"{config}/{pattern}" for split in names(splits) for pattern in _patterns_of_split(split)]
@@ -45,7 +45,7 @@ def fetch_config(
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
     except InputError as error:
         raise InputError(
-            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
+            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, such as a "
             "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
         ) from error
     for split in names(splits):
@@ -59,11 +59,11 @@ def fetch_config(
 
 
 def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a split of a config's folder; of Parquet, those of these columns that are there. Raises `InputError`
-    where it has no files, or no rows."""
+    """The rows of a split of a config's folder; of Parquet, only these columns if present. Raises `InputError` if it
+    has no files, or no rows."""
     files = _files_of_split(folder, split)
     if not files:
-        raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
+        raise InputError(f"{folder}: contains neither {split}.jsonl nor {split}.parquet, nor shards of it.")
     rows = chain.from_iterable(read_rows(file, columns) for file in files)
     if (first := next(rows, None)) is None:
         raise InputError(f"{files[0]}: has no rows.")
@@ -83,17 +83,17 @@ def _patterns_of_split(split: str) -> tuple[str, ...]:
 def present_tasks(
     folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
 ) -> tuple[list[Task], dict[str, int]]:
-    """Of the tasks of these names, or all where none are named, those whose place in the folder is there. A count says
-    which are absent. Raises `InputError` where none is there, or where a named one is absent."""
+    """Of the tasks of these names, or all if none are named, those whose path is in the folder, and counts of the
+    absent ones. Raises `InputError` if none is present, or if a named one is absent."""
     held = [task for task in declared if (folder / place_of(task)).is_dir()]
     asked = [task for task in declared if not names or task.name in names]
     absent = [task for task in asked if task not in held]
     if len(absent) == len(asked) and not (names and held):
         tasks = ", ".join(task.name for task in asked)
-        raise InputError(f"{folder}: holds none of the tasks {tasks}; it must have folders like {place_of(asked[0])}.")
+        raise InputError(f"{folder}: contains none of the tasks {tasks}; it needs folders like {place_of(asked[0])}.")
     if names and absent:
         place, name, known = place_of(absent[0]), absent[0].name, ", ".join(task.name for task in held)
-        raise InputError(f"{folder}: has no folder {place}, but the task {name} is asked for; it holds {known}.")
+        raise InputError(f"{folder}: has no folder {place} for the requested task {name}; it contains {known}.")
     return [task for task in asked if task in held], {f"task {task.name} absent": int(task in absent) for task in asked}
 
 
@@ -114,7 +114,7 @@ def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) ->
 
 
 def grade(value: object, place: str) -> int:
-    """A whole number, also written as 2.0; below 0 means not relevant. Raises `InputError` where it is none."""
+    """A whole number, also written as 2.0; below 0 means not relevant. Raises `InputError` if it is not one."""
     number = as_number(value)
     if number is None or not number.is_integer():
         raise InputError(f"{place}: relevance must be a whole number, not {value!r:.80}.")
@@ -124,7 +124,7 @@ def grade(value: object, place: str) -> int:
 
 
 def as_number(value: object) -> float | None:
-    """A number, or a text that is one; None where it is neither."""
+    """A number, or a text that is one; else None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
         return None
     try:

@@ -1,14 +1,14 @@
-"""The hold-out benchmark: can a model tell the papers that a held-out paper is linked with from random ones?
+"""The hold-out benchmark: can a model distinguish the papers that a held-out paper is linked with from random ones?
 
-Each held-out paper has some papers that it cites (task cite) or that are cited together with it (task cocite), among
-random papers, or among papers that are cited as often (cite_matched, cocite_matched); or, for each aspect of
-citations, some that it is linked with by that aspect, among some that it is linked with by another one and random
-papers. Links are counted in the whole release: held-out papers are kept out of graphs, indexes and triplets, not out of
-the truth. Some held-out papers may be set apart to choose between settings, in a table that no score reads. Of papers
-that are one work, one stands for all, with the citations of all of them.
+For each held-out paper, some papers that it cites (task cite) or is co-cited with (task cocite) are ranked among random
+papers, or among papers that are cited as often (cite_matched, cocite_matched). With aspects of citations, some that it
+is linked with by an aspect are ranked among some linked by another aspect and random papers. Links are counted in the
+whole release: held-out papers are excluded from graphs, indexes and triplets, not from the truth. Some held-out papers
+may be set apart as selection queries, in a table that no score reads. Of papers that are one work, one represents all,
+with the citations of all of them.
 
-With `search`, the table searches names all papers that a held-out paper is linked with, to be found in the whole
-corpus. With `title_search`, titles have to find abstracts.
+With `search`, the table searches lists all papers that a held-out paper is linked with, to be found in the whole
+corpus. With `title_search`, titles are queries for abstracts.
 
 DuckDB joins within the job's memory. Random papers are drawn from a seeded pool of at most a million papers with text.
 """
@@ -136,9 +136,9 @@ def prepare_holdout(
     tables: Tables,
     omissions: Omissions,
 ) -> None:
-    """Make a benchmark of held-out papers: what they cite and are cited with, or by which aspect, among others.
+    """Make a benchmark of held-out papers: the papers that they cite, are co-cited with, or are linked with by aspect.
 
-    It spills into the folder of the tables. Raises `InputError` where no held-out paper has enough links.
+    It spills into the folder of the tables. Raises `InputError` if no held-out paper has enough links.
     """
     benchmark, selection, omitted = Benchmark(), Benchmark(), dict[str, int]()
     of_holdout = settings if isinstance(settings, HoldoutSettings) else None
@@ -146,7 +146,7 @@ def prepare_holdout(
         split = HELD_OUT_BY_TIME if of_holdout and of_holdout.by_time else HELD_OUT
         held_out, with_text = _open(database, papers, citations, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
-        # Whether a paper chooses between settings depends on the seed and its id alone.
+        # Whether a paper is a selection query depends only on the seed and its id.
         share = (of_holdout and of_holdout.choosing) or 0
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]

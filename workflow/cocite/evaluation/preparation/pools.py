@@ -2,10 +2,10 @@
 
 CSFCube (Mysore et al., 2021), in the layout of github.com/iesl/CSFCube:
 
-    abstracts-csfcube-preds.jsonl           texts: a paper a line, its id under paper_id; abstracts are lists
+    abstracts-csfcube-preds.jsonl           texts: a paper per line, its id under paper_id; abstracts are lists
     test-pid2anns-csfcube-<facet>.json      query → candidates (cands) and, aligned with them, grades (relevance_adju)
     evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; read only
-                                            where a metric is a mean over folds, and may be missing
+                                            if a metric is a mean over folds, and may be missing
 
 DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: DORIS-MAE_dataset_v1.json, with three lists:
 
@@ -16,7 +16,7 @@ DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: DORIS-MAE_
 MDCR:
 
     mdcr_test.json          field → query → kind of candidate → papers; those under `true` are cited by the query
-    mdcr_test_data.jsonl    texts: a paper a line, its id under paper_id
+    mdcr_test_data.jsonl    texts: a paper per line, its id under paper_id
 """
 
 from collections.abc import Collection, Sequence
@@ -43,12 +43,12 @@ CITED = "true"
 def read_csfcube(
     folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all facets in it where none are named.
+    """Read the tasks of these names from the benchmark in `folder`, or all its facets if none are named.
 
-    In the task of all facets, a query is named <id>_<facet>, since a paper asks for other papers in each facet. A query
-    that is in its own pool is left out of it, as in the released rankings.
+    In the task of all facets, a query is named <id>_<facet>, since its judgements differ by facet. A query that is in
+    its own pool is removed from it, as in the released rankings.
 
-    Raises `InputError` where a facet is asked for whose file is missing, there is none, or something in one is wrong.
+    Raises `InputError` if the file of a named facet is missing, there is none, or one has an error.
     """
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
@@ -66,7 +66,7 @@ def read_csfcube(
             if any(metric.endswith(OVER_FOLDS) for metric in task.metrics):
                 _read_folds(folder / FOLDS, task, builder)
     if not builder.benchmark.judgements:
-        raise InputError(f"{folder}: holds no facet; there must be files such as {JUDGED.format('background')}.")
+        raise InputError(f"{folder}: contains no facet; there must be files such as {JUDGED.format('background')}.")
     return builder
 
 
@@ -101,8 +101,8 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
 
 
 def _read_folds(path: Path, task: Task, builder: Builder) -> None:
-    """Add the test fold of each query of a task, where the folder has them. Raises `InputError` where a query is in no
-    fold, or in both."""
+    """Add the test fold of each query of a task, if the folder has folds. Raises `InputError` if a query is in no fold,
+    or in both."""
     if not path.is_file():
         return
     facets, facet, folds = dict(read_objects(path)), task.test, dict[str, int]()
@@ -126,12 +126,11 @@ def read_doris_mae(
     """Read the tasks of these names, or both. The abstracts have no further fields that could be kept.
 
     A query is named by its place in the list, from 0. The grade of a candidate is the sum of its scores over the
-    aspects and sub-aspects of the query; it is relevant where their mean is 1 or more. A query without a relevant
-    candidate is left out of the task doris_mae, as in the released evaluation. The file is read in three passes, an
+    aspects and sub-aspects of the query; it is relevant if their mean is 1 or more. A query without a relevant
+    candidate is left out of the task doris_mae, as in the released evaluation. The file is read in three passes, one
     object at a time: most of its 360,000 abstracts are in no pool.
 
-    Raises `InputError` where the file is missing or something in it is wrong, and where too many candidates are not in
-    its corpus.
+    Raises `InputError` if the file is missing or has an error, or if too many candidates are not in its corpus.
     """
     path = folder / DORIS_FILE
     queries = {f"query-{number}": row for number, row in enumerate(read_items(path, "Query"))}
@@ -181,7 +180,7 @@ def _aspects(row: Row) -> frozenset[str]:
 
 
 def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builder) -> dict[tuple[str, str], int]:
-    """The score of each aspect and abstract that are asked for; of repeated ones, the first counts."""
+    """The score of each requested aspect and abstract; of repeated ones, the first counts."""
     scores: dict[tuple[str, str], int] = {}
     for row in progress(read_items(path, "Annotation"), of="Annotations", unit="score"):
         pair = row.identifier("aspect_id"), row.identifier("abstract_id")
@@ -196,8 +195,8 @@ def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builde
 
 
 def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all fields in it where none are named. Raises
-    `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong."""
+    """Read the tasks of these names from the benchmark in `folder`, or all its fields if none are named. Raises
+    `InputError` if a named field is not in the file, a file is missing or has an error."""
     asked = {task.labels_folder: task for task in declared if not names or task.name in names}
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):

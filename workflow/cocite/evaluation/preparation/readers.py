@@ -1,7 +1,7 @@
-"""The benchmarks that others made: which reader takes the files of which layout.
+"""The readers of external benchmarks, by layout of their files.
 
-Encoders may read venue, authors and year of documents. Papers of our own corpus have them in the table `papers`; what
-the files of other benchmarks lack, as those of SciDocs do, is taken from the papers that its documents are.
+Encoders may read venue, authors and year of documents. Papers of this run's corpus have them in the table `papers`; if
+the files of a benchmark lack them, as those of SciDocs do, they are taken from the papers that match its documents.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -48,12 +48,12 @@ def prepare_folder(
     tables: Tables,
     omissions: Omissions,
 ) -> None:
-    """Read a benchmark that others made: the tasks of these names, or all in the folder where none are named.
+    """Read an external benchmark: the tasks of these names, or all in the folder if none are named.
 
-    What only some metrics need, such as test folds, is read where these metrics are given instead of the declared ones.
+    Data for some metrics only, such as test folds, are read if these metrics replace the declared ones.
 
-    Raises `InputError` where a named task is not in the folder, where none is, where a file is missing or wrong, and
-    where no document of a task has a text.
+    Raises `InputError` if a named task is not in the folder, there is none, a file is missing or has an error, or no
+    document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
     builder = READERS[LAYOUTS[kind]](folder, with_metrics(BENCHMARKS[kind], metrics), names(tasks))

@@ -4,8 +4,8 @@
     <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
     <dataset>/<dataset>_clusters.json      authors: the signatures of each person
 
-The pickled embeddings beside them are not read. A tenth of the blocks is for the test, as the package of S2AND draws
-them, here by a draw that does not depend on the order of the file.
+The pickled embeddings in the folder are not read. A tenth of the blocks is for the test, as in the package of S2AND,
+but drawn independently of the order of the file.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ SPLIT_SEED = 1111
 
 
 def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named.
 
-    Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing, something in it
-    is wrong, or a dataset has fewer than two blocks.
+    Raises `InputError` if the dataset of a named task is not in the folder, a file is missing or has an error, or a
+    dataset has fewer than two blocks.
     """
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     texts = Texts(keeps_fields=keeps_fields)

@@ -66,8 +66,8 @@ class Paper(NamedTuple):
 def read_scidocs(
     folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named. Raises
-    `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong."""
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named. Raises
+    `InputError` if a named task is not in the folder, a file is missing or a row has an error."""
     present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS[task.name])
     texts = Texts(keeps_fields=keeps_fields)
     papers: dict[str, Paper] = {}
@@ -100,8 +100,8 @@ def _metadata(task: Task) -> str:
 def _read_clicks(
     folder: Path, task: Task, papers: Mapping[str, Paper], references: References, builder: Builder
 ) -> None:
-    """Add the clicks to train a ranker on, and those to measure it on. Each click is measured by itself, so each
-    further click of a query needs a name of its own."""
+    """Add the clicks that train a ranker, and those that evaluate it. Each click is evaluated separately, so further
+    clicks of a query get their own names."""
     benchmark = builder.benchmark
     judgements = benchmark.judgements.setdefault(task.name, {})
     weights = benchmark.weights.setdefault(task.name, {})
@@ -109,7 +109,7 @@ def _read_clicks(
     path = folder / "propensity_scores.json"
     scores = dict(read_members(path)).get("scores")
     if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
-        raise InputError(f"{path}: must hold a list of positive numbers under the key scores.")
+        raise InputError(f"{path}: must contain a list of positive numbers under the key scores.")
     propensities = [float(propensity) for propensity in scores]
     for split in SPLITS:
         number = Counter[str]()
@@ -140,7 +140,7 @@ def _read_clicks(
 
 
 def paper_of(identifier: str, row: Row) -> Paper:
-    """What a row of paper_metadata_recomm.json holds; lists and a year that are lacking count as empty and unknown."""
+    """The contents of a row of paper_metadata_recomm.json; missing lists are empty, a missing year is unknown."""
     year = row.values.get("year")
     return Paper(
         digest=_digests([identifier])[0],

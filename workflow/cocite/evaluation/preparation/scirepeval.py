@@ -1,11 +1,11 @@
-"""A folder in SciRepEval's layout, as `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels) have it.
+"""A folder in SciRepEval's layout, that of `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels).
 
-Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
+Texts are in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
 `metadata`, labels and judgements in `test/<config>/`.
 
-Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept; then to
-put the names of these texts in place of ids. What a task names and the folder has no text of is counted; more than one
-in a hundred is an error, because a benchmark that is half there gives scores that look like scores.
+Labels and judgements are read twice: first to find the texts that the tasks need, so that only those are kept; then to
+replace ids by the names of these texts. Documents of a task without a text in the folder are counted; more than one in
+a hundred is an error, because an incomplete benchmark gives misleading scores.
 """
 
 import math
@@ -25,7 +25,7 @@ LARGEST_SCORE = 2**31 - 1
 
 
 class AskedTexts(Texts):
-    """Stands in for the texts when a benchmark is read first, and notes which of them are asked for."""
+    """Replaces the texts when a benchmark is read first, and records which of them are needed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,10 +40,10 @@ class AskedTexts(Texts):
 def read_scirepeval(
     folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named.
 
-    Raises `InputError` where a task is named that the folder does not hold, where it has no task at all, a file is
-    missing or a row is wrong, and where more than a hundredth of the mentions of documents in a task have no text.
+    Raises `InputError` if a named task is not in the folder, there is no task at all, a file is missing or a row has an
+    error, or more than a hundredth of the mentions of documents in a task have no text.
     """
     present, omitted = present_tasks(folder, declared, names, lambda task: f"test/{task.labels_folder}")
     asked = AskedTexts()
@@ -98,7 +98,7 @@ def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None
 def _labels(row: Row, task: Task) -> list[str]:
     label = row.require("label")
     if task.kind == "multilabel":
-        # Class names, as they stand or by a list with a 0 or 1 for each class; its classes are named 0, 1, …
+        # Class names, as given or by a list with a 0 or 1 for each class; its classes are named 0, 1, …
         if isinstance(label, list) and all(isinstance(name, str) for name in label):
             return sorted(set(label))
         if isinstance(label, list) and all(flag in (0, 1) for flag in label):

@@ -1,18 +1,19 @@
 """Benchmarks that search a whole collection: datasets in BEIR's layout (Thakur et al., 2021, "BEIR"), and LitSearch.
 
-    corpus.jsonl        documents: _id, title, text; id and abstract are read as well, gzip and Parquet too
-    queries.jsonl       queries: _id, text, and a title where a query is a document itself
+    corpus.jsonl        documents: _id, title, text; id and abstract are also read, as are gzip and Parquet
+    queries.jsonl       queries: _id, text, and a title if a query is a document itself
     qrels/test.tsv      judgements, or qrels.tsv: query, document and grade, in one of three forms
       BEIR                text with three fields between tabs or commas, behind a line of names
       TREC                text with four fields between spaces, tabs or commas: query, iteration, document, grade
       columns             Parquet or JSON Lines with query-id, corpus-id and score
 
-Judged documents that the corpus lacks are kept and counted: no model can find them, and each metric knows that they are
-there, as in trec_eval and mteb. A document that is the query itself is never among its hits, as in BEIR's own
-evaluation (`ignore_identical_ids`), whatever it is judged; one that only has the same number is.
+Judged documents that the corpus lacks are kept and counted: no model can find them, and each metric counts them as not
+found, as in trec_eval and mteb. A document that is the query itself is never among its hits, as in BEIR's own
+evaluation (`ignore_identical_ids`), whatever its judgement; one that only has the same number is.
 
-LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub, where broad questions (specificity 0) are one
-task and specific ones (1) another, since the depths that are published differ:
+LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub. Broad questions (specificity 0) and specific
+ones (1) are separate tasks, since the published depths differ: task and specific ones (1) another, since the depths
+that are published differ:
 
     query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
     corpus_clean/full-*.parquet     papers: corpusid, title, abstract
@@ -64,9 +65,9 @@ Judgement = tuple[str, str, str, int]
 def prepare_beir(
     *, settings: GivenAsJson[BeirSettings], tasks: TaskNames = "", tables: Tables, omissions: Omissions
 ) -> None:
-    """Read datasets in BEIR's layout, each from a folder: those of these tasks, or all where none are named.
+    """Read datasets in BEIR's layout, each from a folder: those of these tasks, or all if none are named.
 
-    Raises `InputError` where there is no such dataset, a file is missing or a row is wrong, and where no document of a
+    Raises `InputError` if there is no such dataset, a file is missing or a row has an error, or no document of a
     dataset has a text.
     """
     folders = {task_of(name): Path(folder) for name, folder in settings.datasets.items()}
@@ -80,8 +81,8 @@ def prepare_beir(
 
 
 def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names, of a benchmark of another kind, or all that the folder holds. Raises `InputError`
-    where a task is named whose dataset the folder does not hold, a file is missing or a row is wrong."""
+    """Read the tasks of these names, of a benchmark of another kind, or all in the folder. Raises `InputError` if the
+    dataset of a named task is not in the folder, a file is missing or a row has an error."""
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     folders = {task: folder / task.labels_folder for task in present}
     return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
@@ -184,7 +185,7 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
 
 
 def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
-    """An id as it is written, or without the quotation marks around it where that is the one which has a text."""
+    """An id as written, or without enclosing quotation marks if that is the one with a text."""
     bare = identifier[1:-1].replace('""', '"')
     is_quoted = len(identifier) > 1 and identifier[0] == identifier[-1] == '"'
     is_only_bare = texts.of(namespace, identifier) is None and texts.of(namespace, bare) is not None
@@ -192,7 +193,7 @@ def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
 
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
-    """The judgements in a file. Raises `InputError` where it is missing or empty, or a line is wrong."""
+    """The judgements in a file. Raises `InputError` if it is missing or empty, or a line has an error."""
     is_empty, is_table = True, path.suffix == ".parquet" or is_json_lines(path)
     for place, query, document, relevance in _of_columns(path) if is_table else _of_lines(path):
         if not query.strip() or not document.strip():
@@ -222,7 +223,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
         raise InputError(f"{place}: has {len(first)} fields, where {forms}.")
     if len(first) == BEIR and not is_header:
-        raise InputError(f"{place}: is a judgement, where a line of names is expected: query-id, corpus-id, score.")
+        raise InputError(f"{place}: is a judgement in place of the header line: query-id, corpus-id, score.")
     chosen = _columns(first) if is_header else OF_TREC
     for place, line in lines if is_header else chain([head], lines):
         fields = _fields(line, delimiter, place)
@@ -233,7 +234,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
 
 
 def _delimiter(line: str) -> str:
-    """What stands between the fields of a first line; an empty text for any space."""
+    """The separator of the fields of a first line; an empty text for any white space."""
     if "\t" in line:
         return "\t"
     spaced = line.split()
@@ -265,7 +266,7 @@ def read_litsearch(
 ) -> Builder:
     """Read the tasks of these names, or both. The papers have no further fields that could be kept.
 
-    Raises `InputError` where a file is missing or a row is wrong, a task has no question, or too many of the papers
+    Raises `InputError` if a file is missing or a row has an error, a task has no question, or too many of the papers
     that answer its questions are not in the corpus.
     """
     texts, papers = Texts(keeps_fields=keeps_fields), set()

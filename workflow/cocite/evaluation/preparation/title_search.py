@@ -29,7 +29,7 @@ def add_title_search(
     `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if len(ids) == 0:
-        lacking = f"None of the {len(papers)} held-out papers with a text has a title of its own"
+        lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"
         remedy = "hold out more papers, or leave `title_search` out of the benchmark"
         raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
     chosen = smallest(ids, settings.documents, seed, f"holdout {TITLE_SEARCH.name}")

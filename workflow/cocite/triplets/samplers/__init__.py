@@ -1,1 +1,1 @@
-"""The samplers, as classes: the fields say what a set of triplets may hold, `sample` makes it."""
+"""The samplers, as classes: the fields are the settings of a set of triplets, `sample` makes it."""

@@ -1,7 +1,7 @@
 """The sampler `contexts`: sentences that cite as queries, with what they cite, in one bucket after another.
 
-A sentence that two papers have is one text. So it is left out if it names a paper that is kept out in either of them,
-and it makes the example of the paper with the smaller id. Memory holds the sentences of the query papers of one bucket,
+A sentence that two papers have is one text. So it is left out if it cites an excluded paper in either of them, and it
+is an example of the paper with the smaller id. Memory is needed for the sentences of the query papers of one bucket,
 and the ids of all examples.
 """
 
@@ -34,26 +34,26 @@ class CitingSentences(Sampler):
     """Context2doc (Parisot and Zavrel, 2022): the query is a sentence that cites, positives are the papers that it
     cites.
 
-    The sentences are those of the query papers, whose split they have. Hard negatives are papers that the same paper
-    cites in other sentences and not in this one; easy negatives are random papers that it cites in none. A sentence
-    that cites a paper that is kept out, or stands in one as well, makes no example.
+    The sentences are those of the query papers, and share their split. Hard negatives are papers that the same paper
+    cites in other sentences but not in this one; easy negatives are random papers that it does not cite. Sentences that
+    cite an excluded paper, or also occur in one, are not used.
     """
 
     sampler: Literal["contexts"]
     gives = "sampled_examples"
     brings_texts: ClassVar[bool] = True
     per_query: Count = 5
-    """Sentences of each citing paper at most, drawn at random."""
+    """Largest number of sentences per citing paper, drawn at random."""
     min_cited: Count = 1
     """Papers with a text that a sentence must cite (published: 2)."""
     positives: Count = 5
-    """Positives of an example at most."""
+    """Largest number of positives per example."""
     elsewhere: Natural = 3
-    """Hard negatives of an example at most."""
+    """Largest number of hard negatives per example."""
     easy: Natural = 3
     """Easy negatives of an example. Without any negatives, those of a batch are all there are."""
     paired: bool = False
-    """Whether each positive makes an example of its own with one of the negatives: triplets."""
+    """Whether each positive becomes a separate example with one of the negatives: triplets."""
     oversample: bool = False
     """Paired, a sentence with fewer positives than `positives` uses them again."""
 
@@ -153,7 +153,7 @@ class CitingSentences(Sampler):
         counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (usable_cited == 0)))
         counts[TOO_FEW] += int(np.count_nonzero(~is_out & (usable_cited > 0) & (usable_cited < self.min_cited)))
         counts[MORE] += len(usable) - len(chosen)
-        # Where the papers start and end that each chosen sentence cites, and those that all sentences of its paper do.
+        # Start and end of the papers that each chosen sentence cites, and of those that its paper cites.
         of_paper = (np.searchsorted(citing, citing[chosen], side) for side in ("left", "right"))
         starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
         bounds = np.stack([starts[rows] for rows in (chosen, chosen + 1, *of_paper)], axis=1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
 KEY_BITS = 32
-"""Bits of a key that stand for the weight; as many decide between equal weights."""
+"""Bits of a key for the weight; as many break ties between equal weights."""
 
 
 class CocitedPapers(Pairing):
@@ -37,8 +37,8 @@ class CocitedPapers(Pairing):
     min_count: Count = 1
     """Papers, or sentences, that must cite query and positive together; not below the graph's own min_count."""
     hard: Natural = 0
-    """Triplets of a query whose negative is one of the papers least co-cited with it, and less often than min_count;
-    easy negatives stand in for those that it lacks, if it has some."""
+    """Triplets per query whose negative is one of the papers least co-cited with it, and less often than min_count.
+    Easy negatives replace missing ones if a query has at least one."""
 
     @model_validator(mode="after")
     def _has_room_for_hard_ones(self) -> "CocitedPapers":
@@ -50,13 +50,13 @@ class CocitedPapers(Pairing):
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """Another graph, or one that lacks what is asked for."""
+        """Another graph, or one that lacks what the sampler needs."""
         graph = config.graphs[self.graph]
         if graph.signal not in ("cocitation", "sentence-cocitation"):
             yield f"{key}.graph: {self.graph!r} is not a co-citation graph."
         elif self.min_count < graph.min_count:
             of_graph = f"graphs.{self.graph}.min_count ({graph.min_count})"
-            yield f"{key}.min_count ({self.min_count}) must not be below {of_graph}: what is rarer is not in the graph."
+            yield f"{key}.min_count ({self.min_count}) must not be below {of_graph}, the least count in the graph."
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `cocitations` of a graph."""
@@ -140,15 +140,15 @@ class LinkedInGraph(Pairing):
 class AllLinks(Sampler):
     """Every link of a graph as a pair without negatives, in both directions, for losses that compare a whole batch.
 
-    All papers with a text are queries, not those of `queries.count` alone. The links of a validation query validate,
-    and none of them is trained on.
+    All papers with a text are queries, not only those of `queries.count`. The links of validation queries are used only
+    for validation.
     """
 
     gives = "sampled_examples"
     asks_all_papers: ClassVar[bool] = True
     sampler: Literal["links"]
     graph: Annotated[str, Refers("graphs")]
-    """Name of the graph; its min_count says how often papers must be co-cited."""
+    """Name of the graph; its min_count is the least number of co-citations of a pair."""
 
     @property
     def has_negatives(self) -> bool:

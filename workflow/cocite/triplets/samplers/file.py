@@ -24,17 +24,17 @@ TWICE = "triplets that hold a paper twice"
 
 
 class UserSuppliedTriplets(Sampler):
-    """Triplets that the user brings as Parquet: corpus ids, or rows as SPECTER2's `cite_prediction_new` has them.
+    """User-supplied triplets as Parquet: corpus ids, or rows in the form of SPECTER2's `cite_prediction_new`.
 
-    There, each row has query, pos and neg (Singh et al., 2023), each with an id beside its texts; texts are taken from
-    the corpus all the same. Of all triplets, those of our queries are taken that hold three papers, each with a text.
+    In the latter, each row has query, pos and neg (Singh et al., 2023), each with an id and its texts; texts are taken
+    from the corpus nevertheless. Triplets of this run's queries are used if they have three papers, each with a text.
     """
 
     sampler: Literal["file"]
     path: GivenPath | None = None
     """Parquet file with the columns query, positive and negative, of corpus ids, or query, pos and neg with a corpus_id
     each; or a folder of such files. Ids are those of this run's corpus. Left out, SPECTER2's triplets of
-    queries.dataset. Variables of the environment are filled in."""
+    queries.dataset. Environment variables are expanded."""
     per_query: Count | None = None
     """At most so many triplets of a query, at random. Left out, all."""
 
@@ -45,13 +45,13 @@ class UserSuppliedTriplets(Sampler):
             if not (any(path.rglob("*.parquet")) if path.is_dir() else path.is_file()):
                 yield f"{key}.path: {path} is neither a file nor a folder of Parquet files."
         elif config.queries.from_ != "triplets":
-            yield f"{key} has no path, and takes published triplets then, which needs queries.from: triplets."
+            yield f"{key} has no path, and so uses published triplets, which needs queries.from: triplets."
         elif config.corpus.whose_ids != "s2":
-            published = f"{key} has no path, and takes published triplets then, whose ids are Semantic Scholar's"
-            yield f"{published}; those of the corpus are others, so bring triplets with ids of the corpus."
+            published = f"{key} has no path, and so uses published triplets, whose ids are Semantic Scholar's"
+            yield f"{published}; those of the corpus are others, so supply triplets with ids of the corpus."
 
     def sources(self, name: str, plan: Any) -> list[str]:
-        """The files that the user brings; without a path, the published ones."""
+        """The user-supplied files; without a path, the published ones."""
         if self.path is None:
             published: str | list[str] = plan.corpus.triplets
             return published if isinstance(published, list) else [published]
@@ -109,14 +109,14 @@ def _of_queries(block: "Block", path: Path, counts: Counter[str]) -> Iterator["I
         rows = np.stack([column.filter(pa.array(is_whole)).to_numpy() for column in ids], axis=1)
         rows = block.twins.works_of(rows)
         is_ours = np.isin(rows[:, 0], block.queries)
-        # Blocks read the same files: what is in none of them is the first block's rows less all that are some block's.
+        # Blocks read the same files: rows of no block are the first block's rows minus those of all blocks.
         counts[NO_NUMBER] += (len(is_whole) - len(rows)) * block.is_first
         counts[NO_QUERY] += len(rows) * block.is_first - int(np.count_nonzero(is_ours))
         yield rows[is_ours]
 
 
 def read_ids(path: Path) -> Iterator[list["pa.Array"]]:
-    """The three ids of each triplet, some at a time; null where one is neither a whole number from 0 nor its digits."""
+    """The three ids of each triplet, some at a time; null if one is neither a whole number from 0 nor its digits."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 

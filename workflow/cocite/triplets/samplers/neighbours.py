@@ -62,7 +62,7 @@ class RankedNeighbours(Mixing):
                 exceeds = f"({farthest}) must exceed distance_positive ({nearest})"
                 raise inconsistent(f".distance_negative {exceeds}, or hard negatives are as near as positives.")
         elif self.k_negative is not None or self.distance_negative is not None:
-            raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
+            raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets per query.")
         if isinstance(self.easy_negatives, FarthestNegatives) and self.easy_negatives.drawn < self.easy:
             drawn = self.easy_negatives.drawn
             raise inconsistent(f".easy_negatives.drawn ({drawn}) must be at least easy ({self.easy}).")
@@ -116,14 +116,14 @@ class RankedNeighbours(Mixing):
 
 
 def _band(kind: str, picked: str, k: int | Band | None, distance: float | None, count: int) -> Band | None:
-    """First and last rank of a band of which `count` are picked; none where it ends with a distance."""
+    """First and last rank of a band from which `count` are picked; none if it ends with a distance."""
     if (k is None) == (distance is None):
         raise inconsistent(f" needs exactly one of k_{kind} and distance_{kind}.")
     if k is None:
         return None
     if isinstance(k, tuple):
         if k[1] - k[0] + 1 < count:
-            raise inconsistent(f".k_{kind} ({list(k)}) must hold at least {count} ranks, as many as are picked.")
+            raise inconsistent(f".k_{kind} ({list(k)}) must span at least {count} ranks, the number to pick.")
         return k
     if k < count:
         raise inconsistent(f".k_{kind} ({k}) must be at least {picked} ({count}).")

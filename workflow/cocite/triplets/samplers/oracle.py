@@ -1,9 +1,9 @@
-"""The sampler `oracle`: triplets that a benchmark's own answers give, an upper bound of what can be reached on it.
+"""The sampler `oracle`: triplets made from a benchmark's own answers, an upper bound of the scores on it.
 
-SciNCL's appendix has such a bound. It is made of the tables of a prepared benchmark. In a classification, papers that
-share a class are near, and papers that share none are far. In a ranking or a search, what is judged relevant to a query
-is near it, and what is judged not relevant is far; if nothing is, documents that are not judged relevant to it stand
-for that. Tasks of other kinds are counted and left out.
+SciNCL's appendix has such a bound. It is made from the tables of a prepared benchmark. In a classification, papers that
+share a class are near, and papers that share none are far. In a ranking or a search, documents judged relevant to a
+query are near it, and those judged not relevant are far; if there are none, documents without a judgement replace them.
+Tasks of other kinds are counted and left out.
 """
 
 from bisect import bisect_left
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
     TextIds = Callable[[pa.ChunkedArray], Ids]
-    """From names of documents to the ids of their texts; NO_TEXT where there is none."""
+    """From names of documents to the ids of their texts; NO_TEXT if there is none."""
 
 CALLED = "oracle"
-"""What the names of all that learns from an oracle have in them, so that no table shows it without saying so."""
+"""Part of the names of everything that learns from an oracle, so that every table shows it."""
 ANSWERED = ("binary", "multiclass", "multilabel", "ranking", "clicks", "search", "retrieval")
-"""Kinds of tasks whose answers say which documents belong together."""
+"""Kinds of tasks whose answers group documents."""
 TRIES = 64
 """Documents that are drawn before a query is given up for which none is far."""
 
@@ -42,10 +42,10 @@ Pair = tuple[int, int]
 
 
 class Oracle(Sampler):
-    """The answers of a benchmark: documents of one class, and what is relevant to a query, are near; others are far.
+    """The answers of a benchmark: documents of one class, or relevant to a query, are near; others are far.
 
-    What learns from it bounds what can be reached on that benchmark and is no result. Each task has as many queries as
-    the others. Documents are texts of their own, also where the corpus has papers of these titles.
+    Models trained on it give an upper bound for that benchmark, not a result. Each task has the same number of queries.
+    Documents are separate texts, even if the corpus has papers with these titles.
     """
 
     sampler: Literal["oracle"]
@@ -58,7 +58,7 @@ class Oracle(Sampler):
     per_query: Count = 5
     """Triplets of each query and task."""
     queries: Count | None = None
-    """Queries of each task at most, drawn at random. Left out, those of the task with the fewest."""
+    """Largest number of queries per task, drawn at random. Default: that of the task with the fewest."""
     validation: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the queries that validate."""
 
@@ -89,7 +89,7 @@ class Oracle(Sampler):
         for each, other in sets.items():
             if other.group in groups and not any(sets[part].gives_away for part in with_parts(each)):
                 why = "is that of an oracle, and the sets of a group share a validation set"
-                yield f"triplets.{each}.group ({other.group}) {why}; give {name} a group of its own."
+                yield f"triplets.{each}.group ({other.group}) {why}; give {name} a separate group."
         yield from _unnamed("models", learn)
 
     def sources(self, name: str, plan: Any) -> list[str]:
@@ -98,9 +98,9 @@ class Oracle(Sampler):
         return [f"<results>/evaluation/{self.benchmark}/{table}.parquet" for table in tables]
 
     def sample(self, block: "Block") -> "Sampled":
-        """Triplets of the benchmark's documents, by the tables that it was prepared into.
+        """Triplets of the benchmark's documents, from its prepared tables.
 
-        Raises `InputError` where these are missing, or hold no answers.
+        Raises `InputError` if these are missing, or have no answers.
         """
         import numpy as np
 
@@ -130,7 +130,7 @@ def _unnamed(section: str, names: list[str]) -> Iterator[str]:
     for name in names:
         if CALLED not in name:
             called = f"call it {name}-{CALLED}, or anything with {CALLED} in it"
-            yield f"{section}.{name} learns from the answers of a benchmark; {called}, so that every table says so."
+            yield f"{section}.{name} learns from the answers of a benchmark; {called}, so that every table shows it."
 
 
 def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
@@ -190,7 +190,7 @@ class Classes:
         self.documents, self.classes, self.members = np.array(sorted(classes), dtype=np.int64), classes, members
         shares = [bool(self._shared(document)) for document in self.documents.tolist()]
         self.queries = self.documents[np.array(shares, dtype=bool)]
-        """The documents with a class that is not theirs alone."""
+        """The documents whose class other documents share."""
 
     def _shared(self, document: int) -> list[str]:
         return [name for name in sorted(self.classes[document]) if len(self.members[name]) > 1]
@@ -209,7 +209,7 @@ class Classes:
 
 
 class Judged:
-    """A ranking or a search: what is relevant to a query is near it."""
+    """A ranking or a search: documents relevant to a query are near it."""
 
     def __init__(self, judgements: "pa.Table", collection: "pa.Table", ids_of: "TextIds", relevant_from: int) -> None:
         """Of the rows of `judgements` and `collections` of one task."""

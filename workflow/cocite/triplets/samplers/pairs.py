@@ -19,15 +19,14 @@ TABLES = ("*.jsonl", "*.jsonl.gz", "*.parquet")
 COLLECTION = tuple(
     f"{name}*{end}" for name in ("corpus", "collection", "passage", "quer") for end in (".jsonl*", ".tsv*", ".parquet")
 )
-"""Patterns of what holds queries and documents by their names; * stands for folders as well."""
+"""Patterns of files with queries and documents by name; * also matches folders."""
 
 
 class Origin(Entry):
-    """Where a part of a layout comes from."""
+    """Source of a part of a layout."""
 
     dataset: GivenPath
-    """Hugging Face dataset (pin it with revision), or a local folder or file. Variables of the environment are filled
-    in."""
+    """Hugging Face dataset (pin it with revision), or a local folder or file. Environment variables are expanded."""
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
 
@@ -50,8 +49,8 @@ class Scored(Entry):
 
 
 class TextRows(Scored):
-    """JSON Lines or Parquet whose rows hold texts: query, positives and, where there are some, negatives,
-    positive_scores and negative_scores."""
+    """JSON Lines or Parquet whose rows contain texts: query, positives and, if available, negatives, positive_scores
+    and negative_scores."""
 
     kind: Literal["rows"]
     """The layout."""
@@ -75,10 +74,10 @@ class BeirFolder(Entry):
     kind: Literal["beir"]
     """The layout."""
     qrels: Origin | None = None
-    """Where the judgements are, if not beside the corpus."""
+    """Location of the judgements. Default: next to the corpus."""
     validate_on: Literal["dev", "test", "share"] = "dev"
-    """Which judgements validate: those of qrels/dev.tsv, where it is there; those of qrels/test.tsv; or a share of the
-    queries of qrels/train.tsv."""
+    """The judgements used for validation: those of qrels/dev.tsv, if it exists; those of qrels/test.tsv; or a share of
+    the queries of qrels/train.tsv."""
 
     def patterns(self) -> dict[str, tuple[str, ...]]:
         """The files of each part."""
@@ -117,8 +116,8 @@ class MsMarco(Scored):
     kind: Literal["msmarco"]
     """The layout."""
     collection: Origin | None = None
-    """Where the texts are, if not beside the negatives: collection.tsv and queries.train.tsv, or the dataset
-    sentence-transformers/msmarco-corpus."""
+    """Location of the texts: collection.tsv and queries.train.tsv, or the dataset sentence-transformers/msmarco-corpus.
+    Default: next to the negatives."""
     scores: Origin | None = None
     """A table of query, document and score, as TSV, JSON Lines or Parquet, such as the dataset
     sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2. The published pickle is not loaded."""
@@ -166,10 +165,10 @@ class Inpars(Entry):
     kind: Literal["inpars"]
     """The layout."""
     collection: Origin | None = None
-    """Where the documents are, if not beside the queries: a corpus.jsonl as BEIR has it."""
+    """Location of the documents: a corpus.jsonl in BEIR's form. Default: next to the queries."""
     files: Names = ()
-    """Patterns of the files of queries; left out, all files of JSON Lines, or queries.jsonl where the documents are
-    beside it."""
+    """Patterns of the files of queries. Default: all files of JSON Lines, or queries.jsonl if the documents are next to
+    it."""
     top: Count | None = 10_000
     """So many queries are kept, those with the best scores (published: 10,000): score, which a reranker gave, or the
     mean of log_probs. null keeps all."""
@@ -191,10 +190,10 @@ Layout = Annotated[TextRows | BeirFolder | SpecterFolder | MsMarco | Inpars, Fie
 
 
 class UserSuppliedPairs(Sampler):
-    """Queries and documents that the user brings, with or without negatives and scores, in one of several layouts.
+    """User-supplied queries and documents, with or without negatives and scores, in one of several layouts.
 
-    They are texts of their own, also where the corpus has papers of these titles; those with the title of a paper that
-    is kept out are left out.
+    They are separate texts, even if the corpus has papers with these titles; texts with the title of an excluded paper
+    are left out.
     """
 
     sampler: Literal["pairs"]
@@ -203,14 +202,13 @@ class UserSuppliedPairs(Sampler):
     layout: Annotated[Layout, ShortFor("kind")]
     """How the files are laid out: a name, or a name and its settings."""
     dataset: GivenPath
-    """Hugging Face dataset (pin it with revision), or a local folder or file. Variables of the environment are filled
-    in."""
+    """Hugging Face dataset (pin it with revision), or a local folder or file. Environment variables are expanded."""
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
     validation: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Share of the queries that validate, where the files do not say which do."""
+    """Share of the queries used for validation, if the files do not specify them."""
     paired: bool = False
-    """Whether each negative makes an example of its own with one of the positives: triplets."""
+    """Whether each negative becomes a separate example with one of the positives: triplets."""
     per_query: Count | None = None
     """At most so many examples of a query, at random. Left out, all."""
     blocks_of: Count | None = None
@@ -254,7 +252,7 @@ class UserSuppliedPairs(Sampler):
                 yield f"{at}.revision is missing; what comes from the Hugging Face hub is pinned by its commit."
 
     def sources(self, name: str, plan: Any) -> list[str]:
-        """The files of queries and documents that the user brings, and the folder of those that are fetched."""
+        """The user-supplied files of queries and documents, and the folder of the downloaded ones."""
         fetched = self.fetched
         local = [dataset for part, (dataset, _) in self.origins.items() if part not in fetched]
         files = (file for path in local for file in (files_in(path) if Path(path).is_dir() else [path]))

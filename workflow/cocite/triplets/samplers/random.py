@@ -25,7 +25,7 @@ class RandomPapers(Pairing):
 
         papers = draw(block, 2 * self.per_query, "random papers", spare=0).papers
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
-        # By turns, so that neither has all where there are few papers.
+        # By turns, so that neither takes all if there are few papers.
         positives.papers[:] = papers[:, ::2]
         easy = drawn(np.ascontiguousarray(papers[:, 1::2]))
         return pair(block, self, positives, easy)
@@ -42,11 +42,11 @@ class CroppedPapers(Sampler):
     gives = "sampled_examples"
     sampler: Literal["cropping"]
     shortest: Count = 10
-    """Tokens of a span at least; a paper with fewer stands whole."""
+    """Smallest length of a span in tokens; a shorter paper is used whole."""
     longest: Count | None = None
-    """Tokens of a span at most; left out, those of the text."""
+    """Largest length of a span in tokens. Default: the length of the text."""
     negatives: Natural = 1
-    """Random papers of whose texts spans are negatives. With 0, a loss has the other papers of a batch alone."""
+    """Random papers of whose texts spans are negatives. With 0, a loss has only the other papers of a batch."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class CroppedPapers(Sampler):
 
     @property
     def has_negatives(self) -> bool:
-        """Whether it is asked for some."""
+        """Whether it uses some."""
         return self.negatives > 0
 
     @model_validator(mode="after")

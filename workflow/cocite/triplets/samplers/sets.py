@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
 QUERIES_AT_ONCE = 50_000
-"""Queries whose rows are joined together: memory holds them several times."""
+"""Queries whose rows are joined at once: memory is needed for several copies."""
 
 
 class Union(Sampler):
-    """Several named sets as one; a triplet, or an example, that more than one of them holds is taken once.
+    """Several named sets as one; triplets, or examples, that occur in more than one of them are taken once.
 
-    With a set of examples among them, triplets become examples of one positive and one negative. Examples are the same
-    that have the same query, aspect, positives and negatives, in whatever order.
+    If one of the sets has examples, triplets become examples of one positive and one negative. Examples are equal if
+    they have the same query, aspect, positives and negatives, in whatever order.
     """
 
     sampler: Literal["union"]
@@ -27,7 +27,7 @@ class Union(Sampler):
 
     @property
     def has_negatives(self) -> bool:
-        """It finds none beside those of its parts."""
+        """It finds none except those of its parts."""
         return False
 
     @property
@@ -38,7 +38,7 @@ class Union(Sampler):
     def sample(self, block: "Block") -> "Sampled":
         """Join the tables; ranks and kinds of a common row are those of the set that is named first.
 
-        Raises `InputError` where a source is no set.
+        Raises `InputError` if a source is not a set.
         """
         import numpy as np
         import pyarrow as pa
@@ -70,9 +70,9 @@ class Union(Sampler):
 class Subset(Sampler):
     """A random part of a named set, such as the 1% and the 10% of SciNCL's ablation (Ostendorff et al., 2022).
 
-    Queries, or triplets, are ranked by hashes that depend on the seed and on their ids; examples by those of the query
-    and of their number, which they keep. So a smaller part of a set lies within a larger one, and parts of several sets
-    with the same queries hold the same queries.
+    Queries, or triplets, are ranked by hashes of the seed and their id; examples by those of the query and their
+    number, which they keep. So a smaller part of a set is contained in a larger one, and parts of several sets with the
+    same queries have the same queries.
     """
 
     sampler: Literal["subset"]
@@ -87,7 +87,7 @@ class Subset(Sampler):
 
     @property
     def has_negatives(self) -> bool:
-        """It finds none beside those of its parts."""
+        """It finds none except those of its parts."""
         return False
 
     @property
@@ -102,9 +102,9 @@ class Subset(Sampler):
         return self
 
     def sample(self, block: "Block") -> "Sampled":
-        """Take a part of a table, of its rows for training and of those for validation alike.
+        """Take a part of a table, both of its rows for training and of those for validation.
 
-        Raises `InputError` where there are fewer training triplets, or examples, than `count`.
+        Raises `InputError` if there are fewer training triplets, or examples, than `count`.
         """
         import numpy as np
 

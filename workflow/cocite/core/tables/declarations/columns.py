@@ -8,15 +8,15 @@ ID = pa.int64()
 COUNT = pa.int64()
 TEXT = pa.string()
 VECTOR = pa.list_(pa.float32())
-"""Stands for a fixed-size list of float32 of any dimension; the files hold the fixed-size type."""
+"""A fixed-size list of float32 of any dimension; the files have the fixed-size type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column: its type, its meaning with its unit, whether it may be null, and whether it holds corpus ids.
+    """One column: its type, its meaning with its unit, whether it may be null, and whether it has corpus ids.
 
-    An optional column is there only where the configuration asks for it. `encoding` is Parquet's, where that of the
-    column's type would be slow to read or write.
+    An optional column exists only if the configuration needs it. `encoding` is a Parquet encoding, for columns for
+    which the usual one of their type is slow.
     """
 
     type: pa.DataType
@@ -33,7 +33,7 @@ class Table:
 
     `path` is relative to the results folder. Names in braces are columns of the DuckDB view that come from the path
     (`graph/{graph}/…`), except `{bucket}` and `{suite}`, which only shard. A table that is `read_once` and then dropped
-    has no checksums, and statistics of its buckets alone.
+    has no checksums, and statistics only of its buckets.
     """
 
     name: str
@@ -56,7 +56,7 @@ def optional(type: pa.DataType, meaning: str) -> Column:
 
 
 def extra(type: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
-    """A column that is there only where the configuration asks for it."""
+    """A column that exists only if the configuration needs it."""
     return Column(type=type, meaning=meaning, nullable=nullable, optional=True)
 
 

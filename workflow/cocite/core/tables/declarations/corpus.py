@@ -21,17 +21,17 @@ SHARD_NAME = pa.dictionary(pa.int32(), TEXT)
 """Type of a column with the names of few shards in many rows."""
 
 AUTHORS, MAG, SHARD = "authors", "mag", "shard"
-"""Columns that only some sources have, or where the configuration asks for them."""
+"""Columns that exist only for some sources or if the configuration needs them."""
 
 _PAPER_COLUMNS = {
-    "title": optional(TEXT, "title; null where the release has none or an empty one"),
+    "title": optional(TEXT, "title; null if the release has none or an empty one"),
     "year": optional(pa.int16(), "year of publication"),
     "date": optional(pa.date32(), "day of publication; null if only the year is known"),
     "venue": optional(TEXT, "venue as the release names it"),
     "fields": required(pa.list_(TEXT), "fields of study, distinct, in the release's order; empty where unknown"),
     "doi": optional(TEXT, "digital object identifier"),
-    "citation_count": optional(pa.int32(), "citations that the release's record states (not a count of ours)"),
-    "reference_count": optional(pa.int32(), "references that the release's record states (not a count of ours)"),
+    "citation_count": optional(pa.int32(), "citations according to the release's record (not counted by CoCite)"),
+    "reference_count": optional(pa.int32(), "references according to the release's record (not counted by CoCite)"),
 }
 
 _AUTHORS = {
@@ -42,7 +42,7 @@ _AUTHORS = {
 _MAG = {
     MAG: extra(
         ID,
-        "id in the Microsoft Academic Graph; null where there is none; only of works of OpenAlex, with `corpus.match`",
+        "id in the Microsoft Academic Graph; null if there is none; only for works of OpenAlex, with `corpus.match`",
         nullable=True,
     )
 }
@@ -54,8 +54,8 @@ _SHARD = {
 _LEFT_OUT = {
     "left_out": extra(
         pa.bool_(),
-        "true where `corpus.filters` leave the paper out, so that the row stands for no more than that earlier "
-        "files no longer count for it; only of works of OpenAlex",
+        "true if `corpus.filters` exclude the paper: the row then only overrides earlier files; only for works of "
+        "OpenAlex",
     )
 }
 _BUCKET = required(pa.uint16(), "id of the paper (the citing one) modulo the number of buckets")
@@ -119,7 +119,7 @@ TABLES = [
     Table(
         "ingested_contexts",
         "corpus/ingested/citations/contexts/{part}.parquet",
-        "Temporary: the sentences in which the citations of a shard stand, where the configuration asks for them, "
+        "Temporary: the sentences that contain the citations of a shard, if the configuration needs them, "
         "sorted by bucket, before they are merged.",
         key=("citing", "cited"),
         ordered=False,
@@ -144,12 +144,12 @@ TABLES = [
     Table(
         "names",
         "corpus/names.parquet",
-        "The ids of papers where the source table has texts, and the numbers that stand for them everywhere else: "
+        "The ids of papers if the source table has text ids, and the numbers that replace them everywhere else: "
         "their ranks among all names of the corpus, so that both columns rise.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
-            "name": required(TEXT, "id of the paper in the tables that were brought, without its prefix"),
+            "name": required(TEXT, "id of the paper in the user-supplied tables, without its prefix"),
         },
     ),
     Table(
@@ -174,8 +174,8 @@ TABLES = [
         columns={
             "dataset": required(
                 TEXT,
-                "papers, abstracts or citations, or works of OpenAlex; contexts where the configuration asks for those "
-                "of citations, and abstracts and citations of works, which are counted beside the lines that are kept",
+                "papers, abstracts or citations, or works of OpenAlex; contexts of citations, and abstracts and "
+                "citations of works, are counted in addition to the lines that are kept",
             ),
             "shard": required(TEXT, "name of the shard"),
             "outcome": required(TEXT, "kept, or why a line was left out"),
@@ -191,10 +191,10 @@ TABLES = [
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
-            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "abstract": optional(TEXT, "abstract; null if there is none"),
             "has_text": required(
                 pa.bool_(),
-                "true if the paper has a title, and an abstract unless corpus.titles_alone; triplets hold no others",
+                "true if the paper has a title, and an abstract unless corpus.titles_alone; triplets need a text",
             ),
             **_PAPER_COLUMNS,
             **_AUTHORS,
@@ -209,7 +209,7 @@ TABLES = [
         key=("citing", "cited"),
         columns={
             **CITATION_ENDS,
-            "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
+            "influential": required(pa.bool_(), "true if any copy of the citation in the release is influential"),
             "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
             **WEIGHT,
         },
@@ -217,14 +217,14 @@ TABLES = [
     Table(
         "contexts",
         "corpus/contexts/{bucket}.parquet",
-        "Distinct sentences that cite, of each citing paper, without their citation markers; only where "
-        "`corpus.contexts` asks for them. Sharded by citing modulo the number of buckets.",
+        "Distinct sentences that cite, of each citing paper, without their citation markers; only with "
+        "`corpus.contexts`. Sharded by citing modulo the number of buckets.",
         key=("citing", "context"),
         columns={
-            "citing": corpus_id("corpus id of the paper that the sentence is of"),
+            "citing": corpus_id("corpus id of the paper that contains the sentence"),
             "context": required(ID, "negative id of the sentence as a short query, which follows from its text"),
             "cited": corpus_ids("corpus ids of the papers that are cited in it, distinct, rising"),
-            "sentence": required(TEXT, "the sentence, cleaned of citation markers, with single blanks"),
+            "sentence": required(TEXT, "the sentence, cleaned of citation markers, with single spaces"),
         },
     ),
     Table(
@@ -247,7 +247,7 @@ TABLES = [
         columns={
             "corpusid": corpus_id("corpus id"),
             "group": corpus_id(
-                "the paper that stands for the work: the smallest id of those with a text, or of all if none has one"
+                "the paper that represents the work: the smallest id of those with a text, or of all if none has one"
             ),
             "reason": required(
                 TEXT, "why the paper is in the group, the strongest of its links: doi, title or abstract, in this order"
@@ -295,13 +295,13 @@ TABLES = [
             "corpusid": corpus_id("corpus id"),
             "split": required(
                 TEXT,
-                "train or validation: a query; holdout, excluded, holdout-by-time or later (from the cut on): kept "
-                "out; twin: none of these, and another paper stands for it",
+                "train or validation: a query; holdout, excluded, holdout-by-time or later (after the cut): excluded "
+                "from training; twin: none of these, and another paper represents it",
             ),
             "work": extra(
                 ID,
-                "if the paper is one work with others, the one that stands for it in splits, triplets and hold-outs; "
-                "null for that one and for all other papers. The column is there only if there are twins",
+                "if the paper is one work with others, the one that represents it in splits, triplets and hold-outs; "
+                "null for that one and for all other papers. The column exists only if there are twins",
                 nullable=True,
             ),
         },
@@ -309,7 +309,7 @@ TABLES = [
     Table(
         "leaks",
         "corpus/leaks.parquet",
-        "Where the papers that are kept out were looked for: every column of corpus ids downstream.",
+        "Check for leaked papers: every downstream column of corpus ids, searched for the excluded papers.",
         key=("path", "column_name"),
         columns={
             "path": required(TEXT, "file of a table, or folder of its buckets, in the results folder"),
@@ -324,7 +324,7 @@ TABLES = [
             ),
             "answers_of": extra(
                 TEXT,
-                "benchmarks whose answers the table holds as texts of its own, by the sampler oracle; null for "
+                "benchmarks whose answers the table contains as its own texts, by the sampler oracle; null for "
                 "all other tables, and no column without an oracle",
                 nullable=True,
             ),

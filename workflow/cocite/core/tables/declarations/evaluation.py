@@ -45,22 +45,22 @@ TABLES = [
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
-            "title": optional(TEXT, "title, or the text of a query; null where there is none"),
-            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "title": optional(TEXT, "title, or the text of a query; null if there is none"),
+            "abstract": optional(TEXT, "abstract; null if there is none"),
             "more": required(
-                pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
+                pa.list_(TEXT), "parts of its text after the abstract, in order: venue and year in the task search"
             ),
-            "field": optional(TEXT, "field of study, where the benchmark knows one"),
+            "field": optional(TEXT, "field of study, if the benchmark has one"),
             "is_query": extra(
-                pa.bool_(), "whether it is a short query of a search, not a paper; where the benchmark has such queries"
+                pa.bool_(), "whether it is a short query of a search, not a paper; only if the benchmark has some"
             ),
         },
     ),
     Table(
         "document_fields",
         "evaluation/{benchmark}/document_fields.parquet",
-        "Venue, authors and year of the documents of a benchmark that have any of them, for encoders that read "
-        "such; only where the configuration has one.",
+        "Venue, authors and year of the documents of a benchmark that have any of them; only for encoders that read "
+        "these fields.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
@@ -77,9 +77,9 @@ TABLES = [
         columns={
             **_JUDGED,
             "propensity": optional(
-                pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
+                pa.float64(), "propensity of a click: the probability that its position was seen; null for other papers"
             ),
-            "fold": optional(pa.int8(), "the test fold of the query, from 1, where the benchmark has folds"),
+            "fold": optional(pa.int8(), "the test fold of the query, from 1, if the benchmark has folds"),
         },
     ),
     Table(
@@ -111,7 +111,7 @@ TABLES = [
             "query": corpus_id("corpus id of the held-out paper"),
             "paper": corpus_id("corpus id of the relevant paper"),
             "relevance": required(pa.int32(), "1, or 2 for an influential citation with `graded`"),
-            "split": required(TEXT, "test, or selection for papers that choose between settings"),
+            "split": required(TEXT, "test, or selection for selection queries"),
         },
     ),
     Table(
@@ -122,9 +122,9 @@ TABLES = [
         key=("task", "split", "name", "place"),
         columns={
             "task": required(TEXT, "name of the task"),
-            "split": required(TEXT, "train: the ranker learns from it; test: it is measured on it"),
+            "split": required(TEXT, "train: the ranker learns from it; test: it is evaluated on it"),
             "name": required(TEXT, "name of the click; in the split test, its query in `judgements`"),
-            "place": required(pa.int32(), "where it was shown, from 1"),
+            "place": required(pa.int32(), "position at which it was shown, from 1"),
             "query": required(TEXT, "document id of the query"),
             "candidate": required(TEXT, "document id of a paper that was shown"),
             "is_clicked": required(pa.bool_(), "whether it was clicked"),
@@ -139,7 +139,7 @@ TABLES = [
     Table(
         "collections",
         "evaluation/{benchmark}/collections.parquet",
-        "The documents that queries are searched in, of tasks that give no candidates; empty where there are none.",
+        "The documents to search, for tasks without given candidates; empty if there are none.",
         key=("task", "document"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -169,7 +169,7 @@ TABLES = [
     Table(
         "reviewers",
         "evaluation/{benchmark}/reviewers.parquet",
-        "The papers of the reviewers who stand as candidates in the judgements of reviewer matching.",
+        "The papers of the reviewers who are candidates in the judgements of reviewer matching.",
         key=("reviewer", "document"),
         columns={
             "reviewer": required(TEXT, "the benchmark's id of the reviewer"),
@@ -179,7 +179,7 @@ TABLES = [
     Table(
         "signatures",
         "evaluation/{benchmark}/signatures.parquet",
-        "The author disambiguation tasks of a benchmark: names of authors on papers; empty where there are none.",
+        "The author disambiguation tasks of a benchmark: names of authors on papers; empty if there are none.",
         key=("task", "signature"),
         columns={
             "task": required(TEXT, "name of the task"),
@@ -193,8 +193,7 @@ TABLES = [
     Table(
         "scores",
         "evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
-        "What a model reached on a task; beside the models stand encoders before fine-tuning, untrained_<encoder>, "
-        "and baselines.",
+        "Scores of models on a task, including encoders before fine-tuning, untrained_<encoder>, and baselines.",
         key=tuple(_SCORED),
         columns={
             **_SCORED,
@@ -202,7 +201,7 @@ TABLES = [
                 TEXT, "classification, regression, proximity, reviewer-matching, search or disambiguation"
             ),
             "value": required(pa.float64(), "score × 100"),
-            "documents": required(COUNT, "documents the task asked for"),
+            "documents": required(COUNT, "documents of the task"),
             "missing": required(COUNT, "documents among them without a vector"),
             "scored": required(
                 COUNT,
@@ -240,8 +239,8 @@ TABLES = [
     Table(
         "scores_by_citations",
         "evaluation/{benchmark}/by_citations/{model}-{seed}.parquet",
-        "Searches of the whole corpus by how often papers are cited in training: what is found of each class, and how "
-        "much of the answers is of it.",
+        "Searches of the whole corpus by how often papers are cited in training: the recall of each class, and its "
+        "share of the answers.",
         key=("model", "seed", "benchmark", "task", "citations"),
         columns={
             **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
@@ -257,8 +256,8 @@ TABLES = [
     Table(
         "scores_by_year",
         "evaluation/{benchmark}/scores_by_year.parquet",
-        "Scores on a hold-out by time, by the year of its queries: the main metric of each task, as R@20 of searches "
-        "and MAP of rankings.",
+        "Scores on a hold-out by time, by the year of its queries: the main metric of each task, such as R@20 of "
+        "searches and MAP of rankings.",
         key=("model", "seed", "benchmark", "task", "metric", "year"),
         columns={
             **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task", "metric")},
@@ -296,8 +295,8 @@ TABLES = [
     Table(
         "probe_scores",
         "evaluation/probe_{probe}/scores.parquet",
-        "What linear maps of ready vectors reach that were trained on the sets of a probe. Selection queries rank "
-        "them; test queries, which the choice does not see, say how good they are.",
+        "Scores of linear maps of fixed vectors, trained on the sets of a probe. They are ranked on the selection "
+        "queries and scored on the test queries, which selection does not use.",
         key=("triplets", "loss", "batch_size", "part", "task"),
         columns={
             "triplets": required(
@@ -308,7 +307,7 @@ TABLES = [
             "part": required(TEXT, "selection or test"),
             "task": required(TEXT, "name of the task; all for the mean of all tasks"),
             "value": required(pa.float64(), "MAP × 100, the mean over seeds"),
-            "deviation": optional(pa.float64(), "standard deviation over the seeds; null where there is one"),
+            "deviation": optional(pa.float64(), "standard deviation over the seeds; null for a single seed"),
             "low": required(pa.float64(), "lower end of the 95% interval over queries, by a bootstrap"),
             "high": required(pa.float64(), "upper end of it"),
             "difference": required(pa.float64(), "value minus that of the set and training of rank 1"),
@@ -329,7 +328,7 @@ TABLES = [
             "over": required(TEXT, "what is averaged over: a format, a group of tasks, a metric, or all"),
             "average": required(TEXT, "which format, group or metric; all"),
             "mean": required(pa.float64(), "mean over the runs, × 100"),
-            "deviation": optional(pa.float64(), "standard deviation over the runs; null where there is one"),
+            "deviation": optional(pa.float64(), "standard deviation over the runs; null for a single run"),
             "runs": required(COUNT, "pairs of a training and an evaluation seed"),
             "values": required(
                 COUNT, "metrics of tasks that every run has a score on; SciRepEval's published average is over 25"
@@ -378,11 +377,11 @@ TABLES = [
             "baseline": required(TEXT, "name of the baseline that names the files"),
             **{name: _SCORED[name] for name in ("benchmark", "task", "metric")},
             "value": required(pa.float64(), "score × 100"),
-            "mteb_task": required(TEXT, "what mteb calls the task"),
-            "mteb_model": optional(TEXT, "the model, as model_meta.json beside the file names it; null without one"),
+            "mteb_task": required(TEXT, "mteb's name of the task"),
+            "mteb_model": optional(TEXT, "mteb's name of the model, from its model_meta.json; null without one"),
             "mteb_revision": optional(TEXT, "revision of the model, from there; null without one"),
-            "dataset_revision": optional(TEXT, "revision of the data set that the file states; null where it does not"),
-            "mteb_version": optional(TEXT, "version of mteb that the file states; null where it does not"),
+            "dataset_revision": optional(TEXT, "revision of the data set, from the file; null if it has none"),
+            "mteb_version": optional(TEXT, "version of mteb, from the file; null if it has none"),
         },
     ),
     Table(
@@ -396,7 +395,7 @@ TABLES = [
             "over": required(TEXT, "name of the benchmark whose tasks are the pairs, or `all benchmarks`"),
             "mode": required(
                 TEXT,
-                "compat, correct or sklearn, with the tasks that have no mode in either; both where no task has one",
+                "compat, correct or sklearn, and the tasks that have no mode; both if no task has one",
             ),
             "model": required(TEXT, "name of a model or baseline"),
             "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),

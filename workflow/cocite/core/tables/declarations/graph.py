@@ -12,7 +12,7 @@ def _pair_columns(count: str) -> dict[str, Column]:
         "paper": corpus_id("corpus id, the smaller of the two"),
         "other": corpus_id("corpus id, the larger of the two"),
         "count": required(COUNT, count),
-        "strength": extra(pa.float64(), "the measure that graphs.<name>.strength asks for; not there for count"),
+        "strength": extra(pa.float64(), "the measure graphs.<name>.strength; absent for count"),
     }
 
 
@@ -49,15 +49,15 @@ TABLES = [
     Table(
         "edges",
         "graph/{graph}/edges/{bucket}.parquet",
-        "The edges that a graph embedding is trained on; papers that are kept out have none. In an undirected "
-        "graph each pair stands once, source < target. Sharded by source.",
+        "The edges that a graph embedding is trained on, without excluded papers. In an undirected "
+        "graph each pair occurs once, source < target. Sharded by source.",
         key=("source", "target"),
         columns={
             "source": corpus_id("corpus id; the citing paper in a directed citation graph"),
             "target": corpus_id("corpus id; the cited paper in a directed citation graph"),
             "weight": required(
                 pa.float32(),
-                "the strength of a pair, its count unless another measure is asked for; 1 for a citation without "
+                "the strength of a pair, by default its count; 1 for a citation without "
                 "`citations.weights`; in a combination, the weighted sum",
             ),
             "intents": extra(
@@ -71,7 +71,7 @@ TABLES = [
         "How many citations of a directed citation graph have which intent.",
         key=("intent",),
         columns={
-            "intent": required(TEXT, "background, methodology or result alone; several of them; or none"),
+            "intent": required(TEXT, "one of background, methodology, result; several of them; or none"),
             "citations": required(COUNT, "citations of that kind"),
         },
         ordered=False,
@@ -88,7 +88,7 @@ TABLES = [
             "filtered": required(pa.bool_(), "true if other neighbours of a paper do not count among its negatives"),
             "value": required(
                 pa.float64(),
-                "the metric's value; all but mean_rank and loss, a sum over negatives, lie between 0 and 1",
+                "the metric's value; all but mean_rank and loss, a sum over negatives, are between 0 and 1",
             ),
             "edges": required(COUNT, "held-out edges it was measured on"),
         },
@@ -119,7 +119,7 @@ TABLES = [
             "neighbour": corpus_id("corpus id of the neighbour", "DELTA_BINARY_PACKED"),
             "distance": required(
                 pa.float32(),
-                "1 − cosine, the squared Euclidean distance or minus the inner product, as the search was asked for; "
+                "1 − cosine, the squared Euclidean distance or minus the inner product, by the metric of the search; "
                 "by walks, minus the natural logarithm of the score",
             ),
         },
@@ -127,8 +127,8 @@ TABLES = [
     Table(
         "search_quality",
         "neighbours/{embedding}/search_quality.parquet",
-        "How many of the true neighbours an approximate index leads to, measured on some queries; there is none "
-        "where the search is exact.",
+        "Recall of an approximate index: the share of true neighbours that it finds, measured on some queries. No "
+        "table for an exact search.",
         key=("k",),
         columns={
             "metric": required(TEXT, "cosine, l2 or inner_product"),
@@ -155,7 +155,7 @@ TABLES = [
             ),
             "document": corpus_id("id of the document", "DELTA_BINARY_PACKED"),
             "score": required(
-                pa.float32(), "BM25, cosine, minus the squared Euclidean distance, or inner product, as was asked for"
+                pa.float32(), "BM25, cosine, minus the squared Euclidean distance, or inner product, by the method"
             ),
             "likeness": required(
                 pa.float32(),

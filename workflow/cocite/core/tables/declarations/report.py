@@ -56,8 +56,8 @@ TABLES = [
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
-            "title": optional(TEXT, "title; null where there is none"),
-            "year": optional(pa.int32(), "year of publication; null where it is not known"),
+            "title": optional(TEXT, "title; null if there is none"),
+            "year": optional(pa.int32(), "year of publication; null if unknown"),
         },
     ),
     Table(
@@ -68,26 +68,26 @@ TABLES = [
         columns={
             "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
             "document": required(TEXT, "the benchmark's id of the document"),
-            "value": required(TEXT, "its class; the first where it has several"),
+            "value": required(TEXT, "its class; the first if it has several"),
         },
     ),
     Table(
         "map_points",
         "report/maps/{map}/points/{model}-{seed}.parquet",
-        "Where a model places the papers of a map, and the clusters that DBSCAN finds there.",
+        "Positions of the papers of a map, by a model, and the clusters that DBSCAN finds there.",
         key=("document",),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
             "x": required(pa.float32(), "first coordinate; neither axis has a unit or a meaning"),
             "y": required(pa.float32(), "second coordinate"),
-            "cluster": optional(pa.int32(), "number of its cluster, 0 for the largest; null where it is in none"),
+            "cluster": optional(pa.int32(), "number of its cluster, 0 for the largest; null if it is in none"),
         },
     ),
     Table(
         "map_scores",
         "report/maps/{map}/scores/{model}-{seed}.parquet",
-        "How well the clusters on a map agree with each label, over the papers that have it. Papers in no cluster "
-        "count as a cluster of their own.",
+        "Agreement of the clusters on a map with each label, over the papers that have it. Papers in no cluster "
+        "count as a separate cluster.",
         key=("label",),
         columns={
             "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
@@ -99,7 +99,7 @@ TABLES = [
             "unclustered": required(COUNT, "papers in no cluster"),
             "eps": required(pa.float64(), "distance within which points are neighbours, in the units of the map"),
             "homogeneity": optional(
-                pa.float64(), "1 where each cluster has members of one class alone; null where no paper has the label"
+                pa.float64(), "1 if each cluster has members of only one class; null if no paper has the label"
             ),
             "completeness": optional(pa.float64(), "1 where all members of a class are in one cluster; null likewise"),
             "v_measure": optional(pa.float64(), "their harmonic mean; null likewise"),
@@ -108,7 +108,7 @@ TABLES = [
     Table(
         "costs",
         "report/costs.parquet",
-        "What the finished jobs of each rule took, each in its last run, and Snakemake beside them.",
+        "Costs of the finished jobs of each rule, each in its last run, and of Snakemake itself.",
         key=("rule",),
         columns={
             "rule": required(

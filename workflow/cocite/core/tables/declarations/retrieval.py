@@ -16,7 +16,7 @@ TABLES = [
         columns={
             "query": corpus_id("corpus id of the held-out paper"),
             "paper": corpus_id("corpus id of the candidate"),
-            "split": required(TEXT, "test, or selection for papers that choose between settings"),
+            "split": required(TEXT, "test, or selection for selection queries"),
             "is_found": required(pa.bool_(), "whether the index finds it; if not, only a task names it"),
             "cosines": required(
                 VECTOR, "cosine of the vectors by each model of the index, in its order; NaN without vectors"
@@ -52,7 +52,7 @@ TABLES = [
     Table(
         "selection_scores",
         "retrieval/{index}/seed-{seed}/{benchmark}/selection_scores.parquet",
-        "What an index, and each of its lists alone, finds for the held-out papers that choose between settings.",
+        "Scores of an index, and of each of its lists separately, on the selection queries.",
         key=("task", "ranking"),
         columns={
             "task": required(TEXT, "name of the task"),

@@ -20,8 +20,8 @@ from cocite.core.tables.declarations.columns import (
 
 _EXAMPLE_COLUMNS = {
     "query": corpus_id("corpus id of the query"),
-    "positives": corpus_ids("corpus ids of the papers that shall be near"),
-    "negatives": corpus_ids("corpus ids of the papers that shall be far; empty where none were brought"),
+    "positives": corpus_ids("corpus ids of the papers that should be near the query"),
+    "negatives": corpus_ids("corpus ids of the papers that should be far; empty if none were supplied"),
 }
 _OF_SAMPLED_EXAMPLES = {
     "negative_kinds": extra(
@@ -32,8 +32,8 @@ _OF_SAMPLED_EXAMPLES = {
     ),
     "aspect": extra(
         TEXT,
-        "background, methodology, result or miscellaneous: what links the query with the positives; not there "
-        "where no sampler tells aspects apart",
+        "background, methodology, result or miscellaneous: what links the query with the positives; only if a "
+        "sampler distinguishes aspects",
         nullable=True,
     ),
     "shortest_span": extra(
@@ -42,13 +42,13 @@ _OF_SAMPLED_EXAMPLES = {
         "there where their whole texts are learned from",
         nullable=True,
     ),
-    "longest_span": extra(pa.int32(), "tokens of these spans at most; null for those of the text", nullable=True),
+    "longest_span": extra(pa.int32(), "longest of these spans, tokens; null for spans of the text", nullable=True),
 }
 _DOCUMENT_COLUMNS = {
     "corpusid": corpus_id("corpus id, or the negative id of a text that is no paper"),
     "title": optional(TEXT, "title"),
     "abstract": optional(TEXT, "abstract"),
-    "is_query": extra(pa.bool_(), "whether it is a short query; not there where no set of the examples brings texts"),
+    "is_query": extra(pa.bool_(), "whether it is a short query; only if a set of the examples supplies texts"),
 }
 
 TABLES = [
@@ -64,11 +64,11 @@ TABLES = [
             "split": required(TEXT, "train or validation: that of the query"),
             "positive_rank": optional(
                 pa.int32(),
-                "rank of the positive among the query's neighbours, where it has one; with text: required, among those "
+                "rank of the positive among the query's neighbours, if it has one; with text: required, among those "
                 "with a text",
             ),
             "negative_rank": optional(pa.int32(), "rank of the negative, likewise"),
-            "negative_kind": required(TEXT, "hard or easy; given, where the triplets were brought"),
+            "negative_kind": required(TEXT, "hard or easy; given for user-supplied triplets"),
         },
     ),
     Table(
@@ -100,8 +100,8 @@ TABLES = [
     Table(
         "sampled_texts",
         "triplets/{triplets}/texts.parquet",
-        "The texts of sampled examples that are no papers of the corpus: short queries, and documents that were "
-        "brought. Not there for sets of papers alone.",
+        "The texts of sampled examples that are not papers of the corpus: short queries, and user-supplied "
+        "documents. Absent for sets of papers only.",
         key=("text",),
         columns={
             "text": required(ID, "negative id, which follows from the text; examples name the text by it"),
@@ -171,7 +171,7 @@ TABLES = [
         key=("split", "count"),
         columns={
             "split": required(TEXT, "train or validation"),
-            "count": required(COUNT, "triplets or examples of a query; 0 where it could not be served"),
+            "count": required(COUNT, "triplets or examples of a query; 0 if it has none"),
             "queries": required(COUNT, "queries with that many"),
         },
     ),
@@ -250,8 +250,8 @@ TABLES = [
     Table(
         "paper_embeddings",
         "encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
-        "One vector for each paper of the corpus that has a title or an abstract, held-out papers included, for "
-        "`cocite search` and for mined negatives; made when it is asked for. Sharded like `papers`.",
+        "One vector for each paper of the corpus that has a title or an abstract, including held-out papers, for "
+        "`cocite search` and for mined negatives; made on demand. Sharded like `papers`.",
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
@@ -283,7 +283,7 @@ TABLES = [
     Table(
         "baseline_paper_embeddings",
         "baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
-        "The vectors of the papers of the corpus by a baseline that another one stands on, with the columns of "
+        "The vectors of the papers of the corpus by a baseline that another one is derived from, with the columns of "
         "`paper_embeddings`. Sharded like `papers`.",
         key=("corpusid",),
         columns={
