@@ -154,6 +154,7 @@ class Stage(TyperGroup):
         if self.name == "encoder" and args[0] != "fetch":
             threads = re.search(r"--threads[ =](\d+)", " ".join(args))
             work_offline(int(threads[1]) if threads else 1)
+        hide_pandas_from_pyarrow()
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -164,6 +165,33 @@ class Stage(TyperGroup):
         alone = typer.Typer(add_completion=False)
         alone.command(cmd_name)(command_line_of(getattr(import_module(f"cocite.{self.name}.{module}"), function)))
         return typer.main.get_command(alone)
+
+
+class Hidden:
+    """A finder of modules that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        """Refuse pandas, and leave all other modules to the finders that follow."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
+def hide_pandas_from_pyarrow() -> None:
+    """Let pyarrow look for pandas once, and not find it.
+
+    It looks when it makes its first array, and importing pandas takes longer than a short step takes to work. A step
+    may still import pandas and use `to_pandas` and `from_pandas`; arrays of a `Series` need one of these before.
+    """
+    if "pandas" in sys.modules or "pyarrow" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, Hidden)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(Hidden)
 
 
 def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from torch.nn.functional import embedding_bag, normalize, relu
 
 from cocite.baselines.gensim_training import analyser
 from cocite.baselines.steps import Batch, read_batches
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
@@ -101,6 +102,7 @@ class Learner:
     def __init__(self, model: Sums, words: Words, examples: Examples, settings: "SummedWords", *, seed: int) -> None:
         self.model, self.words, self.examples, self.settings, self.seed = model, words, examples, settings, seed
         self.documents = len(words.starts) // FIELDS
+        leave_out_compiler()
         self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr)
 
     def learn(self, epoch: int) -> float:

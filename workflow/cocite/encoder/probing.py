@@ -24,6 +24,7 @@ from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
 from cocite.config.probes import MapTraining, described_loss
 from cocite.config.settings import GivenAsJson
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed, Threads
@@ -117,6 +118,7 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
     """Train a map of the vectors, dimension × dimension, from the identity on."""
     dimension = ready.vectors.shape[1]
     weight = Parameter(torch.eye(dimension))
+    leave_out_compiler()
     optimiser = torch.optim.AdamW([weight], lr=settings.lr, weight_decay=0.0)
     schedule = schedule_of(ready, loss, batch_size, settings, seed)
     for step in range(1, schedule.steps + 1):

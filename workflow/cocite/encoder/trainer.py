@@ -23,6 +23,7 @@ from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import Bottlenecks, LowRank
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, work_in
 from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
@@ -417,6 +418,7 @@ class Trainer:
 
 def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
     """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
+    leave_out_compiler()
     matrices, vectors = ([weight for weight in weights if (weight.ndim > 1) == of] for of in (True, False))
     decays = ((matrices, settings.weight_decay), (vectors, 0.0))
     groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]

@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtr, stdtrit
 
 from cocite.config.tasks import POSITIVE
 from cocite.core.options import Output, Seed
@@ -208,7 +207,7 @@ def _variance(values: Sequence[float] | Values) -> float:
 
 def interval_of(value: float, error: Error) -> tuple[float, float]:
     """The 95% interval of a difference."""
-    reach = float(student.ppf(1 - ALPHA / 2, error.freedom)) * sqrt(error.variance)
+    reach = float(stdtrit(error.freedom, 1 - ALPHA / 2)) * sqrt(error.variance)
     return value - reach, value + reach
 
 
@@ -216,7 +215,7 @@ def p_value_of(value: float, error: Error) -> float:
     """Two-sided p-values of no difference; 1 for no difference at all, and 0 for one that never varies."""
     if error.variance == 0:
         return float(value == 0)
-    return float(2 * student.sf(abs(value) / sqrt(error.variance), error.freedom))
+    return float(2 * stdtr(error.freedom, -abs(value) / sqrt(error.variance)))
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
@@ -241,6 +240,6 @@ def smallest_difference(error: Error, pairs: int) -> float:
     is approximated as by Johnson and Welch (1940, "Applications of the non-central t-distribution"): normal, with the
     variance that the estimated error adds.
     """
-    limit = float(student.ppf(1 - ALPHA / (2 * pairs), error.freedom))
+    limit = float(stdtrit(error.freedom, 1 - ALPHA / (2 * pairs)))
     reach = limit * (1 - 1 / (4 * error.freedom))
-    return float(reach + norm.ppf(POWER) * np.sqrt(1 + limit**2 / (2 * error.freedom))) * sqrt(error.variance)
+    return float(reach + ndtri(POWER) * np.sqrt(1 + limit**2 / (2 * error.freedom))) * sqrt(error.variance)

@@ -23,7 +23,6 @@ from cocite.core.progress import report
 from cocite.core.tables.files import read_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
-from cocite.evaluation.corpus_search import Popularity
 from cocite.evaluation.ranking import (
     by_cosine,
     by_distance,
@@ -152,6 +151,8 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
 
 def by_popularity(popularity: Path, run: Run) -> Score:
     """How a task about papers of the corpus is scored by how often training sees each paper cited."""
+    from cocite.evaluation.corpus_search import Popularity
+
     known = Popularity.read(popularity)
 
     def citations(documents: Sequence[str]) -> NDArray[np.floating]:
