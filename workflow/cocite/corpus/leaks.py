@@ -54,7 +54,7 @@ class Finished:
 
 def check_leaks(
     tables: Annotated[
-        Sequence[Path], typer.Argument(help="Files of tables, or folders of their buckets; all if none is named.")
+        Sequence[Path], typer.Argument(help="Files of tables, or folders of their buckets. Default: all.")
     ] = (),
     *,
     results: Results,
@@ -64,9 +64,9 @@ def check_leaks(
     output: Output,
     by_text: Annotated[Path, typer.Option(help="Table leaks_by_text to write.")],
     documents: Documents = (),
-    holdout_from: Annotated[int | None, typer.Option(help="First year of papers that are kept out.")] = None,
+    holdout_from: Annotated[int | None, typer.Option(help="First year of excluded papers.")] = None,
     without_twins: Annotated[
-        bool, typer.Option("--without-twins", help="All papers of a work but one are excluded as its twins.")
+        bool, typer.Option("--without-twins", help="Whether all papers of a work but one are excluded as twins.")
     ] = False,
     oracles: Annotated[
         str,
