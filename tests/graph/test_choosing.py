@@ -241,7 +241,9 @@ def test_a_corpus_without_the_marks_is_refused(tmp_path):
         choose(tmp_path, 2, influential=True)
     with pytest.raises(InputError, match=r"so nothing is left for the graph, or heavier"):
         choose(tmp_path, 2, weights={"influential": 2.0})
-    with pytest.raises(InputError, match=r"contains only citations with none of citations\.weights\.intents, so nothing"):
+    with pytest.raises(
+        InputError, match=r"contains only citations with none of citations\.weights\.intents, so nothing"
+    ):
         choose(tmp_path, 2, weights={"intents": {"methodology": 2.0}})
     with pytest.raises(InputError, match=r"contains only citations with none of citations\.intents, so"):
         choose(tmp_path, 2, intents=["background", "methodology"])

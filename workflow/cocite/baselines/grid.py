@@ -46,8 +46,8 @@ def draw_validation(
     citations: Citations,
     queries: Queries,
     seed: Seed,
-    documents: Annotated[Path, typer.Option(help="Table documents, written.")],
-    judgements: Annotated[Path, typer.Option(help="Table judgements, written.")],
+    documents: Annotated[Path, typer.Option(help="Table documents to write.")],
+    judgements: Annotated[Path, typer.Option(help="Table judgements to write.")],
 ) -> None:
     """Draw the judgements for a grid: papers that validation queries cite, among random ones.
 
@@ -138,8 +138,8 @@ def _judged(cited: dict[int, Ids], pool: Ids, with_text: set[int], seed: int) ->
 def choose_point(
     points: Annotated[Sequence[Path], typer.Argument(help="Models of the points of a grid, then the vectors of each.")],
     *,
-    judgements: Annotated[Path, typer.Option(help="Table judgements that they are judged by.")],
-    grid: Annotated[Path, typer.Option(help="Table grid, written: what each point reached.")],
+    judgements: Annotated[Path, typer.Option(help="Table judgements to score them on.")],
+    grid: Annotated[Path, typer.Option(help="Table grid to write: the score of each point.")],
     output: Output,
 ) -> None:
     """Take the point of a grid that ranks best, and write down what all of them reached."""

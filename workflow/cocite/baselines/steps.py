@@ -94,7 +94,7 @@ class Sources:
 GivenSources = Annotated[
     GivenAsJson[Sources],
     typer.Option(
-        help="What the baseline says it reads, as JSON: names such as papers, edges or baseline, each with a path or a "
+        help="Inputs of the baseline, as JSON: names such as papers, edges or baseline, each with a path or a "
         "list of paths (cocite.baselines.steps.Sources)."
     ),
 ]
@@ -172,7 +172,7 @@ def train_baseline(
     *,
     queries: Queries,
     seed: Seed,
-    training_seed: Annotated[int, typer.Option(help="Seed of this training; 0 where nothing is drawn.")],
+    training_seed: Annotated[int, typer.Option(help="Seed of this training; 0 for deterministic ones.")],
     memory_mb: MemoryMb,
     threads: Threads,
     state: State,
@@ -191,10 +191,10 @@ def train_baseline(
 def embed_documents(
     source: Annotated[Path, typer.Argument(help="Table documents of a benchmark, or a bucket of papers.")],
     *,
-    table: Annotated[Literal["documents", "papers"], typer.Option(help="Which of the two it is.")] = "documents",
+    table: Annotated[Literal["documents", "papers"], typer.Option(help="Type of these documents.")] = "documents",
     settings: GivenAsJson[AnyBaseline],
     model: Annotated[
-        Path | None, typer.Option(help="Folder of the trained model; left out for what is not trained.")
+        Path | None, typer.Option(help="Folder of the trained model, for baselines that are trained.")
     ] = None,
     sources: GivenSources,
     seed: Seed,

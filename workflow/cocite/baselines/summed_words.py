@@ -18,10 +18,10 @@ from torch.nn.functional import embedding_bag, normalize, relu
 
 from cocite.baselines.gensim_training import analyser
 from cocite.baselines.steps import Batch, read_batches
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table

@@ -23,7 +23,7 @@ from cocite.core.errors import InputError
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
     """The classes with a field `key` in a module, and in its modules if it is a package, by the only value of it.
 
-    Raises `ValueError` where two of them have the same.
+    Raises `ValueError` if two of them have the same.
     """
     root = import_module(package)
     names = [name for _, name, _ in iter_modules(getattr(root, "__path__", ()))]

@@ -117,7 +117,7 @@ def report_usage() -> None:
 
 
 def last_usage(log: Path) -> Usage | None:
-    """What the last finished run of a command took, by its log; None where none has finished."""
+    """What the last finished run of a command took, by its log; None if none has finished."""
     matches = [*_LINE.finditer(log.read_text(encoding="utf-8", errors="replace"))]
     return Usage(**{name: float(value) for name, value in matches[-1].groupdict().items()}) if matches else None
 

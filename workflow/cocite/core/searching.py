@@ -83,7 +83,9 @@ def of_unit_length(vectors: NDArray[Any]) -> NDArray[Any]:
     return scaled
 
 
-def vector_blocks(files: Iterable[Path], papers: NDArray[np.int64], size: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def vector_blocks(
+    files: Iterable[Path], papers: NDArray[np.int64], size: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """The places of papers, rising, among some papers that are ascending, and their vectors in double precision."""
     for path in files:
         with open_table(path, table_in(path)) as file:

@@ -55,7 +55,7 @@ class Finished:
 
 def check_leaks(
     tables: Annotated[
-        Sequence[Path], typer.Argument(help="Files of tables, or folders of their buckets; all if none is named.")
+        Sequence[Path], typer.Argument(help="Files of tables, or folders of their buckets. Default: all.")
     ] = (),
     *,
     results: Results,
@@ -67,7 +67,7 @@ def check_leaks(
     documents: Documents = (),
     holdout_from: Annotated[str | None, typer.Option(help="First year or day of papers that are kept out.")] = None,
     without_twins: Annotated[
-        bool, typer.Option("--without-twins", help="All papers of a work but one are excluded as its twins.")
+        bool, typer.Option("--without-twins", help="Whether all papers of a work but one are excluded as twins.")
     ] = False,
     oracles: Annotated[
         str,

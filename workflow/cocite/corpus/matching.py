@@ -193,7 +193,9 @@ def find_documents(
     paper_ids: Annotated[
         Path | None, typer.Option(help="Folder of Semantic Scholar's dataset paper-ids, by which hashes are found.")
     ] = None,
-    text_only: Annotated[bool, typer.Option("--text-only", help="Numbers and hashes are of another origin.")] = False,
+    text_only: Annotated[
+        bool, typer.Option("--text-only", help="Ignore numbers and hashes, which are of another origin.")
+    ] = False,
 ) -> None:
     """Find the documents of a benchmark among papers, if their ids alone do not identify them.
 

@@ -37,7 +37,7 @@ NOT_MATCHED = "published queries that no paper of the corpus is matched with"
 def fetch_triplets(
     *,
     dataset: Annotated[str, typer.Option(help="Dataset of the Hugging Face hub.")],
-    revision: Annotated[str, typer.Option(help="Its commit.")],
+    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
     state: State,
     output: Output,
 ) -> None:

@@ -103,11 +103,11 @@ class Sample:
 
 def write_sample(
     *,
-    results: Annotated[Path, typer.Option(help="Folder of the results of a run whose corpus is made.")],
+    results: Annotated[Path, typer.Option(help="Folder of the results of a run with a finished corpus.")],
     output: Annotated[Path, typer.Option(help="Folder to write, in the layout of a release; it must not exist.")],
-    count: Annotated[int, typer.Option(min=1, help="Queries that the sample starts from.")] = 100,
+    count: Annotated[int, typer.Option(min=1, help="Number of queries that the sample starts from.")] = 100,
     ids: Annotated[
-        Path | None, typer.Option(help="Text file of the papers that it starts from instead, an id or a name a line.")
+        Path | None, typer.Option(help="Text file of papers to start from instead, one id or name per line.")
     ] = None,
     depth: Annotated[int, typer.Option(min=0, help="Steps along citations from there, in both directions.")] = 2,
     neighbours: Annotated[

@@ -177,7 +177,7 @@ def _check_fields(connection: DuckDBPyConnection, fields: tuple[str, ...]) -> No
 
 
 def number_ids(
-    file: Annotated[Path, typer.Argument(help="Text file with the name of a paper a line.")],
+    file: Annotated[Path, typer.Argument(help="Text file with the name of one paper per line.")],
     *,
     names: Annotated[Path, typer.Option(help="Table names.")],
     memory_mb: MemoryMb,

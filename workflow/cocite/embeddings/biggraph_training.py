@@ -40,10 +40,10 @@ from torchbiggraph.util import DummyOptimizer
 
 from cocite.config.engine import RankingLoss
 from cocite.config.entries import as_json
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.atomic import add_mark, checked_path, remove_checked, remove_marks
 from cocite.core.checkpoints import fingerprint_of, open_state
 from cocite.core.errors import InputError
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
 from cocite.embeddings.edges import TRAINING, Rows

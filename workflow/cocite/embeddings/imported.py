@@ -75,7 +75,7 @@ def import_graph(
     settings: GivenAsJson[EdgeSettings],
     *,
     directed: Annotated[
-        bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")
+        bool, typer.Option("--directed/--undirected", help="Train undirected edges in both directions.")
     ],
     seed: Seed,
     memory_mb: MemoryMb,

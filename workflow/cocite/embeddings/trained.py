@@ -73,7 +73,7 @@ class Trained:
 
 
 def train(
-    imported: Annotated[Path, typer.Argument(help="Folder that an import made.")],
+    imported: Annotated[Path, typer.Argument(help="Folder of the imported edges.")],
     settings: GivenAsJson[AnyEngine],
     *,
     seed: Seed,

@@ -24,9 +24,9 @@ from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
 from cocite.config.probes import MapTraining, described_loss
 from cocite.config.settings import GivenAsJson
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.options import Output, Seed, Threads
 from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities

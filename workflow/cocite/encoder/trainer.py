@@ -23,10 +23,10 @@ from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import Bottlenecks, LowRank
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, work_in
 from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
+from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import ahead, report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes

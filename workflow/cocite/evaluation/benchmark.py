@@ -21,15 +21,15 @@ from cocite.core.atomic import write_json
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import open_table, write_omissions, write_table
 
-Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, named like the benchmark.")]
 TaskNames = Annotated[
-    str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+    str, typer.Option(help="Comma-separated names of tasks, each of which must exist; empty for all.")
 ]
-ScoredTasks = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
+ScoredTasks = Annotated[str, typer.Option(help="Comma-separated names of the tasks to score.")]
 KindName = Annotated[str, typer.Option(help="Kind of the benchmark, as the configuration names it.")]
 Metrics = Annotated[
     str,
-    typer.Option(help="Metrics of the tasks instead of the declared ones, with commas between them; empty for those."),
+    typer.Option(help="Comma-separated metrics that replace those of the tasks; empty for the declared ones."),
 ]
 
 

@@ -73,7 +73,7 @@ class Score(NamedTuple):
 
 
 def score_maps(
-    maps: Annotated[Path, typer.Argument(help="What `cocite encoder probe` wrote.")],
+    maps: Annotated[Path, typer.Argument(help="Output of `cocite encoder probe`.")],
     *,
     vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
     tables: Tables,
@@ -127,8 +127,10 @@ def rank_probe(
         GivenAsJson[Mapping[str, Mapping[str, Any]]], typer.Option(help="The probe, and its sets by name, as JSON.")
     ],
     seed: Seed,
-    scores: Annotated[Path, typer.Option(help="Table probe_scores, written.")],
-    winners: Annotated[Path, typer.Option(help="The best sets and trainings as entries of a configuration, written.")],
+    scores: Annotated[Path, typer.Option(help="Table probe_scores to write.")],
+    winners: Annotated[
+        Path, typer.Option(help="File to write: the best sets and trainings as entries of a configuration.")
+    ],
 ) -> None:
     """Rank the sets and losses of a probe on the selection queries."""
     ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)

@@ -144,7 +144,7 @@ NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
 
 
 def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
-    """Score the search of a collection, by minus the Euclidean distance or the cosine. Raises `UnscorableError` where a
+    """Score the search of a collection, by minus the Euclidean distance or the cosine. Raises `UnscorableError` if a
     larger share of the queries and the collection than the run allows has no vector."""
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
     seen = set(asked)

@@ -53,7 +53,7 @@ def write_reported(
     path: Annotated[Path, typer.Argument(help="A file of results of mteb, or the folder of one revision of a model.")],
     *,
     tables: Tables,
-    tasks: Annotated[str, typer.Option(help="Names of the benchmark's tasks, with commas between them.")],
+    tasks: Annotated[str, typer.Option(help="Comma-separated names of the benchmark's tasks.")],
     settings: GivenAsJson[BeirSettings],
     baseline: Annotated[str, typer.Option(help="Name of the baseline.")],
     output: Output,

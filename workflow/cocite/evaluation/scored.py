@@ -78,7 +78,7 @@ class Scored:
 
 def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run: Run) -> Scored:
     """What a task is to be scored on: count its documents, and those without a vector because they are not `known`.
-    Raises `UnscorableError` where these are a larger share than the run allows."""
+    Raises `UnscorableError` if these are a larger share than the run allows."""
     documents = benchmark.documents_of(task)
     missing = sorted(documents.difference(known))
     if len(missing) > len(documents) * run.largest_missing:

@@ -170,7 +170,7 @@ def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bo
 def choose_sentences(
     contexts: Annotated[Path, typer.Argument(help="One bucket of the table contexts.")],
     *,
-    citations: Annotated[Path, typer.Option(help="The same bucket of the citations that the graph is built from.")],
+    citations: Annotated[Path, typer.Option(help="The same bucket of the selected citations.")],
     output: Output,
     omissions: Omissions,
 ) -> None:

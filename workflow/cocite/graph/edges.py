@@ -34,7 +34,7 @@ NOT_POSITIVE = "pairs whose strength is not above 0"
 def edges_of_pairs(
     pairs: Annotated[Path, typer.Argument(help="One bucket of pairs.")],
     *,
-    table: Annotated[Literal["cocitations", "couplings"], typer.Option(help="Which table of pairs it is.")],
+    table: Annotated[Literal["cocitations", "couplings"], typer.Option(help="Name of the table of pairs.")],
     min_count: Annotated[int, typer.Option(help="Smallest count that makes an edge.")],
     output: Output,
     omissions: Omissions,

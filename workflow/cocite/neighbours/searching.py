@@ -243,7 +243,7 @@ def measure_search(
     *,
     index: Annotated[Path, typer.Option(help="Folder of an approximate index.")],
     papers: OnlyPapers = (),
-    sample: Annotated[int, typer.Option(help="Queries that are searched both ways.")],
+    sample: Annotated[int, typer.Option(help="Number of queries to search both ways.")],
     seed: Seed,
     threads: Threads,
     output: Output,

@@ -125,7 +125,7 @@ class VectorFiles:
 
     @cached_property
     def dimension(self) -> int:
-        """Numbers in a vector. Raises `InputError` where files differ."""
+        """Numbers in a vector. Raises `InputError` if files differ."""
         sizes = {path: pq.read_schema(path).field("vector").type.list_size for path in self.files}
         first, *others = self.files
         if other := next((path for path in others if sizes[path] != sizes[first]), None):

@@ -91,7 +91,7 @@ def walk_neighbours(
     """Write a shard of the table `neighbours`, and what was left out, counted by reason.
 
     Resumes after the last finished group of queries in `state`, if it belongs to the same walks, and removes it at the
-    end. Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a link.
+    end. Raises `InputError` if k does not leave a choice among the papers, or a paper that is kept out has a link.
     """
     graph = open_adjacency(adjacency)
     ranked = _with_text(graph, papers) if papers else np.ones(len(graph.ids), dtype=np.bool_)

@@ -200,7 +200,7 @@ def missing_records(config: Resolved, results: Path) -> str | None:
 
 
 def files_without_record(results: Path) -> list[Path]:
-    """Files of some steps that Snakemake has no record of. Raises `InputError` where its records cannot be read."""
+    """Files of some steps that Snakemake has no record of. Raises `InputError` if its records cannot be read."""
     found = sorted(path for pattern in WITH_SETTINGS for path in results.glob(pattern))
     return [path for path in found if not _has_record(path)]
 

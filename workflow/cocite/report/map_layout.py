@@ -40,14 +40,12 @@ def write_papers(
     *,
     tables: Annotated[Path, typer.Option(help="Folder of the benchmark's tables.")],
     settings: GivenAsJson[Map],
-    tasks: Annotated[str, typer.Option(help="Tasks whose labels are classes, with commas between them.")],
+    tasks: Annotated[str, typer.Option(help="Comma-separated tasks whose labels are classes.")],
     seed: Seed,
     papers: Output,
     labels: Output,
-    only_queries: Annotated[bool, typer.Option(help="Leave out documents that are no queries.")] = False,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Table of papers, where documents are papers of the corpus.")
-    ] = None,
+    only_queries: Annotated[bool, typer.Option(help="Leave out documents that are not queries.")] = False,
+    corpus: Annotated[Path | None, typer.Option(help="Table of papers, if documents are papers of the corpus.")] = None,
 ) -> None:
     """Select the papers of a map, and look up their labels.
 

@@ -35,9 +35,9 @@ def write_provenance(
     *,
     configuration: Annotated[Path, typer.Option(help="File of the resolved configuration, as JSON.")],
     spaces: Annotated[str, typer.Option(help="The rows of the table id_spaces, as JSON.")],
-    manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
+    manifest: Annotated[Path, typer.Option(help="Manifest from `cocite corpus list`.")],
     output: Output,
-    ids: Annotated[Path, typer.Option(help="Table id_spaces, written: whose ids the corpus and benchmarks have.")],
+    ids: Annotated[Path, typer.Option(help="Table id_spaces to write: whose ids the corpus and benchmarks have.")],
 ) -> None:
     """Record what makes the results: configuration, release, machine, versions, and whose ids there are.
 

@@ -18,7 +18,7 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table
 from cocite.core.tables.places import path_of
 
-Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
+Provenance = Annotated[Path, typer.Option(help="Output of `cocite report provenance`.")]
 Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")]
 
 

@@ -50,7 +50,7 @@ def write_report(
     logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
     tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
     cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
-    costs: Annotated[Path, typer.Option(help="The table costs to write: what the finished jobs took.")],
+    costs: Annotated[Path, typer.Option(help="Table costs to write: time and memory of the finished jobs.")],
     database: Annotated[Path, typer.Option(help="DuckDB file to write, with a view over every table of the results.")],
     output: Output,
 ) -> None:

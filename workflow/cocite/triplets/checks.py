@@ -66,9 +66,11 @@ def check_triplets(
     ] = (),
     *,
     triplets: Annotated[Path, typer.Option(help="Table triplets.")],
-    neighbours: Annotated[Path | None, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = None,
-    relations: Annotated[Path | None, typer.Option(help="Table sampled_relations, where negatives were mined.")] = None,
-    mined: Annotated[Path | None, typer.Option(help="Table mined_positives, where negatives were mined.")] = None,
+    neighbours: Annotated[
+        Path | None, typer.Option(help="Folder of the neighbours it was sampled from, if any.")
+    ] = None,
+    relations: Annotated[Path | None, typer.Option(help="Table sampled_relations, if negatives were mined.")] = None,
+    mined: Annotated[Path | None, typer.Option(help="Table mined_positives, if negatives were mined.")] = None,
     queries: Queries,
     papers: Papers,
     checks: Annotated[Path, typer.Option(help="Table triplet_checks to write.")],

@@ -58,7 +58,7 @@ def fetch_parts(
     parts: Annotated[
         GivenAsJson[Mapping[str, tuple[str, str, Sequence[str]]]],
         typer.Option(
-            help="What is fetched, as JSON: for each part, such as pairs, its dataset on the Hugging Face hub, the "
+            help="The parts to fetch, as JSON: for each part, such as pairs, its dataset on the Hugging Face hub, the "
             "revision and patterns of its files."
         ),
     ],

@@ -50,7 +50,7 @@ class SummedWords(Seeded):
         return 1200 + 8 * sources_mb
 
     def train(self, training: "Training") -> None:
-        """Learn from the set's examples. Raises `InputError` where its documents have no word often enough."""
+        """Learn from the set's examples. Raises `InputError` if its documents have no word often enough."""
         import torch
         from safetensors.torch import save_file
 

@@ -2,7 +2,7 @@
 
 A model's folder has words.json, with the words, sorted, and the number of words in the corpus (total), and
 vectors.safetensors, with their vectors, their counts, and the idf of each, 0 for words that are not summed. Subwords
-are not kept: a word that no paper of the corpus has has no weight either.
+are not kept: a word that occurs in no paper has no weight either.
 """
 
 from collections.abc import Iterator

@@ -64,7 +64,7 @@ class PropagatedFeatures(Trained):
         return 1000 + 2 * sources_mb
 
     def train(self, training: "Training") -> None:
-        """Propagate the features of all papers that have a vector. Raises `InputError` where none has one."""
+        """Propagate the features of all papers that have a vector. Raises `InputError` if none has one."""
         import numpy as np
 
         from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint

@@ -150,7 +150,7 @@ class UserSuppliedVectors(Baseline):
                 yield f"{key}.benchmarks names {name!r}, which benchmarks does not declare (declared: {declared})."
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
-        """Look the documents up. Raises `InputError` where none of them has a vector."""
+        """Look the documents up. Raises `InputError` if none of them has a vector."""
         from cocite.baselines.user_vectors import FieldNames, files_in, read_vectors
         from cocite.core.progress import report
 

@@ -30,7 +30,7 @@ Place = tuple[tuple[str, str], ...]
 def path_of(results: Path, name: str, /, **values: str | int) -> Path:
     """The file of the table `name`, from its declaration and values for the names in its path: `graph="citation"`.
 
-    Without a value for the bucket, the folder of all buckets. Raises `KeyError` where another value is missing.
+    Without a value for the bucket, the folder of all buckets. Raises `KeyError` if another value is missing.
     """
     path = TABLES[name].path
     return results / (path if "bucket" in values else path.removesuffix("/{bucket}.parquet")).format(**values)

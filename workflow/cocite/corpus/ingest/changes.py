@@ -101,7 +101,7 @@ def update(
     *,
     manifest: ManifestFile,
     base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier release.")],
-    changes: Annotated[Path, typer.Option(help="Folder of what the diffs since then change.")],
+    changes: Annotated[Path, typer.Option(help="Folder of the rows of the diffs since then.")],
     bucket: Bucket,
     buckets: Buckets,
     memory_mb: MemoryMb,

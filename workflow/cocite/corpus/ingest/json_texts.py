@@ -164,7 +164,7 @@ def is_utf8(words, position, stop):  # type: ignore[no-untyped-def]
 
 @kernel
 def _length_of_character(word):  # type: ignore[no-untyped-def]
-    """The bytes of the character that begins a word; 0 where none does."""
+    """The bytes of the character that begins a word; 0 if none does."""
     first, second = word & BYTE, (word >> U(8)) & BYTE
     if first < U(0x80):
         return ONE

@@ -73,13 +73,13 @@ WITHOUT_AUTHORS = {"papers without authors (kept)": f"SELECT count(*) FROM writt
 def merge(
     table: Annotated[Literal["papers", "citations"], typer.Argument(help="The table to write.")],
     *,
-    ingested: Annotated[Path, typer.Option(help="Folder of what was ingested, with a folder for each dataset.")],
+    ingested: Annotated[Path, typer.Option(help="Folder of the ingested rows, with a folder for each dataset.")],
     bucket: Bucket,
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
     omissions: Omissions,
-    titles_alone: Annotated[bool, typer.Option(help="A paper without an abstract has a text too.")] = False,
+    titles_alone: Annotated[bool, typer.Option(help="Count a title without an abstract as a text.")] = False,
     until: Until = None,
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once.

@@ -69,7 +69,7 @@ where, where_less, _folded = _compare("=="), _compare("<"), _compare("==", folde
 
 @kernel
 def lowest(bits):  # type: ignore[no-untyped-def]
-    """The place of the lowest bit that is set; 64 where none is."""
+    """The place of the lowest bit that is set; 64 if none is."""
     return U(trailing_zeros(bits)) if bits else WIDTH  # type: ignore[call-arg]
 
 

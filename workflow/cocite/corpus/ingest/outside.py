@@ -70,11 +70,11 @@ def count_cited(
     *,
     manifest: ManifestFile,
     papers: Annotated[Path, typer.Option(help="Folder of the table ingested_papers.")],
-    citations: Annotated[Path, typer.Option(help="Folder of the table ingested_citations, a file for each of theirs.")],
+    citations: Annotated[Path, typer.Option(help="Folder of the table ingested_citations, one file per source file.")],
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-    names: Annotated[Path | None, typer.Option(help="Table names, where ids are texts.")] = None,
+    names: Annotated[Path | None, typer.Option(help="Table names, if ids are texts.")] = None,
 ) -> None:
     """Count the cited ids in each file of citations that are papers."""
     shards = read_manifest(manifest).datasets["citations"].shards
@@ -112,7 +112,7 @@ def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> pa.Ta
 def check_cited(
     file: Annotated[Path, typer.Argument(help="Table cited_ids.")],
     *,
-    outside: Annotated[float, typer.Option(help="Largest share of citations of papers that may lead to no paper.")],
+    outside: Annotated[float, typer.Option(help="Largest share of citations whose cited id is not a paper.")],
     omissions: Omissions,
 ) -> None:
     """Report the cited ids that are not papers; stop if a table was probably misread.

@@ -61,7 +61,7 @@ def ingest(
     parts: Parts,
     buckets: Buckets,
     ids: Annotated[
-        Literal["keep", "drop"], typer.Option(help="What becomes of the ids of citations; updates need them.")
+        Literal["keep", "drop"], typer.Option(help="Whether to keep the ids of citations; updates need them.")
     ],
     memory_mb: MemoryMb,
     threads: Threads,

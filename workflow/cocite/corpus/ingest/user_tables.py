@@ -199,8 +199,8 @@ def ingest_tables(
     threads: Threads,
     output: Output,
     report: Report,
-    listed: Annotated[Path | None, typer.Option(help="Table listed_names of these files, where ids are texts.")] = None,
-    names: Annotated[Path | None, typer.Option(help="Table names, where ids are texts.")] = None,
+    listed: Annotated[Path | None, typer.Option(help="Table listed_names of these files, if ids are texts.")] = None,
+    names: Annotated[Path | None, typer.Option(help="Table names, if ids are texts.")] = None,
 ) -> None:
     """Convert the files of one part of a table, whose columns the settings name, to Parquet, sorted by bucket.
 

@@ -98,7 +98,7 @@ def days_in(texts: pa.StringArray) -> pa.Date32Array:
 
 
 def numbers_in(column: str, numbers: NDArray[np.int64], is_given: NDArray[np.bool_]) -> pa.Array:
-    """Whole numbers as a column has them: null where none is given, or it cannot be held."""
+    """Whole numbers as a column has them: null if none is given, or it cannot be held."""
     fits = is_given & (numbers >= SMALLEST[column]) & (numbers < -SMALLEST[column])
     return pa.array(np.where(fits, numbers, 0), mask=~fits).cast(SCHEMA.field(column).type)
 

@@ -16,8 +16,8 @@ from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 
 DatasetName = Annotated[str, typer.Argument(help="papers, abstracts or citations.")]
-ManifestFile = Annotated[Path, typer.Option("--manifest", help="What `cocite corpus list` wrote.")]
-Part = Annotated[int, typer.Option(help="Which part of the shards to work on, from 0.")]
+ManifestFile = Annotated[Path, typer.Option("--manifest", help="Manifest from `cocite corpus list`.")]
+Part = Annotated[int, typer.Option(help="Number of the part of the shards to process, from 0.")]
 Parts = Annotated[int, typer.Option(help="Number of parts; each takes every n-th shard.")]
 
 

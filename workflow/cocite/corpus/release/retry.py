@@ -98,7 +98,7 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Wait for the lock on a file, and `DISTANCE` with it. Raises `InputError` where its disk has no locks."""
+    """Wait for the lock on a file, and `DISTANCE` with it. Raises `InputError` if its disk has no locks."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:

@@ -31,7 +31,7 @@ def fetch_config(
     *,
     dataset: Annotated[str, typer.Option(help="Dataset on the Hugging Face hub.")],
     revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
-    splits: Annotated[str, typer.Option(help="Names of its splits, with commas between them.")],
+    splits: Annotated[str, typer.Option(help="Comma-separated names of its splits.")],
     state: State,
     output: Output,
 ) -> None:

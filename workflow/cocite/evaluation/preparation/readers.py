@@ -67,11 +67,11 @@ def describe_documents(
     kind: KindName,
     tasks: TaskNames = "",
     folder: Annotated[
-        Path | None, typer.Option(help="Folder of the benchmark; none if its files say nothing of the fields.")
+        Path | None, typer.Option(help="Folder of the benchmark; none if its files lack the fields.")
     ] = None,
     output: Output,
     papers: Annotated[
-        Path | None, typer.Option(help="Folder of the table papers; none if no document is known to be one of them.")
+        Path | None, typer.Option(help="Folder of the table papers; none if no document matches one.")
     ] = None,
     document_papers: Annotated[
         Path | None, typer.Option(help="Table document_papers; none if the documents have corpus ids.")

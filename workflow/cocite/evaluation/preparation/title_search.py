@@ -26,7 +26,7 @@ def add_title_search(
     benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
-    `papers` are the held-out ones that it may be about. Raises `InputError` where none has a title to search for."""
+    `papers` are the held-out ones that it may be about. Raises `InputError` if none has a title to search for."""
     ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
     if len(ids) == 0:
         lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"

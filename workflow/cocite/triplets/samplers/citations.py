@@ -127,7 +127,7 @@ class AspectOfCitations(Gathering):
     def sample(self, block: "Block") -> "Sampled":
         """Gather examples from the table `edges` of a directed citation graph.
 
-        Raises `InputError` where none of its citations has an intent.
+        Raises `InputError` if none of its citations has an intent.
         """
         from cocite.triplets.links import gather
 

@@ -261,7 +261,7 @@ class UserSuppliedPairs(Sampler):
     def sample(self, block: "Block") -> "Sampled":
         """Read the examples of the layout, and their texts.
 
-        Raises `InputError` where files are missing or wrong, or a row has no place in the layout.
+        Raises `InputError` if files are missing or wrong, or a row has no place in the layout.
         """
         from cocite.triplets.user_pairs import sample_pairs
 

@@ -85,8 +85,8 @@ TABLES = [
     Table(
         "selection",
         "evaluation/{benchmark}/selection.parquet",
-        "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
-        "queries of no task in `judgements`. Empty where none choose.",
+        "Judgements of the selection queries of a hold-out, on which settings are selected; they are queries of no task "
+        "in `judgements`. Empty without selection queries.",
         key=("task", "query", "candidate"),
         columns=_JUDGED,
     ),
@@ -145,7 +145,7 @@ TABLES = [
             "task": required(TEXT, "name of the task"),
             "document": required(TEXT, "document id"),
             "query": optional(
-                TEXT, "document id of the query that this document is, and that does not find it; null where none is"
+                TEXT, "document id of the query that this document is, and that does not find it; null if none is"
             ),
             "copy_of": optional(
                 TEXT, "document id of the first document of the task with the same text; null for that one itself"

@@ -242,7 +242,7 @@ TABLES = [
         "benchmark's formats use.",
         key=("adapter", "document"),
         columns={
-            "adapter": required(TEXT, "the adapter that was switched on; empty where none was"),
+            "adapter": required(TEXT, "the adapter that was switched on; empty if none was"),
             "document": required(TEXT, "the benchmark's id of the document"),
             "vector": required(VECTOR, "the encoder's pooled output"),
         },
