@@ -111,7 +111,7 @@ def test_reported_scores_that_cannot_be_shown_are_refused(written, tmp_path, dat
         ({"a": {"kind": "chess"}}, r"baselines\.a\.kind is 'chess'; it must be one of bm25, brought, citeomatic"),
         ({"a": {"kind": "random", "k1": 1.0}}, r"baselines\.a\.k1 does not go with kind: random"),
         ({"a": {"kind": "sif", "of": "b"}}, r"baselines\.a\.of names 'b', which baselines does not declare"),
-        ({"a": {"kind": "sif", "of": "a"}}, r"baselines\.a\.of: a baseline must not stand on itself"),
+        ({"a": {"kind": "sif", "of": "a"}}, r"baselines\.a\.of: a baseline cannot be derived from itself"),
         (
             {"a": {"kind": "sif", "of": "b"}, "b": {"kind": "doc2vec"}},
             r"baselines\.a\.of: the baseline b \(doc2vec\) has no word vectors; those of the kind fasttext have",

@@ -76,7 +76,7 @@ def test_ids_and_vectors_may_have_any_name(tmp_path, name):
 @pytest.mark.parametrize(
     ("ids", "vectors", "said"),
     [
-        (IDS, [[1, 2], [np.nan, 1], [0, np.inf]], "2: the vector of 'd2' holds a value that is not finite"),
+        (IDS, [[1, 2], [np.nan, 1], [0, np.inf]], "2: the vector of 'd2' contains a value that is not finite"),
         (IDS[:2] * 2, [*VECTORS, [0, 0]], "3: the id 'd1' is there a second time; it came .*(row|line) 1"),
         (IDS, [[1, 2], [3, 4], [5]], "3: the vector has 1 dimensions, and that of .* 1 has 2"),
     ],
@@ -106,7 +106,7 @@ def test_an_id_may_come_again_in_another_file_with_the_same_vector(tmp_path):
         ("[1, 2]", "line 3: must be an object"),
         ('{"paper_id": "x", "embedding": null}', "line 3: the key 'embedding' is missing or null"),
         ('{"paper_id": null, "embedding": [1.0, 2.0]}', "line 3: the key 'paper_id' is missing or null"),
-        ('{"paper_id": "x", "embedding": [1.0, "2"]}', "line 3: embedding must be a list of numbers, and holds '2'"),
+        ('{"paper_id": "x", "embedding": [1.0, "2"]}', "line 3: embedding must be a list of numbers, but is '2'"),
         ('{"paper_id": "x", "embedding": 7}', "line 3: embedding must be a list of numbers, not 7"),
         ('{"paper_id": "x"}', "has no vectors under embedding or .*; its keys are paper_id"),
         (

@@ -90,7 +90,7 @@ def test_vectors_are_read_for_the_documents_that_are_asked_for_and_must_be_finit
     read = joined(read_blocks(path, SEARCH, [], ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
-    with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
+    with pytest.raises(InputError, match="the vector of the document 'b' contains values that are not finite"):
         joined(read_blocks(path, SEARCH, [], ["a", "b"]))
 
 

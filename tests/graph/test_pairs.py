@@ -184,7 +184,7 @@ def test_a_negative_id_is_refused_and_its_file_is_named(tmp_path, place):
     write_queries(tmp_path / "queries.parquet", {ids["query"]: "train"})
     file = "queries" if place == "query" else "citations/0"
     with pytest.raises(
-        InputError, match=rf"{file}\.parquet: holds the corpus id -1; ids must lie between 0 and 9,223,"
+        InputError, match=rf"{file}\.parquet: contains the corpus id -1; ids must be between 0 and 9,223,"
     ):
         count(tmp_path, pair_counting(signal="cocitation"), 1)
 

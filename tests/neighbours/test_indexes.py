@@ -166,13 +166,13 @@ def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path):
     write_queries(tmp_path, {2**40 + 1: "train"})
     index = build(tmp_path, "ivf", "l2", lists=1)
     write_vectors(tmp_path, {paper: vector for paper, vector in line.items() if paper != 2**40 + 3})
-    with pytest.raises(InputError, match=rf"ivf-1-1: holds the paper {2**40 + 3}, which is not among those searched"):
+    with pytest.raises(InputError, match=rf"ivf-1-1: has the paper {2**40 + 3}, which is not among those searched"):
         search_index(tmp_path, index, asked("ivf", "l2", k=2))
 
 
 def test_more_lists_than_papers_are_refused(tmp_path):
     write_vectors(tmp_path, LINE)
-    with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* holds 5 papers"):
+    with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* contains 5 papers"):
         build(tmp_path, "ivf", "l2", lists=6)
 
 

@@ -172,7 +172,7 @@ def test_papers_that_are_kept_out_are_not_queries(tmp_path):
     [
         ({2: "holdout"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
         ({2: "excluded"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
-        ({}, 6, r"walks\.<name>\.k is 6, but .*links holds 7 papers; k must be sm"),
+        ({}, 6, r"walks\.<name>\.k is 6, but .*links contains 7 papers; k must be sm"),
     ],
 )
 def test_leaks_and_a_k_that_leaves_no_choice_are_refused(tmp_path, splits, k, message):
@@ -197,13 +197,17 @@ def test_edges_that_make_no_links_are_refused(tmp_path, edges, message):
 def test_a_weight_that_is_not_positive_is_refused_where_it_counts(tmp_path, weight):
     edges = {(1, 2): weight, (2, 3): 1.0}
     assert len(open_adjacency(links_of(tmp_path, edges)).ids) == 3
-    with pytest.raises(InputError, match=r"0\.parquet: holds the weight .*; walks with weighted: true need positive"):
+    with pytest.raises(
+        InputError, match=r"0\.parquet: contains the weight .*; walks with weighted: true need positive"
+    ):
         links_of(tmp_path, edges, weighted=True)
     assert len(open_adjacency(tmp_path / "links").ids) == 3
 
 
 def test_links_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(InputError, match="nowhere: holds no links of papers; `cocite neighbours adjacency` makes it"):
+    with pytest.raises(
+        InputError, match="nowhere: contains no links of papers; `cocite neighbours adjacency` makes it"
+    ):
         open_adjacency(tmp_path / "nowhere")
 
 

@@ -141,7 +141,7 @@ def test_models_that_were_not_compared_are_not_in_the_matrix(page):
 def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page):
     ask(page, "over tasks: holdout, mean over its tasks")
     remark = page.one("#matrix-items").text
-    assert remark.startswith("over 4 tasks: the interval says what other tasks would change")
+    assert remark.startswith("over 4 tasks: the interval covers the choice of tasks")
     assert remark.endswith("so few tasks cannot give a star among 36 pairs, however large the differences are")
     options = page.texts("#matrix-measure option")
     assert "over tasks: all benchmarks, mean over tasks" in options
@@ -299,7 +299,7 @@ def test_large_tables_scroll_below_their_heads_and_say_so(browser, large):
     assert page.run("document.documentElement.scrollHeight") < 22_000
     wide = page.one("figure.table:has(#models-caption) .wide")
     hint = page.run("arguments[0].nextElementSibling.textContent", wide)
-    assert hint == "This table goes on to the right and below (54 rows): scroll it."
+    assert hint == "This table continues to the right and below (54 rows): scroll it."
     page.run("arguments[0].scrollTop = 1e6", wide)
     page.run("new Promise(done => setTimeout(done, 100))")
     assert "more-below" not in wide.get_attribute("class")

@@ -88,7 +88,7 @@ def test_leaks_are_listed_by_table_and_column_and_oracles_are_told_apart_from_th
     write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist(rows))
     found = leaks(tmp_path)
     assert found["answers of"].to_list() == ["scirepeval", "–"]
-    said = "Tables of oracles, which hold the answers of scirepeval on purpose: 1."
+    said = "Tables of oracles, which contain the answers of scirepeval on purpose: 1."
     assert leaks_in_words(found).endswith(f"and none was found. {said}")
     edges = {**counts, "path": "graph/g/edges", "column_name": "source"}
     write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist([edges]))

@@ -199,8 +199,8 @@ def test_papers_that_a_model_does_not_tell_apart_lie_on_one_spot():
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        ({"perplexity": 50.0}, "perplexity is 50, which asks for at least 151 papers; the map has 120"),
-        ({"method": "umap", "neighbours": 120}, "neighbours is 120, which asks for at least 121 papers"),
+        ({"perplexity": 50.0}, "perplexity is 50, which needs at least 151 papers; the map has 120"),
+        ({"method": "umap", "neighbours": 120}, "neighbours is 120, which needs at least 121 papers"),
     ],
 )
 def test_a_setting_that_asks_for_more_papers_than_there_are_is_an_error_that_says_what_would_be_right(given_, said):
@@ -235,7 +235,7 @@ def test_papers_without_a_finite_vector_are_left_out_counted_and_told(mapped, ca
     points, [score] = laid_out(mapped)
     assert [row["document"] for row in points] == [f"{n:03}" for n in range(59) if n not in (3, 7)]
     assert (score["papers"], score["missing"], score["labelled"], score["classes"]) == (57, 3, 48, 2)
-    assert "the vectors of 2 of 59 papers hold values that are not finite" in capsys.readouterr().err
+    assert "the vectors of 2 of 59 papers contain values that are not finite" in capsys.readouterr().err
 
 
 def test_two_groups_of_papers_are_two_clusters_that_agree_with_their_fields(mapped):

@@ -106,7 +106,7 @@ def test_oracles_are_marked_where_scores_stand_and_text_is_not_markup(tmp_path):
     configuration["models"]["model-01"] |= {"triplets": "oracle"}
     text = page_of(configuration, tmp_path, readmes={"papers": "<b>licence</b> & more"}).read_text()
     assert "model-01 from those of holdout." in text
-    assert "Oracles, which have learned from the answers of a benchmark (model-01), do not compete." in text
+    assert "Oracles, which were trained on the answers of a benchmark (model-01), are not ranked." in text
     assert "&lt;b&gt;licence" in text
     assert "<b>licence" not in text
     assert f"{TITLES[0].replace('&', '&amp;')}" in text

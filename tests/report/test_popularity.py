@@ -36,8 +36,8 @@ def test_a_sentence_says_what_citations_alone_score_on_each_hold_out():
     keys = {"model": "popularity", "seed": 0, "benchmark": "holdout", "metric": "map"}
     scores = pl.DataFrame([{**keys, "task": task, "value": value} for task, value in values.items()])
     assert popularity_in_words(scores, configuration) == [
-        "On holdout, citations alone have a MAP of 56.1 (cite) and 64.9 (cocite); with candidates that are cited as "
-        "often, 24.9 (cite_matched)."
+        "On holdout, a ranking by citation counts has a MAP of 56.1 (cite) and 64.9 (cocite); with candidates that are "
+        "cited as often, 24.9 (cite_matched)."
     ]
     assert popularity_in_words(scores.clear(), configuration) == []
 

@@ -84,7 +84,7 @@ def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, 
     """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
     sample = table.choose(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
     if (papers := len(sample.numbers)) < nlist:
-        key, held = "embeddings.<name>.neighbours.index.nlist", f"{table.files[0]} holds {papers} papers to be searched"
+        key, held = "embeddings.<name>.neighbours.index.nlist", f"{table.files[0]} contains {papers} papers to search"
         raise InputError(f"{key} is {nlist}, but {held}; there must be at least as many papers as lists.")
     means = faiss.Kmeans(
         sample.vectors.shape[1],

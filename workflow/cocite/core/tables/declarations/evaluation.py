@@ -85,8 +85,8 @@ TABLES = [
     Table(
         "selection",
         "evaluation/{benchmark}/selection.parquet",
-        "Judgements of the selection queries of a hold-out, on which settings are selected; they are queries of no task "
-        "in `judgements`. Empty without selection queries.",
+        "Judgements of the selection queries of a hold-out, on which settings are selected; they are queries of no "
+        "task in `judgements`. Empty without selection queries.",
         key=("task", "query", "candidate"),
         columns=_JUDGED,
     ),
