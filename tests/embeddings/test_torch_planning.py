@@ -39,7 +39,7 @@ def test_partitions_follow_from_the_memory():
     """10 million papers × 128 take 5,160 MB."""
     of = partial(partitions_within, vectors=settings(dimension=128).vectors_mb(1e7), overhead=1160, papers=10_000_000)
     assert [of(None), of(6320), of(6319), of(3010), of(1810)] == [1, 1, 3, 6, 16]
-    said = r"10,000,000 papers take 1,322 MB at least, in 64 partitions, and 1,300 MB are allowed"
+    said = r"10,000,000 papers need at least 1,322 MB, in 64 partitions, but 1,300 MB are allowed"
     with pytest.raises(InputError, match=said):
         of(1300)
 

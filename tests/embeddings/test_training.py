@@ -175,5 +175,7 @@ def test_more_chunks_than_edges_are_refused(tmp_path, graphs, settings, pairs, c
 def test_a_chunk_of_more_edges_than_int32_can_number_is_refused(communities, settings, tmp_path, monkeypatch):
     assert training.MOST_EDGES_IN_CHUNK == 2**31 - 1
     monkeypatch.setattr(training, "MOST_EDGES_IN_CHUNK", 3000)
-    with pytest.raises(InputError, match=r"chunks is 2, but \d,\d+ edges take 3 at least: a chunk can hold 3,000"):
+    with pytest.raises(
+        InputError, match=r"chunks is 2, but \d,\d+ edges need at least 3: the limit of a chunk is 3,000"
+    ):
         train_graph_embedding(communities, settings(chunks=2), seed=1, state=tmp_path / "state")

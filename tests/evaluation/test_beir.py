@@ -237,7 +237,7 @@ def test_a_kind_of_its_own_can_have_tasks_in_the_layout(beir):
     builder = read_beir(beir.root, tasks, [])
     assert builder.benchmark.judgements.keys() == {"beir_scifact"}
     assert builder.omitted["task beir_arguana absent"] == 1
-    with pytest.raises(InputError, match="has no folder arguana, but the task beir_arguana is asked for"):
+    with pytest.raises(InputError, match="has no folder arguana for the requested task beir_arguana"):
         read_beir(beir.root, tasks, ["beir_arguana"])
 
 

@@ -137,7 +137,7 @@ def test_a_paper_without_a_vector_is_named_and_without_papers_that_choose_nothin
         score(folder)
     path = folder / "selection.parquet"
     write_table(path, "selection", read_table(path, "selection").slice(0, 0))
-    with pytest.raises(InputError, match="asks nothing of the selection papers; hold out more papers"):
+    with pytest.raises(InputError, match="has no judgements of the selection papers; hold out more papers"):
         score(folder)
 
 

@@ -74,8 +74,8 @@ def test_an_id_is_what_is_written(tmp_path, name, line, expected):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q1\td1\t2\n", "line 1: is a judgement, where a line of names is expected"),
-        ("q1,d1,2\n", "line 1: is a judgement, where a line of names is expected"),
+        ("q1\td1\t2\n", "line 1: is a judgement in place of the header line"),
+        ("q1,d1,2\n", "line 1: is a judgement in place of the header line"),
         ("", "has no rows"),
         ("\n \n", "has no rows"),
         (HEADER, "has no rows"),

@@ -74,7 +74,7 @@ def test_held_out_papers_alone_are_searched_and_one_must_have_a_title_of_its_own
     found = prepare_search(tmp_path, texts, held_out={1, 2, 5, 6}).collections["title_search"]
     assert found == {f"abstract:{paper}" for paper in (1, 2, 5, 6)}
     texts = {paper: ("Editorial", f"number{paper}") for paper in HELD_OUT}
-    with pytest.raises(InputError, match="None of the 9 held-out papers with a text has a title of its own"):
+    with pytest.raises(InputError, match="None of the 9 held-out papers with a text has a unique title"):
         prepare_search(tmp_path, texts)
 
 

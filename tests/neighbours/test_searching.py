@@ -94,7 +94,7 @@ def test_the_largest_k_leaves_a_paper_that_is_no_neighbour(tmp_path):
     assert len(search(tmp_path, LINE, {1: "train"}, k=3)) == 3
 
 
-LEAK = "holds 1 papers that are kept out, 2 among them"
+LEAK = "contains 1 excluded papers, 2 among them"
 WRONG = r"graph_embeddings\.parquet: the vector of the paper or text 6 is not finite or is too"
 
 

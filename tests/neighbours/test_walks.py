@@ -170,8 +170,8 @@ def test_papers_that_are_kept_out_are_not_queries(tmp_path):
 @pytest.mark.parametrize(
     ("splits", "k", "message"),
     [
-        ({2: "holdout"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
-        ({2: "excluded"}, 2, "links: holds 1 papers that are kept out, 2 among them"),
+        ({2: "holdout"}, 2, "links: contains 1 excluded papers, 2 among them"),
+        ({2: "excluded"}, 2, "links: contains 1 excluded papers, 2 among them"),
         ({}, 6, r"walks\.<name>\.k is 6, but .*links contains 7 papers; k must be sm"),
     ],
 )
@@ -185,7 +185,7 @@ def test_leaks_and_a_k_that_leaves_no_choice_are_refused(tmp_path, splits, k, me
     ("edges", "message"),
     [
         ({}, "edges: the graph has no edges; lower its min_count or choose more queries"),
-        ({(-1, 2): 1.0}, "holds the corpus id -1; ids must lie between 0"),
+        ({(-1, 2): 1.0}, "contains the corpus id -1; ids must be between 0"),
     ],
 )
 def test_edges_that_make_no_links_are_refused(tmp_path, edges, message):

@@ -161,7 +161,7 @@ def test_judgements_of_dev_validate_and_their_queries_do_not_train(beir):
     found = run(beir, "beir")
     assert found.splits == {"words 0": "train", "words 1": "validation", "words 2": "validation"}
     assert found.omitted == {"training examples of a query that validates": 1}
-    with pytest.raises(InputError, match=r"qrels/test\.tsv, and layout\.validate_on is test"):
+    with pytest.raises(InputError, match=r"qrels/test\.tsv, but layout\.validate_on is test"):
         run(beir, {"kind": "beir", "validate_on": "test"})
 
 

@@ -128,7 +128,7 @@ def test_nothing_is_said_where_snakemake_has_its_records():
 
 def test_records_of_another_user_that_cannot_be_read_are_named(monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(InputError, match=r"^\.snakemake/metadata holds records .* this user may not read"):
+    with pytest.raises(InputError, match=r"^\.snakemake/metadata has records .* this user may not read"):
         missing_records(CONFIG, RESULTS)
 
 
