@@ -98,7 +98,8 @@ rule lay_out_index:
     input:
         papers=plan.corpus.papers(),
         vectors=plan.retrieval.vectors,
-        citations=plan.retrieval.citations,
+        citations=plan.corpus.citations(),
+        links=plan.retrieval.all_links,
     output:
         directory("<results>/retrieval/{index}/seed-{seed}/index"),
     log:
@@ -120,6 +121,7 @@ rule lay_out_index:
         papers=folders_of("papers"),
         vectors=folders_of("vectors"),
         citations=folders_of("citations"),
+        links=folders_of("links"),
     shell:
         """
         cocite retrieval build {params.vectors:q} \
@@ -127,6 +129,7 @@ rule lay_out_index:
             --models {params.models} \
             --papers {params.papers:q} \
             --citations {params.citations:q} \
+            --links {params.links:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output:q} \

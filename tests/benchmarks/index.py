@@ -31,7 +31,7 @@ def main(folder: Path, papers: int = 1_000_000) -> None:
     write_table(folder / "papers/0.parquet", "papers", _texts(papers))
     write_table(folder / "citations/0.parquet", "citations", _citations(papers))
     options: dict[str, Any] = {"settings": {"words": True}, "models": "m", "memory_mb": 4000, "threads": 2}
-    tables = {name: folder / name for name in ("papers", "citations")}
+    tables = {"papers": folder / "papers", "citations": folder / "citations", "links": folder / "citations"}
     cost = run(cocite("retrieval", "build", folder / "vectors", **tables, **options, output=folder / "index"))
     size = sum(file.stat().st_size for file in (folder / "index").rglob("*.npy")) / 1e9
     say(f"{papers:,} papers laid out: {cost}; {size:.2f} GB on disk.")

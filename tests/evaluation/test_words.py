@@ -90,7 +90,7 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
         ([], "Exactly one of --embeddings, --words, --by-citations and --answers must be given"),
         (
             ["--embeddings=vectors.parquet", '--words={"k1": 1.5}'],
-            "One of --embeddings, --words, --by-citations and --answers",
+            "Exactly one of --embeddings, --words, --by-citations and --answers must be given",
         ),
         (["--words={k1: 1.5}"], "--words: not JSON"),
         (['--words={"k2": 1.5}'], "--words: key k2"),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from bm25s import tokenize
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.retrieval.small import RUNS, Small
 
 from cocite.config.index import Lists
 from cocite.core.errors import InputError
+from cocite.core.tables.files import write_table
 from cocite.retrieval import building, search
 from cocite.retrieval.building import build_index, in_8_bits
 from cocite.retrieval.search import Index
@@ -55,7 +57,8 @@ def built(small, words=True):
         settings=Lists(words=words),
         models=",".join(RUNS),
         papers=small.folder / "papers",
-        citations=small.folder / "edges",
+        citations=small.folder / "citations",
+        links=small.folder / "edges",
         memory_mb=500,
         threads=1,
         output=output,
@@ -67,6 +70,10 @@ def built(small, words=True):
 @pytest.fixture
 def small(tmp_path):
     small = written(tmp_path)
+    citing, cited = zip(*small.edges, strict=True)
+    rows = {"citing": citing, "cited": cited, "influential": [False] * len(citing)}
+    rows["intents"] = pa.array([[]] * len(citing), pa.list_(pa.string()))
+    write_table(tmp_path / "citations/0.parquet", "citations", pa.table(rows))
     (tmp_path / "edges").mkdir()
     (tmp_path / "edges.parquet").rename(tmp_path / "edges/0.parquet")
     return small
@@ -165,7 +172,7 @@ def test_a_missing_vector_and_an_unknown_setting_are_refused(small):
 def test_links_of_papers_without_a_text_are_refused_and_so_is_a_model_without_vectors(small):
     (small.folder / "one").rename(small.folder / "three")
     (small.folder / "one").mkdir()
-    with pytest.raises(InputError, match="one: holds no vectors; embed the corpus by the model first"):
+    with pytest.raises(InputError, match="one: has no vectors; embed the corpus by the model first"):
         built(small)
     assert not (small.folder / "index").exists()
 

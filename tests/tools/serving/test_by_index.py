@@ -54,6 +54,7 @@ def build(results):
         models="trained,small",
         papers=results / "corpus/papers",
         citations=results / "corpus/citations",
+        links=results / "corpus/citations",
         memory_mb=500,
         threads=1,
         output=results / "retrieval/found/seed-1/index",
@@ -138,7 +139,11 @@ def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results
             searched(results, "1", "--configfile", results / "config.yaml")
         assert "retrieval/found/seed-1/index" in str(raised.value)
         assert "by model trained, seed 1" in searched(results, "1", "--model", "trained").stderr
+        vectors.rename(vectors.with_suffix(".away"))  # as if the model was trained again
+        with pytest.raises(InputError, match="Index found was not laid out"):
+            searched(results, "1", "--index", "found", "--configfile", results / "config.yaml")
     finally:
+        vectors.with_suffix(".away").rename(vectors)
         time.sleep(0.01)
         (results / "retrieval/found/seed-1/index/index.json").touch()
 

@@ -133,6 +133,14 @@ def seeds_of_index(config: "Configuration", name: str) -> Sequence[int]:
     return [seed for seed in trained[0] if all(seed in seeds for seeds in trained)] if trained else (0,)
 
 
+def encoders_of_index(config: "Configuration", name: str, seed: int) -> dict[str, tuple[str, int]]:
+    """The name and seed of each run whose vectors an index searches, by the names of its models: the encoders among
+    them are as before fine-tuning."""
+    entry = config.indexes[name]
+    models = (entry if entry.of is None else config.indexes[entry.of]).models
+    return {model: (model, seed) if model in config.models else (f"{UNTRAINED}{model}", 0) for model in models}
+
+
 def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[str]:
     return [f"{name}-{seed}" for name in names for seed in seeds_of(name, config.baselines)]
 

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from cocite.config.index import Index, Lists, Ranking, searches
-from cocite.config.runs import UNTRAINED, first_seed, seeds_of_index
+from cocite.config.runs import encoders_of_index, first_seed, seeds_of_index
 from cocite.config.settings import settings_of
 from cocite.plan.graph import EDGES
 from cocite.plan.stage import StagePlan, as_text, expand
@@ -30,19 +30,16 @@ class RetrievalPlan(StagePlan):
     def vectors(self, wildcards: Any) -> list[str]:
         """The vectors of all papers by the models of an index."""
         path = "<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet"
-        runs = [
-            (name, wildcards.seed) if name in self.config.models else (f"{UNTRAINED}{name}", 0)
-            for name in self._finding(wildcards).models
-        ]
+        runs = encoders_of_index(self.config, wildcards.index, wildcards.seed).values()
         return [file for model, seed in runs for file in self.buckets(path, model=model, seed=seed)]
 
     def links(self, wildcards: Any) -> str:
         """The links of papers in the graph of an index."""
         return f"<results>/retrieval/links/{self._finding(wildcards).graph}"
 
-    def citations(self, wildcards: Any) -> list[str]:
-        """What the links of an index that is searched are made of: all citations that its graph is built from, also
-        those of held-out papers, or the edges of a graph of another signal."""
+    def all_links(self, wildcards: Any) -> list[str]:
+        """The tables of the links of an index that is searched: all citations that its graph is built from, also those
+        of held-out papers, or the edges of a graph of another signal."""
         graph = str(self._finding(wildcards).graph)
         is_of_citations = self.config.graphs[graph].signal == "citation"
         return self.buckets(self.plan.graph.source_of(graph, "citations") if is_of_citations else EDGES, graph=graph)

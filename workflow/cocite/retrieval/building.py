@@ -1,8 +1,8 @@
 """An index laid out as arrays on the disk (`retrieval.search` reads them): vectors, words and links of all papers.
 
-Nothing of it is held in memory but some tens of bytes for each paper, the words, and a block of each table. Vectors and
-texts are read twice: once for the lists of vectors and the numbers of papers with each word, and once to be laid out.
-All citations of the corpus count, also those of held-out papers: a corpus that is searched has them.
+Memory is needed for some tens of bytes per paper, the distinct words, a sample of vectors, and a block of each table.
+Tables of vectors and texts are read twice, or three times if centroids are computed: they are counted before they are
+laid out. All citations of the corpus count, also those of held-out papers: a corpus that is searched has them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 from bm25s.tokenization import STOPWORDS_EN
+from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -24,7 +25,7 @@ from cocite.core.database import connect
 from cocite.core.database import number as number_in
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
-from cocite.core.options import MemoryMb, Output, Papers, Threads
+from cocite.core.options import Citations, MemoryMb, Output, Papers, Threads
 from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
@@ -51,7 +52,8 @@ def build_index(
     settings: GivenAsJson[Lists],
     models: Annotated[str, typer.Option(help="Names of the models, with commas between them.")],
     papers: Papers,
-    citations: Annotated[Path, typer.Option(help="Folder of the table citations, or of the edges of a graph.")],
+    citations: Citations,
+    links: Annotated[Path, typer.Option(help="Folder of the citations that link papers, or of the edges of a graph.")],
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
@@ -67,8 +69,10 @@ def build_index(
             _write_vectors(given, ids, folder / "vectors" / name)
         if settings.words:
             _write_words(papers, ids, folder / "words")
-        _write_links(citations, ids, folder, memory_mb, threads)
-        _save(folder, papers=ids)
+        with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=folder) as db:
+            db.register("papers", pa.table({"id": ids, "row": np.arange(len(ids), dtype=np.int32)}))
+            _save(folder, papers=ids, citations=_citations_of(db, citations, len(ids)))
+            _write_links(db, links, len(ids), folder / "links")
         write_json(
             folder / "index.json", {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
         )
@@ -97,7 +101,7 @@ def _write_vectors(source: Path, ids: Ids, folder: Path) -> None:
     files = sorted(source.glob("*.parquet"))
     number = count_rows(files)
     if not number:
-        raise InputError(f"{source}: holds no vectors; embed the corpus by the model first.")
+        raise InputError(f"{source}: has no vectors; embed the corpus by the model first.")
     lists = round(number**0.5) if number > ALL_IN_ONE else 1
     centroids = _centroids(files, ids, number, lists)
     nearest = faiss.IndexFlatIP(centroids.shape[1])
@@ -129,7 +133,8 @@ def in_8_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
 def _centroids(files: Sequence[Path], ids: Ids, number: int, lists: int) -> NDArray[np.float32]:
     """The centroids of lists of vectors of length 1, by k-means on a sample."""
     if lists == 1:
-        (dimension,) = {matrix.shape[1] for _, matrix in _vectors(files[:1], ids, "Read")}
+        with open_table(files[0], "paper_embeddings") as file:
+            dimension: int = file.schema_arrow.field("vector").type.list_size
         return np.zeros((1, dimension), np.float32)
     drawn = generator(SEED, "sample of centroids").random(len(ids)) < min(1, lists * SAMPLE_OF_LIST / number)
     sample = np.concatenate([matrix[drawn[rows]] for rows, matrix in _vectors(files, ids, "Sampled")])
@@ -183,33 +188,37 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
         np.add.at(cursor, words, 1)
 
 
-def _write_links(citations: Path, ids: Ids, folder: Path, memory_mb: int, threads: int) -> None:
-    """The papers that each paper cites or that cite it, and how often each is cited."""
-    table = table_in(next(iter(sorted(citations.glob("*.parquet")))))
+def _citations_of(db: DuckDBPyConnection, citations: Path, papers: int) -> NDArray[np.int32]:
+    """How often each paper is cited by others."""
+    db.register("citations", scan_table(citations, "citations"))
+    cited = db.sql("""
+        SELECT row, count(*) AS times FROM citations JOIN papers ON cited = id WHERE citing <> cited GROUP BY row
+    """).fetchnumpy()
+    citations_of = np.zeros(papers, np.int32)
+    citations_of[cited["row"]] = cited["times"]
+    return citations_of
+
+
+def _write_links(db: DuckDBPyConnection, links: Path, papers: int, folder: Path) -> None:
+    """The papers that each paper cites or that cite it."""
+    table = table_in(next(iter(sorted(links.glob("*.parquet")))))
     ends = "citing, cited" if table == "citations" else "source, target"
-    with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=folder) as db:
-        db.register("given", scan_table(citations, table))
-        db.register("papers", pa.table({"id": ids, "row": np.arange(len(ids), dtype=np.int32)}))
-        db.execute(f"CREATE VIEW pairs (a, b) AS SELECT {ends} FROM given")
-        cited = db.sql("SELECT row, count(*) AS times FROM pairs JOIN papers ON b = id GROUP BY row").fetchnumpy()
-        citations_of = np.zeros(len(ids), np.int32)
-        citations_of[cited["row"]] = cited["times"]
-        db.execute("""
-            CREATE VIEW linked (a, b) AS SELECT one.row, other.row FROM pairs
-            JOIN papers AS one ON pairs.a = one.id JOIN papers AS other ON pairs.b = other.id
-            WHERE one.row <> other.row""")
-        links = db.sql("SELECT a, b FROM linked UNION ALL SELECT b, a FROM linked ORDER BY a, b")
-        if not (count := number_in(db, "SELECT count(*) FROM linked")):
-            raise InputError(f"{citations}: links no two papers with a text; name a graph of citations.")
-        number, end = np.zeros(len(ids) + 1, np.int64), 0
-        (folder / "links").mkdir()
-        others = _new(folder / "links/others.npy", np.int32, (2 * count,))
-        for batch in links.to_arrow_reader(ROWS_AT_ONCE):
-            number += np.bincount(batch["a"].to_numpy() + 1, minlength=len(number))
-            others[end : end + len(batch)] = batch["b"].to_numpy()
-            end += len(batch)
-    _save(folder / "links", starts=np.cumsum(number))
-    _save(folder, citations=citations_of)
+    db.register("links", scan_table(links, table))
+    db.execute(f"""
+        CREATE VIEW linked (a, b) AS SELECT one.row, other.row FROM (SELECT {ends} FROM links) AS pairs (a, b)
+        JOIN papers AS one ON pairs.a = one.id JOIN papers AS other ON pairs.b = other.id
+        WHERE one.row <> other.row""")
+    if not (count := number_in(db, "SELECT count(*) FROM linked")):
+        raise InputError(f"{links}: links no two papers with a text; name a graph of citations.")
+    number, end = np.zeros(papers + 1, np.int64), 0
+    folder.mkdir()
+    others = _new(folder / "others.npy", np.int32, (2 * count,))
+    both = db.sql("SELECT a, b FROM linked UNION ALL SELECT b, a FROM linked ORDER BY a, b")
+    for batch in both.to_arrow_reader(ROWS_AT_ONCE):
+        number += np.bincount(batch["a"].to_numpy() + 1, minlength=len(number))
+        others[end : end + len(batch)] = batch["b"].to_numpy()
+        end += len(batch)
+    _save(folder, starts=np.cumsum(number))
 
 
 def _save(folder: Path, **arrays: NDArray[Any]) -> None:

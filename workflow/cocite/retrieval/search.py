@@ -50,6 +50,8 @@ class Vote(NamedTuple):
 
 VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
 """The votes by their columns."""
+CONSTANT = 60
+"""Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
 """How much well-known papers are preferred."""
 PARTS = ("similarity", "words", "links", "citations")
@@ -163,10 +165,8 @@ class Weights:
         known = known or self.known
         if known not in KNOWN:
             raise ValueError(f"known is {known!r}; it can be {', '.join(KNOWN)}.")
-        if self.is_reciprocal:
-            weighed = np.stack([_reciprocal_ranks(column) for column in values.T], axis=1) * self.weights
-        else:
-            weighed = np.nan_to_num((values - self.means) / self.deviations) * self.weights
+        scaled = reciprocal_ranks(values) if self.is_reciprocal else standardised(values, self.means, self.deviations)
+        weighed = scaled * self.weights
         part_of = np.array([_part_of(name) for name in self.names])
         parts = {part: weighed[:, part_of == part].sum(axis=1) for part in PARTS}
         citations = np.rint(np.expm1(values[:, self.names.index("citations")]))
@@ -181,10 +181,22 @@ def _part_of(name: str) -> str:
     return name if name in PARTS else "links"
 
 
-def _reciprocal_ranks(column: Numbers) -> Numbers:
-    """1 / (60 + rank); equal values share a rank, and what is not known has none."""
-    rising = np.sort(column[~np.isnan(column)])
-    return np.where(np.isnan(column), 0, 1 / (61 + len(rising) - np.searchsorted(rising, column, side="right")))
+def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Numbers:
+    """Deviations from the mean; a value that is not known counts as the mean."""
+    return np.nan_to_num((values - means) / deviations)
+
+
+def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all.
+
+    Equal values share a rank; a value that is not known counts 0.
+    """
+    ranks = np.full(values.shape, np.inf)
+    for at, column in enumerate(values.T):
+        is_known = ~np.isnan(column)
+        rising = np.sort(column[is_known if is_found is None else is_known & is_found])
+        ranks[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
+    return 1 / (CONSTANT + ranks)
 
 
 class Index:
@@ -253,7 +265,8 @@ class Index:
         hits, of_hits = near[is_linked], similarity[is_linked]
         order = np.lexsort((hits, -of_hits))
         votes = self.links.votes(hits[order], of_hits[order])
-        voted = _without(best(*votes["votes_100"][::-1], LISTED + 1), left_out)
+        receiving, received = votes["votes_100"]
+        voted = _without(best(received, receiving, LISTED + 1), left_out)
         by_words = self.words.of(text, len(self.papers)) if self.words else None
         named = np.empty(0, np.int64)
         if by_words is not None:
@@ -265,8 +278,8 @@ class Index:
         columns = [model.cosines(rows, vector) for model, vector in of_models]
         columns.append(np.full(len(rows), np.nan) if by_words is None else by_words[rows] / by_words.max())
         for name, vote in VOTES.items():
-            received = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
-            columns.append(np.where(number > 0, received / (received.max(initial=0) or 1), np.nan))
+            shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
+            columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
         columns += [np.log1p(self.citations[rows]), (number == 0).astype(float)]
         return rows, np.column_stack(columns)
 

@@ -18,16 +18,15 @@ from cocite.config.index import CITATIONS, VOTES, WORDS
 from cocite.core.atomic import read_json
 from cocite.core.id_sets import Ids
 from cocite.core.tables.files import vectors_of
+from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 
-CONSTANT = 60
-"""Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 COSINE = "cosine"
 UNLINKED = "without links"
 OF_VOTES = tuple(VOTES_OF_HITS)
 RARE_CLASSES = ("0", "1-3")
 """The classes of citations that have an offset, from the first on."""
-MORE, BALANCED, LESS = "more", "balanced", "less"
+MORE, BALANCED, LESS = KNOWN
 SHIPPED = Path(__file__).with_name("shipped_weights.json")
 """Weights and offsets that `python -m tests.retrieval.shipped` makes from runs."""
 
@@ -86,7 +85,7 @@ class Weights:
         if self.rank == "reciprocal":
             values = _reciprocal_ranks(known)
         else:
-            values = np.nan_to_num((known.values - self.means) / self.deviations)
+            values = standardised(known.values, self.means, self.deviations)
         scores: Numbers = values @ self.weights
         return scores
 
@@ -129,7 +128,7 @@ def learned(known: Known, is_relevant: NDArray[np.bool_]) -> Weights:
     from sklearn.linear_model import LogisticRegression
 
     means, deviations = scale_of(known, "learned")
-    standard = np.nan_to_num((known.values - means) / deviations)
+    standard = standardised(known.values, means, deviations)
     fitted = LogisticRegression(tol=1e-8, max_iter=1000).fit(standard, is_relevant)
     return Weights("learned", known.names, means, deviations, fitted.coef_[0])
 
@@ -171,13 +170,7 @@ def is_of_text(name: str) -> bool:
 
 
 def _reciprocal_ranks(known: Known) -> Numbers:
-    """1 / (60 + the rank of a candidate among those that are found for its query); 0 for what is not known."""
-    values, is_found = known.values, known.table["is_found"].to_numpy()
-    starts = np.unique(known.ids("query"), return_index=True)[1]
-    ranks = np.full(values.shape, np.nan)
-    for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
-        for at, column in enumerate(values[start:end].T):
-            rising = np.sort(column[is_found[start:end] & ~np.isnan(column)])
-            above = len(rising) - np.searchsorted(rising, column, side="right")
-            ranks[start:end, at] = np.where(np.isnan(column), np.inf, above + 1)
-    return 1 / (CONSTANT + ranks)
+    """The reciprocal ranks of the candidates of each query among those that are found for it."""
+    starts, is_found = np.unique(known.ids("query"), return_index=True)[1][1:], known.table["is_found"].to_numpy()
+    of_queries = zip(np.split(known.values, starts), np.split(is_found, starts), strict=True)
+    return np.concatenate([reciprocal_ranks(values, found) for values, found in of_queries])

@@ -110,7 +110,7 @@ def open_run(
     names: Sequence[str],
     cache: Path,
     configfile: Path | None = None,
-    indexes_named: Sequence[str] = (),
+    index_names: Sequence[str] = (),
 ) -> Iterator[Run]:
     """A run with the models of these names, or model/seed, and the indexes of theirs; without names, with all that can
     answer. Files of the cache that are missing are made first.
@@ -118,13 +118,11 @@ def open_run(
     Raises `InputError` if there is no such model or index, or one is not ready.
     """
     chosen = [choose_model(results, name, configfile) for name in names]
-    named = [index for name in indexes_named if (index := choose_index(results, name, configfile))]
-    if not names and not named:
-        chosen = [model for model in models_of(results) if model.vectors]
-    # Without any, the error says how to make vectors.
-    indexes = named if names or named else current_indexes(results)
-    if not chosen and not indexes:
-        chosen = [choose_model(results, None, configfile)]
+    indexes = [index for name in index_names if (index := choose_index(results, name, configfile))]
+    if not names and not index_names:
+        chosen, indexes = [model for model in models_of(results) if model.vectors], current_indexes(results)
+        if not chosen and not indexes:  # The error says how to make vectors.
+            choose_model(results, None, configfile)
     models = {_called(model): model for model in chosen}
     of_indexes = {_called(model): model for index in indexes for model in index.models.values()}
     embed = _embedding(models | of_indexes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cocite.config.configuration import Configuration
 from cocite.config.index import searches
-from cocite.config.runs import UNTRAINED, first_seed
+from cocite.config.runs import encoders_of_index, first_seed
 from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
@@ -39,7 +39,7 @@ class RunIndex:
     selection: Path
     """The table selection_scores of the hold-out that the weights are learned on."""
     models: Mapping[str, Model]
-    """The encoders that embed a text, by the names of the index's models."""
+    """The encoders that embed a text, by the names of the index's models; none if the results lack one."""
 
 
 def choose_index(results: Path, name: str | None, configfile: Path | None = None) -> RunIndex | None:
@@ -74,20 +74,18 @@ def current_indexes(results: Path) -> list[RunIndex]:
 
 
 def _is_current(index: RunIndex) -> bool:
-    """Whether an index is there, and newer than the vectors that it is made of."""
-    written = index.folder / "index.json"
-    made = [file.stat().st_mtime for model in index.models.values() for file in model.vectors]
-    return written.is_file() and index.weights.is_file() and all(each <= written.stat().st_mtime for each in made)
+    """Whether an index is there, and newer than the vectors that it is made of, which are those of its models now."""
+    written, vectors = index.folder / "index.json", [model.vectors for model in index.models.values()]
+    if not (written.is_file() and index.weights.is_file() and vectors and all(vectors)):
+        return False
+    return max(file.stat().st_mtime for files in vectors for file in files) <= written.stat().st_mtime
 
 
 def _index_of(results: Path, config: Configuration, name: str) -> RunIndex:
     finding, seed = config.indexes[name].of or name, first_seed(config, name)
     benchmark = next(each for each, entry in config.benchmarks.items() if searches(entry))
     models = {(model.name, model.seed): model for model in models_of(results)}
-    runs = {
-        model: (model, seed) if model in config.models else (f"{UNTRAINED}{model}", 0)
-        for model in config.indexes[finding].models
-    }
+    runs = encoders_of_index(config, name, seed)
     of_benchmark = results / f"retrieval/{name}/seed-{seed}/{benchmark}"
     return RunIndex(
         name=name,
@@ -95,7 +93,7 @@ def _index_of(results: Path, config: Configuration, name: str) -> RunIndex:
         folder=results / f"retrieval/{finding}/seed-{seed}/index",
         weights=of_benchmark / "weights.json",
         selection=of_benchmark / "selection_scores.parquet",
-        models={model: models[run] for model, run in runs.items() if run in models},
+        models={model: models[run] for model, run in runs.items()} if models.keys() >= {*runs.values()} else {},
     )
 
 
@@ -122,7 +120,7 @@ class OpenIndex:
     ) -> list[FoundPaper]:
         """The k papers that a text finds, or the text of a paper, without itself.
 
-        `db` has the view papers. Raises `InputError` if a paper has no vectors in the index, or an encoder is gone.
+        `db` has the view papers. Raises `InputError` if a paper has no vectors in the index.
         """
         if isinstance(query, int):
             vectors: dict[str, Any] = self.arrays.vectors_of(query)
@@ -131,9 +129,7 @@ class OpenIndex:
             rows = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": query}).fetchall()
             text = " ".join(filter(None, rows[0] if rows else ()))
             return self.arrays.search(text, vectors, k=k, known=known, without=query)
-        if missing := self.arrays.models.keys() - self.index.models.keys():
-            raise InputError(f"The encoder of {missing.pop()} is gone from the results; run the workflow again.")
-        vectors = {name: self.embed(self.index.models[name], query) for name in self.arrays.models}
+        vectors = {name: self.embed(model, query) for name, model in self.index.models.items()}
         return self.arrays.search(query, vectors, k=k, known=known)
 
 
