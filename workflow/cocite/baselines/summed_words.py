@@ -21,7 +21,6 @@ from cocite.baselines.steps import Batch, read_batches
 from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table
@@ -102,7 +101,6 @@ class Learner:
     def __init__(self, model: Sums, words: Words, examples: Examples, settings: "SummedWords", *, seed: int) -> None:
         self.model, self.words, self.examples, self.settings, self.seed = model, words, examples, settings, seed
         self.documents = len(words.starts) // FIELDS
-        leave_out_compiler()
         self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr)
 
     def learn(self, epoch: int) -> float:

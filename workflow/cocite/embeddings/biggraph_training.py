@@ -43,7 +43,6 @@ from cocite.config.entries import as_json
 from cocite.core.atomic import add_mark, checked_path, remove_checked, remove_marks
 from cocite.core.checkpoints import fingerprint_of, open_state
 from cocite.core.errors import InputError
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
 from cocite.embeddings.edges import TRAINING, Rows
@@ -51,8 +50,6 @@ from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
 from cocite.embeddings.link_prediction import Batch, load_held_out, measure
 from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores, score_file
-
-leave_out_compiler()  # here, where PyTorch-BigGraph's workers pass as well
 
 MOST_EDGES_IN_CHUNK = 2**31 - 1
 SCHEME = "whole"

@@ -26,7 +26,6 @@ from cocite.config.probes import MapTraining, described_loss
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.options import Output, Seed, Threads
 from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities
@@ -118,7 +117,6 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
     """Train a map of the vectors, dimension × dimension, from the identity on."""
     dimension = ready.vectors.shape[1]
     weight = Parameter(torch.eye(dimension))
-    leave_out_compiler()
     optimiser = torch.optim.AdamW([weight], lr=settings.lr, weight_decay=0.0)
     schedule = schedule_of(ready, loss, batch_size, settings, seed)
     for step in range(1, schedule.steps + 1):

@@ -26,7 +26,6 @@ from cocite.config.models import TrainingSettings
 from cocite.core.checkpoints import fingerprint_of, open_state, remove_state, work_in
 from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.progress import ahead, report
 from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
@@ -418,7 +417,6 @@ class Trainer:
 
 def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
     """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
-    leave_out_compiler()
     matrices, vectors = ([weight for weight in weights if (weight.ndim > 1) == of] for of in (True, False))
     decays = ((matrices, settings.weight_decay), (vectors, 0.0))
     groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from cocite.core.optimisers import leave_out_compiler
 from cocite.core.randomness import derive_seed
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.ranking import Similarity
@@ -69,7 +68,6 @@ def _fit(better: torch.Tensor, worse: torch.Tensor) -> nn.Module:
     ranker = nn.Sequential(
         nn.Linear(better.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, 1), nn.Sigmoid()
     )
-    leave_out_compiler()
     optimiser = torch.optim.Adadelta(ranker.parameters(), lr=1.0, rho=DECAY)
     loss_of = nn.MarginRankingLoss(margin=MARGIN)
     ones = torch.ones(len(better), 1)
