@@ -27,6 +27,15 @@ def test_steps_that_keep_blas_from_starting_threads_come_before_numpy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False 1\n"
 
 
+def test_a_step_imports_pandas_only_if_it_asks_for_it():
+    code = (
+        "import sys, cocite.cli; cocite.cli.hide_pandas_from_pyarrow()\n"
+        "import pyarrow as pa; pa.array([1]); print('pandas' in sys.modules)\n"
+        "import pandas; print(pa.Table.from_pandas(pandas.DataFrame({'a': [1, 2]}))['a'].to_pylist())"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n[1, 2]\n"
+
+
 def test_help_names_every_stage_in_the_order_of_the_corridor():
     text = cocite("--help").stdout
     stages = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]

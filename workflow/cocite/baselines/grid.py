@@ -22,13 +22,13 @@ import typer
 
 from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.options import Citations, Output, Papers, Queries, Seed
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
 from cocite.core.tables.papers import read_kept_out, read_validation_queries
+from cocite.core.written_ids import Ids
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
 """Largest numbers of queries, of cited papers per query, and of random papers."""

@@ -20,11 +20,10 @@ from cocite.baselines.gensim_training import analyser
 from cocite.baselines.steps import Batch, read_batches
 from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 
 if TYPE_CHECKING:
     from cocite.baselines.methods.citeomatic import SummedWords

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
+from cocite.core.written_ids import Ids
 
 Places = NDArray[np.int32]
 Starts = NDArray[np.int64]

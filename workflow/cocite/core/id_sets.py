@@ -30,7 +30,7 @@ from cocite.core.id_words import (
     slot_of,
     slots_for,
 )
-from cocite.core.written_ids import LARGEST_ID
+from cocite.core.written_ids import LARGEST_ID, Ids
 
 LOW_WORDS = 2**29 // 64
 """Words of low ids."""
@@ -39,7 +39,6 @@ HIGH_WORDS = 2**31 // 64 - LOW_WORDS
 BYTES_A_WORD = 64
 """Memory that a word of high ids takes at most while a set grows, and until its members are placed."""
 
-Ids = NDArray[np.int64]
 NO_IDS: Ids = np.empty(0, dtype=np.int64)
 NO_NUMBERS: Places = np.empty(0, dtype=np.int32)
 

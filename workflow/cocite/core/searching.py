@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import open_table, table_in, vectors_of
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 
 PAPERS_AT_ONCE = 4096
 PAIRS_AT_ONCE = PAPERS_AT_ONCE * 1500
 """Queries times papers that are compared at once; with more queries, blocks have fewer papers."""
 
-Block = tuple[NDArray[np.int64], NDArray[np.float32]]
+Block = tuple[Ids, NDArray[np.float32]]
 """Papers, and the similarity of each query to each of them; more is nearer, and -inf is no answer."""
 
 
@@ -29,12 +29,12 @@ Block = tuple[NDArray[np.int64], NDArray[np.float32]]
 class Answers:
     """The nearest papers of each query among the blocks so far."""
 
-    queries: NDArray[np.int64]
+    queries: Ids
     depth: int
     """How many of them are kept for each query."""
-    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     """The place of the query of each answer."""
-    papers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     least: NDArray[np.float32] | None = None
     """What an answer of each query must reach."""
@@ -64,7 +64,7 @@ class Answers:
         kept = order[rank < self.depth]
         self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
 
-    def ranked(self) -> dict[int, NDArray[np.int64]]:
+    def ranked(self) -> dict[int, Ids]:
         """The papers that each query finds, the nearest first."""
         self.cut()
         starts = np.searchsorted(self.rows, np.arange(1, len(self.queries)))
@@ -83,9 +83,7 @@ def of_unit_length(vectors: NDArray[Any]) -> NDArray[Any]:
     return scaled
 
 
-def vector_blocks(
-    files: Iterable[Path], papers: NDArray[np.int64], size: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def vector_blocks(files: Iterable[Path], papers: Ids, size: int) -> Iterator[tuple[Ids, NDArray[np.float64]]]:
     """The places of papers, rising, among some papers that are ascending, and their vectors in double precision."""
     for path in files:
         with open_table(path, table_in(path)) as file:

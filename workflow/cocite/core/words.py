@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.searching import Block, block_size
 from cocite.core.tables.files import checked_files, open_table
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 
 
 class Formula(Protocol):

@@ -29,6 +29,8 @@ _LISTS = (
     *(pa.types.is_list_view, pa.types.is_large_list_view),
 )
 
+Ids = NDArray[np.int64]
+"""Corpus ids, or places of papers."""
 Places = NDArray[np.intp]
 Texts = TypeVar("Texts", pa.Array, pa.ChunkedArray)
 

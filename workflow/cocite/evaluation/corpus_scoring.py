@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from cocite.config.benchmarks import declared, names
 from cocite.config.settings import parse_settings
 from cocite.config.tasks import BOTH, Task
-from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.id_sets import NO_IDS
 from cocite.core.progress import report
 from cocite.core.tables.files import read_table
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.evaluation.benchmark import ScoredTasks, Tables, write_rows
 from cocite.evaluation.bm25 import Formula
 from cocite.evaluation.corpus_search import (

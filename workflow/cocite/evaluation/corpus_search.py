@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cocite.config.benchmarks.holdout import CITATION_CLASSES, MOST_CITED
-from cocite.core.id_sets import Ids
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
 from cocite.core.searching import Answers, block_size, vector_blocks
 from cocite.core.tables.files import read_table, table_in, vectors_of_papers
 from cocite.core.words import Formula, WordSearch
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.evaluation.scored import UnscorableError
 
 DEPTH = 1000

@@ -18,8 +18,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.core.id_sets import Ids
 from cocite.core.id_words import lowest
+from cocite.core.written_ids import Ids
 from cocite.graph.groups import Piece
 
 PAIRS_AT_ONCE = 1 << 18

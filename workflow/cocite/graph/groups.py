@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.core.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, are_in, check_ids, contains
+from cocite.core.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, are_in, check_ids, contains
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import open_table
+from cocite.core.written_ids import Ids
 from cocite.graph.citations import Source
 
 ROWS_READ = 1_000_000

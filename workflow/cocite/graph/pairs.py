@@ -28,11 +28,11 @@ from cocite.config.graphs import PAIRS, Counting
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import spill_folder
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, places_of, set_of, size
+from cocite.core.id_sets import NO_IDS, IdSet, check_ids, id_set, places_of, set_of, size
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
 from cocite.core.tables.files import open_table, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.graph.citations import SIGNALS, Source
 from cocite.graph.counting import UNIT, Counted, count_pairs_of, merge, spill_run
 from cocite.graph.groups import (

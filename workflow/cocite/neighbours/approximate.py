@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from cocite.config.embeddings import HnswIndex
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import derive_seed, priorities
+from cocite.core.written_ids import Ids
 from cocite.neighbours.nearest import (
     BLOCK,
     FARTHEST,

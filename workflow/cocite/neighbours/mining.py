@@ -25,12 +25,12 @@ from cocite.config.mining import ByWords, Collection, SearchedDocuments
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import open_whole, remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, id_set
+from cocite.core.id_sets import NO_IDS, id_set
 from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_twins
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.neighbours.nearest import (
     FARTHEST,
     Block,

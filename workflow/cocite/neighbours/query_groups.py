@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from cocite.core.atomic import read_json
 from cocite.core.checkpoints import open_state, open_whole, remove_state, write_checked_json
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.progress import report
 from cocite.core.tables.files import write_table
 from cocite.core.tables.papers import read_kept_out, read_queries
+from cocite.core.written_ids import Ids
 from cocite.neighbours.nearest import FARTHEST, Keys, Numbers, Pools, distances_in, numbers_in
 
 RESERVED_MB = 400

@@ -29,12 +29,12 @@ from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.papers import read_queries
+from cocite.core.written_ids import Ids
 from cocite.neighbours.nearest import (
     BLOCK,
     FARTHEST,

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids, IdSet, are_in, check_ids, id_set, members_at, places_of, size
+from cocite.core.id_sets import NO_IDS, IdSet, are_in, check_ids, id_set, members_at, places_of, size
 from cocite.core.tables.files import VECTOR_BUFFER, open_parquet, scan_table, vectors_of
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.neighbours.nearest import BLOCK, Block, Numbers, Vectors, Workers, block_of
 
 LARGEST_NORM = 1e30

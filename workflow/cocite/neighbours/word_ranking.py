@@ -17,9 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
+from cocite.core.written_ids import Ids
 from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
 from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint

@@ -24,14 +24,13 @@ from cocite.core.atomic import atomic_path, write_json
 from cocite.core.database import connect
 from cocite.core.database import number as number_in
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.options import Citations, MemoryMb, Output, Papers, Threads
 from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
 from cocite.core.tables.files import checked_files, count_rows, open_table, scan_table, table_in
 from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, tokens_of
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import hash_of
 
 ALL_IN_ONE = 50_000

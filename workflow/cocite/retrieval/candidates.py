@@ -23,13 +23,12 @@ from cocite.config.index import Lists
 from cocite.config.settings import GivenAsJson
 from cocite.core.adjacency import Adjacency, open_adjacency
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
 from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
 from cocite.core.words import UsualFormula, WordSearch
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
 
 PAIRS_AT_ONCE = 8192

@@ -21,11 +21,10 @@ from cocite.config.benchmarks.holdout import SEARCHED
 from cocite.config.index import Ranking
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
-from cocite.core.id_sets import Ids
 from cocite.core.options import Output
 from cocite.core.progress import report
 from cocite.core.tables.files import read_table, write_table
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.weights import (
     BALANCED,
     LESS,

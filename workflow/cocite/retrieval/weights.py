@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from cocite.config.benchmarks.holdout import CITATION_CLASSES
 from cocite.config.index import CITATIONS, VOTES, WORDS
 from cocite.core.atomic import read_json
-from cocite.core.id_sets import Ids
 from cocite.core.tables.files import vectors_of
+from cocite.core.written_ids import Ids
 from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 

@@ -37,10 +37,10 @@ from numpy.typing import NDArray
 
 from cocite.core.atomic import atomic_path, read_object, write_json
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables.files import count_rows, open_table
+from cocite.core.written_ids import Ids
 
 FORMAT = 1
 """Raised when the layout of an index changes."""

@@ -26,10 +26,10 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.sampler import ClusterNegatives, EasyNegatives, RandomNegatives, UnfilteredNegatives
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids, are_in, contains
+from cocite.core.id_sets import are_in, contains
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import count_rows, vectors_of
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.triplets.picking import (
     NONE,
     SPARE,

@@ -22,7 +22,7 @@ import typer
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
+from cocite.core.id_sets import IdSet, are_in, id_set, places_of, set_of
 from cocite.core.options import Papers, Queries
 from cocite.core.tables.files import checked_files, open_table, read_table, table_in, write_table
 from cocite.core.tables.papers import (
@@ -36,7 +36,7 @@ from cocite.core.tables.papers import (
     text_ids_of,
     with_papers,
 )
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.texts import user_supplied_queries
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cocite.config.aspects import ASPECTS, INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, GrowingIdSet, Ids, contains, members_at, place_of, places_of, set_of, size
+from cocite.core.id_sets import NO_IDS, GrowingIdSet, contains, members_at, place_of, places_of, set_of, size
 from cocite.core.randomness import priorities
+from cocite.core.written_ids import Ids
 from cocite.triplets.pairing import Rows, examples_table, first_drawn, paired, unserved
 from cocite.triplets.picking import NONE, Draws, Picks, draw, exclude, exclude_all, offer, picks
 from cocite.triplets.sampled import Block, Sampled

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from cocite.core.database import spill_folder
 from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.id_sets import Ids
 from cocite.core.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
-from cocite.core.written_ids import look_up, whole_numbers
+from cocite.core.written_ids import Ids, look_up, whole_numbers
 from cocite.triplets.pair_texts import (
     DOCUMENTS,
     QUERIES,

@@ -27,10 +27,10 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.hub import fetch_files
-from cocite.core.id_sets import Ids
 from cocite.core.options import Output, State
 from cocite.core.progress import report
 from cocite.core.rows import Row, is_json_lines, read_fields, read_rows
+from cocite.core.written_ids import Ids
 from cocite.triplets.sampled import TRAINING, VALIDATION
 
 TEXTS_AT_ONCE = 10_000

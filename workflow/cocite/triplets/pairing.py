@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.sampler import Pairing
-from cocite.core.id_sets import Ids, are_in
+from cocite.core.id_sets import are_in
 from cocite.core.randomness import priorities
+from cocite.core.written_ids import Ids
 from cocite.triplets.picking import NONE, Draws, Picks, picks
 from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_lists, as_triplets, numbered
 

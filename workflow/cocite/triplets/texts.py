@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
-from cocite.core.id_sets import Ids
 from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
 from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from cocite.baselines.steps import Embedding, Training
-    from cocite.core.id_sets import Ids
+    from cocite.core.written_ids import Ids
 
     Vectors = NDArray[np.float32]
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut
 from cocite.config.benchmarks.holdout import MATCHED
-from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.id_sets import NO_IDS
 from cocite.core.randomness import generator, priorities, smallest
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.evaluation.benchmark import Judgements
 
 CLASSES_IN_A_UNIT = 3

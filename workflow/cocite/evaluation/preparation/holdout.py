@@ -27,7 +27,7 @@ from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUT
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_works
 from cocite.core.errors import InputError
-from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.id_sets import NO_IDS
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.core.randomness import fractions, priorities
 from cocite.core.tables import TABLES, empty_schema
@@ -41,6 +41,7 @@ from cocite.core.tables.papers import (
     read_kept_out,
     read_twins,
 )
+from cocite.core.written_ids import Ids
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
     ROWS_AT_ONCE,

@@ -18,7 +18,7 @@ from cocite.config.source import lack_of_contexts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cocite.core.id_sets import Ids
+    from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
 TABLE = "contexts"

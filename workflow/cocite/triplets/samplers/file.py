@@ -12,7 +12,7 @@ from cocite.core.errors import InputError, explain_unreadable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cocite.core.id_sets import Ids
+    from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
 COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from cocite.core.id_sets import Ids
+    from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
 CANDIDATES = ("rank", "document", "score", "likeness")

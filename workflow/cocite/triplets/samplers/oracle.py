@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from cocite.core.id_sets import Ids
+    from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
     TextIds = Callable[[pa.ChunkedArray], Ids]
