@@ -112,6 +112,7 @@ rule lay_out_index:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # A million papers of 90 words with ten million citations, and 1 GB of vectors, took 1.9 GB and 176 s.
         mem_mb=megabytes(2000, papers=2, vectors=0.2),
         runtime=minutes(20, vectors=0.3, papers=1),
     params:
