@@ -1,9 +1,10 @@
 """BERT-base on whatever device there is: what a training and an embedding make of it, and what limits them.
 
 Random weights in the shape of BERT-base, texts as long as those of hci and up to 512 tokens, five triplets a query,
-triplet loss; bfloat16 on a GPU, float32 on a CPU. The device's best is a product of large matrices, measured here; the
-share of it counts the work that the tokens need, without padding and recomputation. What a CPU takes to give a GPU the
-work of a step is measured with as many layers, packed documents and hardly anything to compute in them.
+triplet loss; bfloat16 on a GPU, float32 on a CPU. On a GPU also a decoder in the shape of Qwen3-Embedding-0.6B, which
+learns low-rank additions by MNRL. The device's best is a product of large matrices, measured here; the share of it
+counts the work that the tokens need, without padding and recomputation. What a CPU takes to give a GPU the work of a
+step is measured with as many layers, packed documents and hardly anything to compute in them.
 """
 
 import resource
@@ -17,19 +18,21 @@ from unittest.mock import patch
 
 import torch
 from tests.benchmarks.made_documents import write_documents
-from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
+from tests.benchmarks.made_triplets import PER_QUERY, write_decoder, write_encoder, write_triplets
 from tests.benchmarks.matrix_peak import DEVICE, ON_GPU, SIZE, now, product_peak
 from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
+from cocite.config.encoders import LowRank
 from cocite.config.models import TrainingSettings
 from cocite.core.gpus import Precision
 from cocite.encoder import attention
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Learner
+from cocite.encoder.objective import new_learner
 from cocite.encoder.trainer import Trainer
+from cocite.plan.memory import GPU_SHARE, gpu_memory, mini_batch_tokens
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 NARROW, SHORT, FEW = 12, 4, 100
@@ -38,9 +41,37 @@ WARM_NARROW, STEPS_NARROW = 20, 200
 THREADS = torch.get_num_threads()
 PRECISION: Precision = "bfloat16" if ON_GPU else "float32"
 BATCHES = (32, 128, 512) if ON_GPU else (PER_QUERY,)
-WARM, STEPS = (10, 50) if ON_GPU else (1, 2)
+WARM, STEPS = (5, 15) if ON_GPU else (1, 2)
 DOCUMENTS = 50_000 if ON_GPU else 100
 PHASES = ("forward", "backward", "optimiser")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """An encoder that is measured, and how it learns."""
+
+    name: str
+    layers: int
+    of_token: float
+    """Weights of a layer that a token is multiplied with, counted as often as their products are: forwards, and
+    backwards for the tokens and for the weights, if they learn."""
+    of_pair: float
+    """Multiplications of a layer for each pair of tokens, forwards and backwards."""
+    settings: dict[str, Any]
+    """Of the training, without its batch size."""
+    batches: tuple[int, ...] = BATCHES
+    """Triplets of a batch."""
+
+
+BERT = Shape(name="bert", layers=LAYERS, of_token=3 * 12 * HIDDEN**2, of_pair=3 * 2 * HIDDEN, settings={})
+QWEN = Shape(
+    name="qwen3",
+    layers=28,
+    of_token=2 * 1024 * (2048 + 2 * 1024 + 2048 + 3 * 3072),
+    of_pair=3 * 2048,  # a token attends to those before it
+    settings={"loss": "mnrl", "trainable": {"kind": "lora", "rank": 16}},
+    batches=(32, 128),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,47 +115,52 @@ class Phases:
 
 
 def main(folder: Path) -> None:
-    write_encoder(folder / "encoder", layers=LAYERS, hidden=HIDDEN, heads=HEADS)
+    write_encoder(folder / "bert", layers=LAYERS, hidden=HIDDEN, heads=HEADS)
+    if ON_GPU:
+        write_decoder(folder / "qwen3")
     queries = {"training": -(-max(BATCHES) * (WARM + STEPS) // PER_QUERY), "validation": 1}
     for seed, (name, count) in enumerate(queries.items(), 1):
-        write_triplets(folder / name, count, seed, folder / "encoder")
+        write_triplets(folder / name, count, seed, folder / "bert")
     best = product_peak(PRECISION)
     name = torch.cuda.get_device_name() if ON_GPU else f"CPU, {THREADS} threads"
     say(f"{name}, {PRECISION}; a product of {SIZE} × {SIZE} matrices makes {best / 1e12:.2f} TFLOP/s\n")
-    say("| triplets a batch | triplets/s | tokens/s | padding | TFLOP/s | of the best | memory |")
-    say("|---|---|---|---|---|---|---|")
-    for batch in BATCHES:
-        tell_speed(folder, batch, best)
-    say(f"\n| triplets a batch | {' | '.join(PHASES)} | the rest | making a batch |\n|---|---|---|---|---|---|")
-    for batch in BATCHES:
-        tell_phases(folder, batch)
+    shapes = (BERT, QWEN) if ON_GPU else (BERT,)
+    say("| encoder | triplets a batch | at once | triplets/s | tokens/s | padding | TFLOP/s | of the best | memory |")
+    say("|---|---|---|---|---|---|---|---|---|")
+    for shape in shapes:
+        for batch in shape.batches:
+            tell_speed(folder, shape, batch, best)
+    say(f"\n| encoder | triplets a batch | {' | '.join(PHASES)} | the rest | making a batch |\n|{7 * '---|'}")
+    for shape in shapes:
+        for batch in shape.batches:
+            tell_phases(folder, shape, batch)
     tell_overhead(folder / "narrow")
     write_documents(folder / "documents.parquet", DOCUMENTS)
     start = now()
     where = {"threads": THREADS, "state": folder / "state", "precision": PRECISION}
-    embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "vectors", **where)
+    embed_tables(folder / "bert", [folder / "documents.parquet"], folder / "vectors", **where)
     say(f"\nembedding {DOCUMENTS} documents: {DOCUMENTS / (now() - start):.1f} a second, start included")
 
 
-def tell_speed(folder: Path, batch: int, best: float) -> None:
-    training = prepared(folder, batch)
-    work = work_of(training)
+def tell_speed(folder: Path, shape: Shape, batch: int, best: float) -> None:
+    training = prepared(folder, batch, shape=shape)
+    work = work_of(training, shape)
     seconds = seconds_of(training)
     say(
-        f"| {batch} | {STEPS * batch / seconds:.2f} | {work.tokens / seconds:,.0f} | "
-        f"{1 - work.tokens / work.padded:.0%} | {work.operations / seconds / 1e12:.2f} | "
-        f"{work.operations / seconds / best:.0%} | {peak_gb():.1f} GB |"
+        f"| {shape.name} | {batch} | {training.settings.mini_batch_tokens} | {STEPS * batch / seconds:.2f} | "
+        f"{work.tokens / seconds:,.0f} | {1 - work.tokens / work.padded:.0%} | "
+        f"{work.operations / seconds / 1e12:.2f} | {work.operations / seconds / best:.0%} | {peak_gb():.1f} GB |"
     )
 
 
-def tell_phases(folder: Path, batch: int) -> None:
-    training = prepared(folder, batch)
-    work, phases = work_of(training), Phases(training)
+def tell_phases(folder: Path, shape: Shape, batch: int) -> None:
+    training = prepared(folder, batch, shape=shape)
+    work, phases = work_of(training, shape), Phases(training)
     seconds = seconds_of(training, then=phases.forget)
     phases.stop()
     shares = [spent / seconds for spent in phases.spent.values()]
     told = " | ".join(f"{share:.0%}" for share in (*shares, 1 - sum(shares)))
-    say(f"| {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
+    say(f"| {shape.name} | {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
 
 
 def tell_overhead(folder: Path) -> None:
@@ -133,9 +169,9 @@ def tell_overhead(folder: Path) -> None:
     A batch is one triplet. Without a GPU the documents are packed as for one, attention hands on its values, and rows
     are not filled: all that is computed is computed by the CPU that is measured.
     """
-    write_encoder(folder / "encoder", layers=LAYERS, hidden=NARROW, heads=HEADS, length=SHORT, words=FEW)
+    write_encoder(folder / "bert", layers=LAYERS, hidden=NARROW, heads=HEADS, length=SHORT, words=FEW)
     for seed, name in enumerate(("training", "validation")):
-        write_triplets(folder / name, WARM_NARROW + STEPS_NARROW, seed, folder / "encoder")
+        write_triplets(folder / name, WARM_NARROW + STEPS_NARROW, seed, folder / "bert")
     torch.set_num_threads(1)
     say(f"\n| {LAYERS} narrow layers | {' | '.join(PHASES)} | a whole step |\n|---|---|---|---|---|")
     for precision in ("float32", "bfloat16"):
@@ -157,15 +193,27 @@ def as_for_a_gpu() -> Iterator[dict[str, Any]]:
         yield {DEVICE: lambda query, key, value, *_, **__: value}
 
 
-def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION) -> Trainer:
-    encoder = open_encoder(folder / "encoder", precision)
-    training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
-    some = replace(training, queries=training.queries[: batch * steps])
+def prepared(
+    folder: Path,
+    batch: int,
+    steps: int = WARM + STEPS,
+    precision: Precision = PRECISION,
+    shape: Shape = BERT,
+) -> Trainer:
+    settings = TrainingSettings(batch_size=batch, **shape.settings)
+    encoder = open_encoder(folder / shape.name, precision, reduced=isinstance(settings.trainable, LowRank))
+    files, validation = files_in(folder / "training"), open_examples(files_in(folder / "validation"))
     if ON_GPU:
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    return Trainer(
-        Learner(encoder), some, [validation], TrainingSettings(batch_size=batch), seed=1, state=folder / "state"
-    )
+        memory_mb = int(GPU_SHARE * torch.cuda.mem_get_info()[0] / 1e6)
+        sets, how = [(files.table, files.tokens)], {"estimate": gpu_memory, "number_format": precision}
+        tokens, _ = mini_batch_tokens(memory_mb, folder / shape.name, sets, settings, **how)
+        settings = settings.model_copy(update={"mini_batch_tokens": tokens or "all"})
+    training = open_examples(files)
+    some = replace(training, queries=training.queries[: batch * steps])
+    learner = new_learner(encoder, settings, seed=1)
+    return Trainer(learner, some, [validation], settings, seed=1, state=folder / "state")
 
 
 def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = lambda: None) -> float:
@@ -179,7 +227,7 @@ def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = l
     return now() - start
 
 
-def work_of(training: Trainer) -> Work:
+def work_of(training: Trainer, shape: Shape) -> Work:
     tokens = padded = squares = 0
     start = time.perf_counter()
     numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in training.schedule.batches_of(step))
@@ -189,8 +237,7 @@ def work_of(training: Trainer) -> Work:
         lengths = training.training.documents.lengths[batch.documents]
         tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
         padded += sum(some["input_ids"].numel() for some in batch.mini_batches)
-    # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.
-    operations = 3.0 * LAYERS * (2 * 12 * HIDDEN**2 * tokens + 4 * HIDDEN * squares)
+    operations = 2.0 * shape.layers * (shape.of_token * tokens + shape.of_pair * squares)
     return Work(tokens=int(tokens), padded=padded, operations=operations, making=making)
 
 

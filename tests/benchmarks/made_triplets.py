@@ -24,15 +24,36 @@ def write_encoder(
 ) -> None:
     """Six layers of width 384, with twelve heads, dropout and a vocabulary as MiniLM has them; or other sizes."""
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
+    from transformers import BertConfig, BertModel
 
-    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *map(word, range(words))))}
+    vocabulary = write_tokenizer(folder, words, length)
     torch.manual_seed(1)
     sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden}
     sizes |= {"num_hidden_layers": layers, "num_attention_heads": heads}
-    BertTokenizer(vocab=vocabulary, model_max_length=length).save_pretrained(folder)
-    bert = BertModel(BertConfig(vocab_size=len(vocabulary), **sizes))
+    bert = BertModel(BertConfig(vocab_size=vocabulary, **sizes))
     save_encoder(bert, folder, pooling="mean", max_length=length, card="")
+
+
+def write_decoder(folder: Path) -> None:
+    """A decoder in the shape of Qwen3-Embedding-0.6B, with random weights and the vocabulary of `write_encoder`."""
+    import torch
+    from transformers import Qwen3Config, Qwen3Model
+
+    vocabulary = write_tokenizer(folder)
+    sizes = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "head_dim": 128}
+    sizes |= {"num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": vocabulary, "dtype": torch.bfloat16}
+    torch.manual_seed(1)
+    decoder = Qwen3Model(Qwen3Config(pad_token_id=0, **sizes)).to(torch.bfloat16)
+    save_encoder(decoder, folder, pooling="last", max_length=LENGTH, card="")
+
+
+def write_tokenizer(folder: Path, words: int = WORDS, length: int = LENGTH) -> int:
+    """A tokenizer whose words are one token each; the size of its vocabulary."""
+    from transformers import BertTokenizer
+
+    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *map(word, range(words))))}
+    BertTokenizer(vocab=vocabulary, model_max_length=length).save_pretrained(folder)
+    return len(vocabulary)
 
 
 def write_triplets(folder: Path, queries: int, seed: int, encoder: Path) -> None:

@@ -78,6 +78,8 @@ def test_dropout_reaches_the_attention_of_packed_documents(model):
 OF_THEIR_OWN = {
     "roberta": {"pad_token_id": 1, "max_position_embeddings": 40},
     "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0},
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 8, "pad_token_id": 0},
+    "llama": {"num_key_value_heads": 2, "pad_token_id": 0},
 }
 """What some architectures need beside the sizes; ModernBERT's first layer sees everything, its second a window."""
 
@@ -103,16 +105,18 @@ def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
     assert not enable_sequence_packing(model)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("window", [attention.ALL, 2])
-def test_attention_of_each_is_that_of_the_definition(window):
+def test_attention_of_each_is_that_of_the_definition(window, causal):
     query, key, value = torch.randn(3, 8, 2, 4, generator=torch.Generator().manual_seed(1))
     starts = torch.tensor([0, 5, 8], dtype=torch.int32)
-    attended = attention_of_each(query, key, value, starts, 5, scale=0.5, window=window)
+    attended = attention_of_each(query, key, value, starts, 5, scale=0.5, window=window, causal=causal)
     document = np.repeat([0, 1], [5, 3])
     for head in range(2):
         for one in range(8):
             seen = [other for other in range(8) if document[other] == document[one]]
             seen = [other for other in seen if window == attention.ALL or abs(other - one) <= window]
+            seen = [other for other in seen if other <= one or not causal]
             weights = torch.softmax(0.5 * key[seen, head] @ query[one, head], dim=0)
             torch.testing.assert_close(attended[one, head], weights @ value[seen, head])
 

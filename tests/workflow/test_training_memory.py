@@ -18,7 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
-from cocite.plan.memory import check_weights, mini_batch_tokens, training_memory
+from cocite.plan.memory import check_weights, gpu_memory, mini_batch_tokens, training_memory
 
 MEASURED = """
 import resource, subprocess, sys
@@ -139,6 +139,21 @@ def test_a_gpu_has_the_batch_in_its_own_memory(asked):
     assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)
 
 
+def test_on_a_gpu_mini_batches_are_chosen_by_its_memory_and_padding_counts(folder):
+    files, settings = files_in(folder / "training"), TrainingSettings(batch_size=4096)
+
+    def needed(tokens, number_format="bfloat16"):
+        some = settings.model_copy(update={"mini_batch_tokens": tokens})
+        return gpu_memory(folder / "encoder", [(files.table, files.tokens)], some, number_format)
+
+    memory = needed(6400)
+    how = {"estimate": gpu_memory, "number_format": "bfloat16"}
+    chosen = mini_batch_tokens(memory, folder / "encoder", [(files.table, files.tokens)], settings, **how)
+    assert chosen == (6400, memory)
+    assert needed("all") > needed(12_800) > memory  # the tokens that there are, without padding, are 15,000
+    assert needed(6400, "float32") > memory
+
+
 @pytest.mark.long
 def test_a_training_chooses_mini_batches_by_its_memory_and_keeps_to_it(folder, tmp_path, asked):
     needs = asked(batch_size=64)
@@ -170,8 +185,8 @@ def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choos
 
 def test_a_base_that_does_not_fit_is_refused_with_what_it_needs(folder, asked):
     for trainable, needed in (
-        ("all", asked(on_gpu=True) - 3300),
-        ("lora", asked(on_gpu=True, trainable="lora") - 3300),
+        ("all", asked(on_gpu=True) - 1800),
+        ("lora", asked(on_gpu=True, trainable="lora") - 1800),
     ):
         settings = TrainingSettings(trainable=trainable)
         check_weights(folder / "encoder", settings, needed, 1)

@@ -133,7 +133,7 @@ class TrainingSettings(Entry):
     mini_batch_tokens: Count | Literal["auto", "all"] = "auto"
     """Tokens of a batch that are in memory at once, padding counted, but at least one document. With a number, the
     gradients are the same (GradCache), a batch of any size fits, and a step takes about a third longer. auto takes all
-    if they fit into the memory of the job, and else as many as do; on a GPU it takes all."""
+    if they fit into the memory of the job, or of the GPU, and else as many as do."""
     trainable: Annotated[
         AllWeights | BiasTerms | LowRank | Bottlenecks, Field(discriminator="kind"), ShortFor("kind")
     ] = AllWeights(kind="all")

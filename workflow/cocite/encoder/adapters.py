@@ -162,11 +162,15 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "lora"))
             from peft import LoraConfig, get_peft_model
+            from peft.tuners.lora import LoraLayer
 
             rank, alpha, modules = (getattr(settings.trainable, name) for name in ("rank", "alpha", "modules"))
             _check_modules(encoder, modules or ())
             additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=list(modules or ()) or "all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
+            for layer in encoder.transformer.modules():
+                if isinstance(layer, LoraLayer):  # a copy of its input in float32, which autocast would round again
+                    layer.cast_input_dtype_enabled = False
             encoder.mixes = True
         if encoder.dense is not None:
             encoder.dense.requires_grad_(False)

@@ -30,6 +30,8 @@ PACKED, DROPPING = "attention_of_packed_documents", "attention_with_fast_dropout
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "modernbert")
 """Transformers that take positions as input. SciBERT, MiniLM, GTE, E5 and BGE are BERTs. MPNet and DeBERTa, which
 compare positions within attention, are not among them."""
+DECODERS = ("llama", "qwen3")
+"""Transformers like these in which a token attends only to those before it."""
 ALL = -1
 """A window over a whole document."""
 TOLERANCE = 0.02
@@ -43,7 +45,7 @@ def enable_sequence_packing(encoder: Encoder) -> bool:
     sizes = encoder.transformer.config
     # RoBERTa counts no position for its padding token, which a document may have if the tokenizer pads with another.
     counts_all = "roberta" not in sizes.model_type or sizes.pad_token_id == encoder.tokenizer.padding
-    able = sizes.model_type in ARCHITECTURES and counts_all and _kernel_is_right(encoder)
+    able = sizes.model_type in ARCHITECTURES + DECODERS and counts_all and _kernel_is_right(encoder)
     if able:
         encoder.transformer.set_attn_implementation(PACKED)
     return able
@@ -59,29 +61,42 @@ def flash_attention(
     dropout_p: float = 0.0,
     scale: float | None = None,
     window: int = ALL,
+    causal: bool = False,
 ) -> Tensor:
     """Attention within each document, by the kernel of a GPU, tokens × heads × width like its inputs.
 
     `starts` has the start of each document and the end of the last, int32; `longest` is the longest length. A token
-    attends to those that are at most `window` tokens away. Raises `RuntimeError` if there is no kernel, as for float32.
+    attends to those that are at most `window` tokens away and, if `causal`, not to later ones. Several heads of
+    queries may share one of keys and values. Raises `RuntimeError` if there is no kernel, as for float32.
     """
     attended: Tensor = torch.ops.aten._flash_attention_forward(
-        query, key, value, starts, starts, longest, longest, dropout_p, False, False,
-        scale=scale, window_size_left=window, window_size_right=window,
+        query, key, value, starts, starts, longest, longest, dropout_p, causal, False,
+        scale=scale, window_size_left=window, window_size_right=0 if causal else window,
     )[0]  # fmt: skip
     return attended
 
 
 def attention_of_each(
-    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, *, window: int = ALL, **how: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    starts: Tensor,
+    longest: int,
+    *,
+    window: int = ALL,
+    causal: bool = False,
+    **how: Any,
 ) -> Tensor:
     """The same, document by document: slow, and on any device."""
     attended = []
     for start, end in pairwise(starts.tolist()):
         asking, asked, given = (tokens[start:end].transpose(0, 1) for tokens in (query, key, value))
         places = torch.arange(end - start, device=query.device)
-        near = None if window == ALL else (places[:, None] - places).abs() <= window
-        attended.append(scaled_dot_product_attention(asking, asked, given, near, **how))
+        ahead = places[:, None] - places
+        near = (ahead >= 0) | (not causal)
+        if window != ALL:
+            near &= ahead.abs() <= window
+        attended.append(scaled_dot_product_attention(asking, asked, given, near, enable_gqa=True, **how))
     return torch.cat(attended, dim=1).transpose(0, 1)
 
 
@@ -92,16 +107,19 @@ KERNELS: dict[str, Callable[..., Tensor]] = {"cuda": flash_attention, "cpu": att
 def _kernel_is_right(encoder: Encoder) -> bool:
     """Whether attention over packed documents and its gradients are those of the documents one by one."""
     sizes, lengths, device = encoder.transformer.config, [64, 1, 300], encoder.device
-    heads = sizes.num_attention_heads
-    shape = (3, sum(lengths), heads, sizes.hidden_size // heads)
+    asking = sizes.num_attention_heads
+    asked = getattr(sizes, "num_key_value_heads", None) or asking
+    wide = getattr(sizes, "head_dim", None) or sizes.hidden_size // asking
+    shape = (sum(lengths), asking + 2 * asked, wide)
     numbers = torch.arange(float(np.prod(shape)), device=device).sin().requires_grad_()
     starts = torch.tensor([0, *np.cumsum(lengths)], device=device, dtype=torch.int32)
-    for window in (ALL, 40):
+    causal = sizes.model_type in DECODERS
+    for window in (ALL,) if causal else (ALL, 40):
         attended = []
         for kernel in (KERNELS[device.type], attention_of_each):
-            query, key, value = numbers.to(encoder.computes_in).view(shape)
+            query, key, value = numbers.to(encoder.computes_in).view(shape).split([asking, asked, asked], dim=1)
             try:
-                attended.append(kernel(query, key, value, starts, max(lengths), window=window))
+                attended.append(kernel(query, key, value, starts, max(lengths), window=window, causal=causal))
             except RuntimeError:  # no kernel for this device, for these numbers, or for heads of this width
                 return False
         gradients = [torch.autograd.grad(way.float().square().sum(), numbers)[0] for way in attended]
@@ -131,7 +149,8 @@ def _attention_of_packed(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     tokens = (some[0].transpose(0, 1) for some in (query, key, value))
     window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
-    kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window)
+    how: dict[str, Any] = {"window": window, "causal": getattr(module, "is_causal", False)}
+    kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, **how)
     return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
 
 

@@ -122,16 +122,18 @@ class Objective:
     comparisons: Sequence[Comparison]
     """The losses that are added up."""
     recompute: bool = False
-    """Whether each mini-batch is computed twice, so that memory holds one at a time."""
+    """Whether each of several mini-batches is computed twice, so that memory holds one at a time."""
     leading: Sequence[int] = ()
     """Numbers of leading dimensions whose losses are added."""
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The loss, and the vectors it was computed from, documents × dimension, float32."""
         encoder = self.learner.encoder
+        # A single pass takes as much memory as it would take again.
+        again = self.recompute and len(batch.mini_batches) + len(batch.masked or ()) > 1
         with computing(encoder):
-            embedded = [self._passed(encoder, some).float() for some in batch.mini_batches]
-            predicted = None if batch.masked is None else self._predict(batch.masked, batch.shares)
+            embedded = [_passed(encoder, some, again=again).float() for some in batch.mini_batches]
+            predicted = None if batch.masked is None else self._predict(batch.masked, batch.shares, again)
         mine = torch.cat(embedded) if embedded else torch.zeros(0, encoder.dimension, device=encoder.device)
         vectors = processes.gathered(mine, batch.shares)
         predicted = None if predicted is None else processes.gathered(predicted, batch.shares)
@@ -172,16 +174,17 @@ class Objective:
             total = total + comparison.loss(vectors[:, :dimension], part)
         return total
 
-    def _predict(self, masked: Sequence[Masked], shares: Sequence[int]) -> Tensor:
+    def _predict(self, masked: Sequence[Masked], shares: Sequence[int], again: bool) -> Tensor:
         """The losses of masked tokens, summed for each document of this process, and their numbers."""
         work = self.learner.losses_of_tokens
-        losses = [self._passed(work, some.features, some.places, some.tokens) for some in masked]
+        losses = [_passed(work, some.features, some.places, some.tokens, again=again) for some in masked]
         if not losses:  # each process has to have gradients of the head
             losses = [self.learner.losses_of_no_tokens()]
         return sums_by_document(losses, masked, shares[processes.number()])
 
-    def _passed(self, work: Callable[..., Tensor], *given: Any) -> Tensor:
-        return recomputed(work, *given, use_reentrant=False) if self.recompute else work(*given)
+
+def _passed(work: Callable[..., Tensor], *given: Any, again: bool) -> Tensor:
+    return recomputed(work, *given, use_reentrant=False) if again else work(*given)
 
 
 def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:

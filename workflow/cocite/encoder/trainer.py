@@ -60,13 +60,13 @@ from cocite.encoder.measuring import (
     read_losses,
     set_memory,
 )
-from cocite.encoder.model import open_encoder
+from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
-from cocite.plan.memory import check_weights, mini_batch_tokens
+from cocite.plan.memory import GPU_SHARE, check_weights, gpu_memory, mini_batch_tokens
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
@@ -139,8 +139,7 @@ def train_encoder(
     if processes.is_first():
         follows_from |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
     if settings.mini_batch_tokens == "auto":
-        limit = None if encoder.device.type == ON_GPU else memory_mb
-        chosen = processes.largest(_choose_tokens(inputs, settings, limit, state, follows_from)) or "all"
+        chosen = processes.largest(_choose_tokens(inputs, settings, memory_mb, encoder, state, follows_from)) or "all"
         settings = settings.model_copy(update={"mini_batch_tokens": chosen})
         resolved["mini_batch_tokens"] = chosen
     set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
@@ -178,7 +177,12 @@ def train_encoder(
 
 
 def _choose_tokens(
-    inputs: Inputs, settings: TrainingSettings, memory_mb: int | None, state: Path, follows_from: dict[str, Any]
+    inputs: Inputs,
+    settings: TrainingSettings,
+    memory_mb: int | None,
+    encoder: Encoder,
+    state: Path,
+    follows_from: dict[str, Any],
 ) -> int:
     """The tokens of a batch that are in memory at once; 0 for all, and in all processes but the first.
 
@@ -190,10 +194,14 @@ def _choose_tokens(
     chosen = before.get("settings", {}).get("mini_batch_tokens", "auto")
     if before == {**follows_from, "settings": {**follows_from["settings"], "mini_batch_tokens": chosen}}:
         return chosen if isinstance(chosen, int) else 0
+    how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
+    if torch.cuda.is_available():
+        free, _ = torch.cuda.mem_get_info()
+        memory_mb = int(GPU_SHARE * free / 1e6)
+        how = {"estimate": gpu_memory, "number_format": str(encoder.computes_in).removeprefix("torch.")}
     if memory_mb is None:
         return 0
     sets = [(files.table, files.tokens) for files in inputs.training]
-    how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
     tokens, needed = mini_batch_tokens(memory_mb, inputs.encoder, sets, settings, **how)
     if tokens:
         report(f"To keep to {memory_mb:,} MB, {tokens:,} tokens of a batch are in memory at once.")

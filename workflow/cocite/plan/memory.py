@@ -1,11 +1,12 @@
 """Estimates the memory of a training from the sizes of its encoder and of its documents, before it starts.
 
 Most of it is what a step stores for its gradients: some numbers for each token and layer, and some for each pair of
-tokens that a head compares. The numbers were measured on a CPU in float32 (docs/encoders.md).
+tokens that a head compares. Most of the numbers were measured on a CPU in float32
+(docs/encoders.md).
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -26,14 +27,21 @@ STEP = 64
 """Tokens by which sizes of mini-batches differ."""
 PIECES_AT_LEAST = 2**16
 """The smallest mini-batches of a static encoder."""
-LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
-"""Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
+LIBRARIES_MB = {"cpu": 700, "cuda": 2500}
+"""Memory of a process before it has weights. With a GPU, trainings of MiniLM used 2.0 to 2.2 GB outside of it."""
 BYTES_OF_A_WEIGHT, BYTES_OF_A_FROZEN_WEIGHT = 20, 4
 """Weight, gradient, the two moments of AdamW, and the copy that is saved; and a weight that does not learn."""
 BYTES_OF_A_TOKEN = 135
 """For each layer and dimension of the hidden state."""
 BYTES_OF_A_PAIR = 12
 """For each layer and head that compares two tokens of a document."""
+GPU_BYTES_OF_A_TOKEN = 50
+"""The same as `BYTES_OF_A_TOKEN` in bfloat16 on a GPU, whose attention stores no pairs (44 to 47 with BERT-base)."""
+OF_DECODERS = 2.2
+"""Factor on a GPU for decoders, whose layers are wider: in the shape of Qwen3-Embedding-0.6B, 15,000 tokens took some
+100 bytes."""
+GPU_SHARE = 0.9
+"""Share of the free memory of a GPU that a training plans with; the rest is lost between blocks of other sizes."""
 STATIC = "model2vec"
 """The type of a static encoder in its folder."""
 BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 150, 100
@@ -85,17 +93,28 @@ def training_memory(
     return round(processes * each + step / 1e6)
 
 
-def mini_batch_tokens(
-    memory_mb: int, encoder: Path, sets: Sequence[tuple[Path, Path]], settings: TrainingSettings, **more: Any
-) -> tuple[int | None, int]:
-    """The number of tokens in memory at once with which a training on a CPU keeps to its memory, or None for all; and
-    its memory then, MB, which is more if even the least does not fit.
+def gpu_memory(encoder: Path, sets: Sequence[tuple[Path, Path]], settings: TrainingSettings, number_format: str) -> int:
+    """Memory of a training on its GPU, MB, in a number format; the parameters are those of `training_memory`."""
+    step = max(_step_bytes(encoder, *of_set, settings, number_format) for of_set in sets)
+    return round((_weight_bytes(encoder, settings) + step) / 1e6)
 
-    The number is at least that of the longest document.
+
+def mini_batch_tokens(
+    memory_mb: int,
+    encoder: Path,
+    sets: Sequence[tuple[Path, Path]],
+    settings: TrainingSettings,
+    estimate: Callable[..., int] = training_memory,
+    **more: Any,
+) -> tuple[int | None, int]:
+    """The number of tokens in memory at once with which a training keeps to its memory, or None for all; and its
+    memory then, MB, which is more if even the least does not fit.
+
+    The number is at least that of the longest document. `estimate` is `training_memory` or, of a GPU, `gpu_memory`.
     """
 
     def needed(tokens: int | str) -> int:
-        return training_memory(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)
+        return estimate(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)
 
     if (whole := needed("all")) <= memory_mb:
         return None, whole
@@ -142,8 +161,12 @@ def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
     return WITH_VALIDATION * documents * dimension * 4
 
 
-def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
-    """Bytes that a step stores for the gradients of the documents that are in memory together."""
+def _step_bytes(
+    encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings, gpu_format: str | None = None
+) -> float:
+    """Bytes that a step stores for the gradients of the documents that are in memory together; of a GPU, those in a
+    number format.
+    """
     sizes = _sizes(encoder)
     lengths = _lengths(tokens)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
@@ -155,6 +178,10 @@ def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingS
         most = max(settings.tokens_at_once, lengths.max())
         held, pairs = min(held, most), min(pairs, most * lengths.max())
     of_layer = BYTES_OF_A_TOKEN * sizes["hidden_size"] * held + BYTES_OF_A_PAIR * sizes["num_attention_heads"] * pairs
+    if gpu_format is not None:  # documents that are not packed are padded to the longest
+        held = min(of_batch * lengths.max(), np.inf if settings.tokens_at_once is None else most)
+        of_token = GPU_BYTES_OF_A_TOKEN if gpu_format == "bfloat16" else BYTES_OF_A_TOKEN
+        of_layer = of_token * (OF_DECODERS if "num_key_value_heads" in sizes else 1) * sizes["hidden_size"] * held
     more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else 1.0
     of_step = more * sizes["num_hidden_layers"] * of_layer
     if settings.masked_share is None:
