@@ -23,7 +23,7 @@ rule build_index:
     params:
         version=1,
         settings=plan.neighbours.search_settings(IndexSettings),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite neighbours index {input.papers:q} \
@@ -174,7 +174,7 @@ rule measure_search:
         version=1,
         settings=plan.neighbours.search_settings(SearchSettings),
         sample=lambda wildcards: configuration.embeddings[wildcards.embedding].neighbours.index.sample,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite neighbours measure {input.papers:q} \

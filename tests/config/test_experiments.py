@@ -165,12 +165,13 @@ PUBLISHED = {
             {1.0},
             lambda config: {m["loss"]["margin"] for m in config["models"].values() if m["loss"]["kind"] == "triplet"},
         ),
-        f"{THESIS}, 5.3: τ": (
+        f"{THESIS}, 5.3: τ and scale": (
             {("infonce", 0.1), ("cosent", 20.0), ("angle", 20.0)},
             lambda config: {
-                (m["loss"]["kind"], m["loss"]["temperature"])
+                (m["loss"]["kind"], m["loss"][key])
                 for m in config["models"].values()
-                if "temperature" in m["loss"]
+                for key in ("temperature", "scale")
+                if key in m["loss"]
             },
         ),
     },

@@ -4,6 +4,7 @@ import pytest
 from tests.configurations import refusals, refused
 
 from cocite.config.configuration import resolve
+from cocite.config.explained import RENAMED
 
 REFUSED = {
     "written": """
@@ -306,7 +307,7 @@ REFUSED = {
         probes.which.benchmark: scirepeval | probes.which.benchmark names 'scirepeval', which is not of the kind
             holdout.
         benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', which has no selection queries;
-            set its choosing
+            set its selection
         probes.which.grids: {bands: {of: cocite, grid: {k: [1, 2]}}} | probes.which.grids.bands.grid names 'k'; of
             cocite
             it can name per_query,
@@ -318,7 +319,7 @@ REFUSED = {
         encoders.mapped.map.triplets: cocite | encoders.mapped.map.triplets is none of probes.which.
         encoders.mapped.map.loss: mnrl | encoders.mapped.map.loss is none of probes.which.
         encoders.mapped.map.loss: {kind: triplet, margin: 0.1} | encoders.mapped.map.loss is none of probes.which.
-        encoders.mapped.map.seed: 9 | encoders.mapped.map.seed is none of probes.which.
+        encoders.mapped.map.training_seed: 9 | encoders.mapped.map.training_seed is none of probes.which.
         encoders.mapped.map.probe: other | encoders.mapped.map.probe names 'other', which probes does not declare
         encoders.mapped.max_length: 32 | maps vectors of the encoder ready, which has other settings
         encoders.mapped: {build: {layers: 1}, map: {probe: which, triplets: specter, loss: triplet}} | map does not go
@@ -451,3 +452,22 @@ def test_vectors_with_adapters_are_not_joined(written):
     baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}
     message = refused(written | {"baselines": baselines}, "encoders.with-adapters", encoder)
     assert "baselines.joined.models names with-adapters, whose adapters give a document several vectors" in message
+
+
+OLD_KEYS = {
+    "run_seed": "seed",
+    "training_seed": "encoders.mapped.map.seed",
+    "scale": "models.cocite.loss.temperature",
+    "rescale": "graphs.sum.normalise",
+    "selection": "benchmarks.holdout.choosing",
+}
+"""New name → a key that had another name before, which `RENAMED` tells."""
+
+
+@pytest.mark.parametrize("new", RENAMED)
+def test_a_former_key_is_answered_with_its_new_name(new, with_probe):
+    with_probe["models"]["cocite"]["loss"] = {"kind": "mnrl"}
+    with_probe["graphs"]["sum"] = {"signal": "combination", "of": {"cocitation": 1}}
+    key = OLD_KEYS[new]
+    assert refused(with_probe, key, 1) == f"Configuration key {key} is called {new} now."
+    assert key.rpartition(".")[2] == RENAMED[new]

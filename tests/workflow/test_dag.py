@@ -98,7 +98,7 @@ def rich(elsewhere: Run) -> Plan:
         models=models,
         baselines=baselines,
         probes={"which": {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["mnrl"]}},
-        benchmarks__holdout__choosing=0.5,
+        benchmarks__holdout__selection=0.5,
         benchmarks__holdout__spaces=False,
         maps={"one": {"benchmark": "holdout", "models": on_map}},
     )

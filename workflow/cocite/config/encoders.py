@@ -100,7 +100,7 @@ class LearnedMap(Entry):
     """One of its losses: a name, or a name and its settings."""
     batch_size: Count = 128
     """One of its sizes of a batch."""
-    seed: Count = 1
+    training_seed: Count = 1
     """One of its seeds."""
 
 
@@ -210,7 +210,7 @@ class EncoderSettings(Entry):
             "triplets": (self.map.triplets, probe.sets),
             "loss": (self.map.loss, probe.losses),
             "batch_size": (self.map.batch_size, probe.batch_sizes),
-            "seed": (self.map.seed, probe.seeds),
+            "training_seed": (self.map.training_seed, probe.seeds),
         }
         for name, (asked, known) in learned.items():
             if asked not in known:

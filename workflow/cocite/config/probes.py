@@ -92,7 +92,7 @@ class Probe(MapTraining):
     encoder: Annotated[str, Refers("encoders")]
     """Name of the encoder whose vectors are mapped."""
     benchmark: Annotated[str, Refers("benchmarks")]
-    """Name of a holdout benchmark with `choosing`: sets and losses are ranked on its selection queries and scored on
+    """Name of a holdout benchmark with `selection`: sets and losses are ranked on its selection queries and scored on
     its test queries."""
     triplets: Annotated[Names, Refers("triplets")] = ()
     """Names of sets of triplets or of examples of papers."""
@@ -127,9 +127,9 @@ class Probe(MapTraining):
         benchmark = config.benchmarks[self.benchmark]
         if benchmark.made_by is not HoldoutSettings:
             yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
-        elif benchmark.choosing is None:
+        elif benchmark.selection is None:
             lacks = f"names {self.benchmark!r}, which has no selection queries"
-            yield f"{key}.benchmark {lacks}; set its choosing, the share of held-out papers used for selection."
+            yield f"{key}.benchmark {lacks}; set its selection, the share of held-out papers used for selection."
         for name in filter(config.triplets.__contains__, self.sets):
             entry = config.triplets[name]
             for loss in self.losses:

@@ -124,7 +124,7 @@ def _card(settings: EncoderSettings) -> str:
     if learned is not None:
         text += (
             f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by "
-            f"the loss {learned.loss.kind} (seed {learned.seed})."
+            f"the loss {learned.loss.kind} (seed {learned.training_seed})."
         )
     return card_of_untrained(origin or "", f"{text}\nLicense and terms are those of the original.")
 

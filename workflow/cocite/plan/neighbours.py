@@ -112,7 +112,7 @@ class NeighbourPlan(StagePlan):
                 return []
             case ByEncoder(name=name):
                 run = {"model": f"untrained_{name}", "seed": 0}
-            case ByModel(name=name, seed=seed):
+            case ByModel(name=name, training_seed=seed):
                 run = {"model": name, "seed": seed or self.config.models[name].seeds[0]}
         brought = self.plan.triplets.sets_with_texts(entry.of)
         texts = expand("<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet", triplets=brought, **run)

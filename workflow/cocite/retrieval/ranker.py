@@ -195,7 +195,7 @@ def _enough_queries(choosing: Known, relevant: Relevant) -> int:
         return queries
     report(
         f"{queries} held-out papers choose between settings and find a cited paper; weights are learned from "
-        f"{LEAST_QUERIES} or more. Hold out more papers, or raise `choosing` of the benchmark."
+        f"{LEAST_QUERIES} or more. Hold out more papers, or raise `selection` of the benchmark."
     )
     return 0
 
