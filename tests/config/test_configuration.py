@@ -120,8 +120,8 @@ def test_a_loss_is_described_with_its_settings_whatever_their_order(with_probe):
 def test_a_grid_of_ten_thousand_sets_is_counted_and_not_made(with_probe):
     grid = {"k_positive": list(range(1, 101)), "k_negative": list(range(110, 210))}
     assert (
-        "probes.which has 10,001 pairs of a set and a training, and most is 500; name fewer values, or raise most."
-        in refused(with_probe, "probes.which.grids", {"bands": {"of": "cocite", "grid": grid}})
+        "probes.which has 10,001 pairs of a set and a training, and max_trainings is 500; name fewer values, or "
+        "raise it." in refused(with_probe, "probes.which.grids", {"bands": {"of": "cocite", "grid": grid}})
     )
 
 
@@ -135,8 +135,8 @@ def test_texts_that_are_no_papers_have_no_vectors_to_map(with_probe):
 
 
 def test_a_map_that_a_probe_has_learned_stands_behind_the_encoder_that_it_was_learned_of(with_probe):
-    with_probe["encoders"]["mapped"]["map"]["triplets"] = "bands-2"
-    known = resolve(with_probe)["encoders"]["mapped"]["map"]
+    with_probe["encoders"]["mapped"]["linear_map"]["triplets"] = "bands-2"
+    known = resolve(with_probe)["encoders"]["mapped"]["linear_map"]
     assert (known["triplets"], known["loss"]["kind"], known["batch_size"], known["training_seed"]) == (
         "bands-2",
         "triplet",
@@ -150,8 +150,8 @@ def test_the_set_of_a_map_is_not_mined_by_what_has_the_map(with_probe):
     with_probe["triplets"]["mined"] = mined
     with_probe["probes"]["which"]["triplets"] = ["specter", "mined"]
     message = "mined by the encoder mapped, which has a map as well"
-    assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")
+    assert message in refused(with_probe, "encoders.mapped.linear_map.triplets", "mined")
     with_probe["encoders"]["table"] = {"kind": "static", "distilled_from": "mapped"}
     mined["by"]["name"] = "table"
     message = "mined by the encoder table, which has a map as well, or comes from one that has"
-    assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")
+    assert message in refused(with_probe, "encoders.mapped.linear_map.triplets", "mined")

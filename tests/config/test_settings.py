@@ -113,7 +113,7 @@ def test_a_step_is_given_the_keys_that_it_uses_and_no_others(
 
 
 def test_building_an_index_is_not_given_how_it_is_searched() -> None:
-    index = {"kind": "ivf", "nlist": 8, "nprobe": 2, "sample": 5}
+    index = {"kind": "ivf", "nlist": 8, "nprobe": 2, "recall_queries": 5}
     neighbours = Neighbours.model_validate({"metric": "l2", "k": 9, "among": "texts", "index": index})
     assert settings_of(neighbours, IndexSettings) == {"metric": "l2", "index": {"kind": "ivf", "nlist": 8}}
     assert settings_of(neighbours, SearchSettings) == {"metric": "l2", "k": 9, "index": {"kind": "ivf", "nprobe": 2}}

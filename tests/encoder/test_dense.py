@@ -112,7 +112,7 @@ def mapped(encoder, tmp_path):
 
     def fetch(seed=1):
         learned = LearnedMap(probe="which", triplets="specter", loss=loss, training_seed=seed)
-        settings = EncoderSettings(model=str(encoder), max_length=16, map=learned)
+        settings = EncoderSettings(model=str(encoder), max_length=16, linear_map=learned)
         fetch_encoder(settings, tmp_path / "mapped", maps=maps)
         return tmp_path / "mapped", weight.numpy()
 

@@ -38,7 +38,7 @@ CONFIG = {
         "citation": {"signal": "citation"},
     },
     "embeddings": {
-        "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "shards": 2}},
+        "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "query_jobs": 2}},
         "lists": {
             "graph": "coupling",
             "dimension": 16,

@@ -30,6 +30,16 @@ RENAMED = {
     "scale": "temperature",
     "rescale": "normalise",
     "selection": "choosing",
+    "allow_missing_abstract": "titles_alone",
+    "query_jobs": "shards",
+    "recall_queries": "sample",
+    "text_filter": "text",
+    "linear_map": "map",
+    "validations": "evaluations",
+    "ids_of": "names",
+    "bucket": "parts",
+    "max_vocab_size": "most_words",
+    "max_trainings": "most",
 }
 """The former name of each renamed key."""
 LONGEST_VALUE = 60

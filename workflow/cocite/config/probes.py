@@ -98,7 +98,7 @@ class Probe(MapTraining):
     """Names of sets of triplets or of examples of papers."""
     grids: dict[Name, SetGrid] = Field(default={})
     """Sets that differ in some keys, by name; that name must be no set's."""
-    most: Count = 500
+    max_trainings: Count = 500
     """Largest number of pairs of a set and a training that the probe may have, seeds not counted. It keeps a grid from
     growing unseen."""
 
@@ -118,9 +118,9 @@ class Probe(MapTraining):
         """Too many points, none, or a grid that has the name of a set."""
         if not self.size:
             yield f"{key} has no sets; name some under triplets, or make some under grids."
-        if self.size > self.most:
+        if self.size > self.max_trainings:
             has = f"{self.size:,} pairs of a set and a training"
-            yield f"{key} has {has}, and most is {self.most:,}; name fewer values, or raise most."
+            yield f"{key} has {has}, and max_trainings is {self.max_trainings:,}; name fewer values, or raise it."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A benchmark by which nothing can be chosen, or sets that have no vectors."""
@@ -148,7 +148,7 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     """The configuration with the sets of the grids of its probes, and a sentence on each that cannot be one."""
     found, faults = dict[str, Any](), list[str]()
     for probe, entry in config.probes.items():
-        if entry.size > entry.most:
+        if entry.size > entry.max_trainings:
             continue  # it is refused, and not written out
         for name, grid in entry.grids.items():
             key = f"Configuration key probes.{probe}.grids.{name}"
