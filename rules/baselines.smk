@@ -29,7 +29,7 @@ rule train_baseline:
         sources=plan.baselines.sources_as_json(
             "papers", "citations", "baseline", "paper_vectors", "edges", "examples", "texts"
         ),
-        run_seed=configuration.seed,
+        run_seed=configuration.run_seed,
         state=state("baselines/{baseline}/seed-{seed}"),
     shell:
         """
@@ -80,7 +80,7 @@ rule embed_by_baseline:
         sources=plan.baselines.sources_as_json(
             "document_vectors", "joined_vectors", "document_papers", "paper_vectors", "edges", "citations"
         ),
-        run_seed=configuration.seed,
+        run_seed=configuration.run_seed,
     shell:
         """
         cocite baselines embed {input.documents:q} \
@@ -137,7 +137,7 @@ rule draw_validation:
         version=1,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite baselines draw-validation \

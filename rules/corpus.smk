@@ -169,13 +169,13 @@ rule merge_papers:
     params:
         version=6,
         table="papers",
-        titles_alone="--titles-alone" if configuration.corpus.titles_alone else "",
+        allow_missing_abstract="--allow-missing-abstract" if configuration.corpus.allow_missing_abstract else "",
         until=plan.corpus.until,
         ingested=f"{plan.results}/corpus/ingested",
         buckets=configuration.corpus.buckets,  # with another number, a bucket of the same name has other papers
     shell:
         """
-        cocite corpus merge {params.table} {params.titles_alone} {params.until} \
+        cocite corpus merge {params.table} {params.allow_missing_abstract} {params.until} \
             --ingested {params.ingested:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
@@ -207,7 +207,7 @@ use rule merge_papers as merge_citations with:
     params:
         version=3,
         table="citations",
-        titles_alone="",
+        allow_missing_abstract="",
 
 
 rule merge_contexts:

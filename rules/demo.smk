@@ -23,7 +23,7 @@ rule generate_release:
         papers=GENERATED.papers,
         topics=GENERATED.topics,
         shards=GENERATED.shards,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite demo release \
@@ -55,7 +55,7 @@ rule generate_benchmark:
     params:
         version=2,
         release=plan.corpus.folder_of_release,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite demo benchmark \

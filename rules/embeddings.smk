@@ -21,7 +21,7 @@ rule import_edges:
         version=1,
         direction=plan.graph.direction_of_edges,
         settings=lambda wildcards: as_text(edge_settings(configuration.embeddings[wildcards.embedding])),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite embeddings import {input.edges:q} \
@@ -60,7 +60,7 @@ rule train_graph_embedding:
     params:
         version=2,
         settings=settings("embeddings", "embedding", AnyEngine),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
         state=state("embeddings/{embedding}"),
     shell:
         """

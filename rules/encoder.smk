@@ -29,7 +29,7 @@ rule build_encoder:
     params:
         version=2,
         settings=settings("encoders", "encoder", AnyEncoder),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
         source=option("--source"),
     shell:
         """
@@ -53,7 +53,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.map)),
+        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.linear_map)),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -84,7 +84,7 @@ rule fetch_encoder_with_map:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if entry.map),
+        encoder=either(name for name, entry in configuration.encoders.items() if entry.linear_map),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -166,7 +166,7 @@ rule train_encoder:
     params:
         version=7,
         settings=settings("models", "model", TrainingSettings),
-        run_seed=configuration.seed,
+        run_seed=configuration.run_seed,
         origin=lambda wildcards: as_text(settings_of_origin(wildcards.model, plan.resolved)),
         teachers=plan.encoder.teachers_as_json,
         processes=value("models", "model", "processes"),
@@ -415,7 +415,7 @@ rule probe_examples:
         version=2,
         vectors=folders_of("vectors"),
         settings=settings("probes", "probe", MapTraining),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite encoder probe {input.examples:q} \

@@ -31,7 +31,7 @@ rule prepare_holdout:
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=settings("benchmarks", "benchmark", MadeOfHeldOut),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite evaluation prepare-holdout \
@@ -590,7 +590,7 @@ rule compare_models:
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
         resamples=value("benchmarks", "benchmark", "resamples"),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite evaluation compare {params.outcomes:q} \
@@ -682,7 +682,7 @@ rule rank_probe:
     params:
         version=1,
         settings=plan.evaluation.entries_of_probe,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite evaluation rank-probe {input:q} \

@@ -23,7 +23,7 @@ rule build_index:
     params:
         version=1,
         settings=plan.neighbours.search_settings(IndexSettings),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite neighbours index {input.papers:q} \
@@ -59,7 +59,7 @@ rule search_neighbours:
         version=2,
         index=option("--index"),
         settings=plan.neighbours.search_settings(SearchSettings),
-        shards=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].shards,
+        jobs=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].query_jobs,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -68,7 +68,7 @@ rule search_neighbours:
             --queries {input.queries:q} \
             {params.index:q} \
             --settings {params.settings:q} \
-            --shard {wildcards.bucket} {params.shards} \
+            --shard {wildcards.bucket} {params.jobs} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --state {params.state:q} \
@@ -132,7 +132,7 @@ rule walk_neighbours:
     params:
         version=1,
         settings=settings("walks", "embedding", WalkSettings),
-        shards=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].shards,
+        jobs=lambda wildcards: plan.neighbours.rankings[wildcards.embedding].query_jobs,
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
@@ -140,7 +140,7 @@ rule walk_neighbours:
             --adjacency {input.adjacency:q} \
             --queries {input.queries:q} \
             --settings {params.settings:q} \
-            --shard {wildcards.bucket} {params.shards} \
+            --shard {wildcards.bucket} {params.jobs} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --state {params.state:q} \
@@ -173,8 +173,8 @@ rule measure_search:
     params:
         version=1,
         settings=plan.neighbours.search_settings(SearchSettings),
-        sample=lambda wildcards: configuration.embeddings[wildcards.embedding].neighbours.index.sample,
-        seed=configuration.seed,
+        sample=lambda wildcards: configuration.embeddings[wildcards.embedding].neighbours.index.recall_queries,
+        seed=configuration.run_seed,
     shell:
         """
         cocite neighbours measure {input.papers:q} \

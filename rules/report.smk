@@ -99,7 +99,7 @@ rule choose_mapped_papers:
         settings=plan.report.settings_of_map,
         tasks=plan.report.labelled_tasks,
         only_queries=plan.report.option_of_queries,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite report map-papers {params.only_queries} {params.corpus} \
@@ -137,7 +137,7 @@ rule lay_out_map:
     params:
         version=1,
         settings=plan.report.settings_of_map,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite report map-layout {input.embeddings:q} \
@@ -182,7 +182,7 @@ rule draw_figures:
         version=1,
         results=subpath(input.provenance, parent=True),
         pairs=as_text(plan.graph.pairs),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite report figures {output:q} \

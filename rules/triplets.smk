@@ -27,7 +27,7 @@ rule sample_triplets:
         version=4,
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite triplets sample {input.sources:q} \
@@ -118,7 +118,7 @@ rule sample_texts:
         version=3,
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite triplets sample {input.sources:q} \
@@ -158,7 +158,7 @@ rule materialise_training:
         version=3,
         triplets=lambda wildcards, input: ["--triplets", input.triplets],
         papers=folders_of("papers"),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite triplets materialise {input.group:q} \
@@ -210,7 +210,7 @@ rule relate_sample:
         runtime=minutes(20, citations=0.01),
     params:
         version=2,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite triplets relate {input.citations:q} \
@@ -245,7 +245,7 @@ rule measure_bands:
     params:
         version=2,
         settings=plan.triplets.ranks_in_use,
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite triplets measure-bands {input.neighbours:q} \

@@ -83,7 +83,7 @@ rule select_queries:
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=plan.corpus.query_settings(),
-        seed=configuration.seed,
+        seed=configuration.run_seed,
     shell:
         """
         cocite corpus select {input.exclude:q} \

@@ -35,7 +35,7 @@ def test_fasttext_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_pat
     monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
     seen = dict(list(hci.items())[:PAPERS])
     asked = {f"{paper:09}": text for paper, text in list(hci.items())[PAPERS:]}
-    settings = {"dimension": 50, "parts": 20_000, "epochs": 2, "architecture": "cbow"}
+    settings = {"dimension": 50, "bucket": 20_000, "epochs": 2, "architecture": "cbow"}
     model = trained(FastText(kind="fasttext", **settings), tmp_path, seen)
     ours = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
     given = {"vector_size": 50, "bucket": 20_000, "epochs": 2, "min_count": 5, "sg": 0, "seed": 5}

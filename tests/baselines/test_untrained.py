@@ -139,7 +139,7 @@ def test_a_paper_stands_for_all_its_documents_but_for_short_queries(tmp_path):
     path = as_lines(tmp_path / "v.jsonl", [7], VECTORS[:1])
     found = embedded(baseline(path), table, tmp_path / "by-paper.parquet")
     assert found.keys() == {"7", "search:7"}
-    found = embedded(baseline(path, names="documents"), table, tmp_path / "by-document.parquet")
+    found = embedded(baseline(path, ids_of="documents"), table, tmp_path / "by-document.parquet")
     assert found.keys() == {"7"}
 
 

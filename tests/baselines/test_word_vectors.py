@@ -18,7 +18,7 @@ from cocite.baselines.methods.sif import SIF
 from cocite.baselines.steps import Training
 from cocite.core.errors import InputError
 
-SMALL = {"dimension": 8, "parts": 500, "epochs": 3, "min_count": 2, "min_df": 2}
+SMALL = {"dimension": 8, "bucket": 500, "epochs": 3, "min_count": 2, "min_df": 2}
 SUBJECTS = ("naïve bayes", "café menus", "graph theory", "deep learning", "protein folding", "sailing boats")
 
 

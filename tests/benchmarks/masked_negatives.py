@@ -64,7 +64,7 @@ def loss_with(linked: Linked) -> MultipleNegativesRanking:
             directions = normalize(vectors, dim=1)
             against = (directions[query] @ directions[candidates].T).masked_fill(known, -torch.inf)
             own = (directions[query] * directions[positive]).sum(dim=1, keepdim=True)
-            return cross_entropy(self.temperature * torch.cat([own, against], dim=1), torch.zeros_like(query))
+            return cross_entropy(self.scale * torch.cat([own, against], dim=1), torch.zeros_like(query))
 
     return Masked(kind="mnrl")
 

@@ -35,7 +35,7 @@ def main(results: Path, probe: str) -> None:
     mapped = {}
     for triplets, loss in product(entry.triplets, entry.losses):
         examples = results / f"triplets/{triplets}/examples.parquet"
-        ready = open_ready(examples, untrained / "papers", entry.examples, normalise=True, seed=config.seed)
+        ready = open_ready(examples, untrained / "papers", entry.examples, normalise=True, seed=config.run_seed)
         found = [
             scored(results / "evaluation" / entry.benchmark, untrained, entry.benchmark, weights)
             for weights in (trained(ready, loss, entry, seed) for seed in entry.seeds)

@@ -22,7 +22,7 @@ PAPERS = (IN_TRIPLETS, 10 * IN_TRIPLETS, 30 * IN_TRIPLETS)
 ROUNDS = 3
 TUNED = {"training": 24, "validation": 4}
 """Queries of the fine-tuning."""
-SETTINGS = {"losses": ["triplet", {"kind": "mnrl", "temperature": 10.0}], "seeds": [1, 2, 3]}
+SETTINGS = {"losses": ["triplet", {"kind": "mnrl", "scale": 10.0}], "seeds": [1, 2, 3]}
 QUERIES, DIMENSION = 3000, 384
 
 

@@ -78,7 +78,7 @@ def seconds_of_ours(folder: Path, output: Path, precision: str, **settings: Any)
 
     sets = {name: files_in(folder / name) for name in ("training", "validation")}
     inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
-    given = TrainingSettings(**settings, warmup=0.0, evaluations=1)
+    given = TrainingSettings(**settings, warmup=0.0, validations=1)
     start = time.perf_counter()
     for name, files in sets.items():
         shutil.rmtree(files.tokens)

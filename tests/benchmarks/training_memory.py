@@ -35,7 +35,7 @@ def main(folder: Path) -> None:
         for seed, (name, triplets) in enumerate({"training": 2 * batch_size, "validation": 15}.items()):
             write_triplets(at / name, -(-triplets // PER_QUERY), seed, at / "encoder")
         sets = [path for name in ("training", "validation") for path in vars(files_in(at / name)).values()]
-        settings = {"loss": "mnrl", "batch_size": batch_size, "max_steps": 2, "evaluations": 1}
+        settings = {"loss": "mnrl", "batch_size": batch_size, "max_steps": 2, "validations": 1}
         written = {"output": "model", "curves": "curves.parquet", "written_settings": "settings.json"}
         written |= {"events": "tensorboard", "state": "state"}
         options = {"encoder": at / "encoder", "settings": settings, "precision": "float32", "threads": 2}

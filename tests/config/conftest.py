@@ -108,10 +108,10 @@ def of_release(written, release):
 def with_probe():
     """A small configuration with a probe, its grid of four sets, and an encoder with a map that it has learned."""
     config = copy.deepcopy(SMALL)
-    config["benchmarks"]["holdout"]["choosing"] = 0.5
+    config["benchmarks"]["holdout"]["selection"] = 0.5
     ready = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
     learned = {"probe": "which", "triplets": "specter", "loss": "triplet"}
-    config["encoders"] |= {"ready": ready, "mapped": ready | {"map": learned}}
+    config["encoders"] |= {"ready": ready, "mapped": ready | {"linear_map": learned}}
     probe = {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["triplet"]}
     bands = {"of": "cocite", "grid": {"k_positive": [10, 20], "k_negative": [60, 80]}}
     return config | {"probes": {"which": probe | {"grids": {"bands": bands}}}}

@@ -36,7 +36,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
 
 def test_all_that_is_wrong_is_told_at_once(written):
     written["models"]["cocite"] |= {"los": "triplet", "epochs": 0}
-    _, faults = resolve_or_explain(written | {"seed": -1})
+    _, faults = resolve_or_explain(written | {"run_seed": -1})
     assert len(faults) == 3
     assert [any(key in fault for fault in faults) for key in ("cocite.los ", "cocite.epochs ", "seed ")] == [True] * 3
 
@@ -70,7 +70,7 @@ def test_no_message_shows_a_regular_expression(written, path, value):
 def test_combinations_may_be_parts_of_others_but_not_of_themselves(written):
     parts = {"first": {"cocitation": 1.0}, "second": {"first": 0.5, "cocitation": 2.0}}
     written["graphs"] |= {name: {"signal": "combination", "of": of} for name, of in parts.items()}
-    assert resolve(written)["graphs"]["second"]["normalise"] == "none"
+    assert resolve(written)["graphs"]["second"]["rescale"] == "none"
     assert "graphs.first.of: a combination must not be a part of itself" in refused(
         written, "graphs.first.of", {"second": 1.0}
     )
@@ -112,16 +112,16 @@ def test_a_grid_is_a_set_for_each_combination_in_a_group_of_its_own(with_probe):
 
 
 def test_a_loss_is_described_with_its_settings_whatever_their_order(with_probe):
-    with_probe["probes"]["which"]["losses"] = ["triplet", {"temperature": 10, "kind": "mnrl"}]
+    with_probe["probes"]["which"]["losses"] = ["triplet", {"scale": 10, "kind": "mnrl"}]
     [_, loss] = configure(with_probe).probes["which"].losses
-    assert described_loss(loss) == "mnrl temperature=10.0 sampled_negatives=true"
+    assert described_loss(loss) == "mnrl scale=10.0 sampled_negatives=true"
 
 
 def test_a_grid_of_ten_thousand_sets_is_counted_and_not_made(with_probe):
     grid = {"k_positive": list(range(1, 101)), "k_negative": list(range(110, 210))}
     assert (
-        "probes.which has 10,001 pairs of a set and a training, and most is 500; name fewer values, or raise most."
-        in refused(with_probe, "probes.which.grids", {"bands": {"of": "cocite", "grid": grid}})
+        "probes.which has 10,001 pairs of a set and a training, and max_trainings is 500; name fewer values, or "
+        "raise it." in refused(with_probe, "probes.which.grids", {"bands": {"of": "cocite", "grid": grid}})
     )
 
 
@@ -135,9 +135,9 @@ def test_texts_that_are_no_papers_have_no_vectors_to_map(with_probe):
 
 
 def test_a_map_that_a_probe_has_learned_stands_behind_the_encoder_that_it_was_learned_of(with_probe):
-    with_probe["encoders"]["mapped"]["map"]["triplets"] = "bands-2"
-    known = resolve(with_probe)["encoders"]["mapped"]["map"]
-    assert (known["triplets"], known["loss"]["kind"], known["batch_size"], known["seed"]) == (
+    with_probe["encoders"]["mapped"]["linear_map"]["triplets"] = "bands-2"
+    known = resolve(with_probe)["encoders"]["mapped"]["linear_map"]
+    assert (known["triplets"], known["loss"]["kind"], known["batch_size"], known["training_seed"]) == (
         "bands-2",
         "triplet",
         128,
@@ -150,8 +150,8 @@ def test_the_set_of_a_map_is_not_mined_by_what_has_the_map(with_probe):
     with_probe["triplets"]["mined"] = mined
     with_probe["probes"]["which"]["triplets"] = ["specter", "mined"]
     message = "mined by the encoder mapped, which has a map as well"
-    assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")
+    assert message in refused(with_probe, "encoders.mapped.linear_map.triplets", "mined")
     with_probe["encoders"]["table"] = {"kind": "static", "distilled_from": "mapped"}
     mined["by"]["name"] = "table"
     message = "mined by the encoder table, which has a map as well, or comes from one that has"
-    assert message in refused(with_probe, "encoders.mapped.map.triplets", "mined")
+    assert message in refused(with_probe, "encoders.mapped.linear_map.triplets", "mined")

@@ -82,7 +82,7 @@ def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces(exper
 
 THESIS, PARISOT = "CoCite 2024", "Parisot & Zavrel 2022"
 EMBEDDING = ("comparator", "dimension", "epochs", "lr", "chunks", "batch_size")
-SCINCL = ("k_positive", "k_negative", "per_query", "easy", "text")
+SCINCL = ("k_positive", "k_negative", "per_query", "easy", "text_filter")
 TRAINING = ("epochs", "lr", "warmup", "schedule")
 
 PUBLISHED = {
@@ -94,8 +94,8 @@ PUBLISHED = {
             bands("cocite-"),
         ),
         f"{THESIS}, 4.2.3: texts are looked up after sampling": (
-            {"dropped"},
-            each("triplets", "text", of=begins("sampled-")),
+            {"after"},
+            each("triplets", "text_filter", of=begins("sampled-")),
         ),
         f"{THESIS}, 5.3: 32 × 4, 3 epochs, 2e-5, 5%": (
             {(3, 2e-5, 0.05, "linear")},
@@ -127,7 +127,7 @@ PUBLISHED = {
         ),
         "SPECTER, 3: effective batch": ({32}, effective_batch("specter", "scincl")),
         "SciNCL, Appendix: training triplets": (684_100, triplets("scincl")),
-        "SciNCL, Table 9": ((25, 4000, 5, 3, "required"), one("triplets", "scincl", *SCINCL)),
+        "SciNCL, Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
         f"{THESIS}, 5.1: three evaluation seeds": ({(1, 2, 3)}, each("benchmarks", "seeds")),
     },
     "losses": {
@@ -165,12 +165,13 @@ PUBLISHED = {
             {1.0},
             lambda config: {m["loss"]["margin"] for m in config["models"].values() if m["loss"]["kind"] == "triplet"},
         ),
-        f"{THESIS}, 5.3: τ": (
+        f"{THESIS}, 5.3: τ and scale": (
             {("infonce", 0.1), ("cosent", 20.0), ("angle", 20.0)},
             lambda config: {
-                (m["loss"]["kind"], m["loss"]["temperature"])
+                (m["loss"]["kind"], m["loss"][key])
                 for m in config["models"].values()
-                if "temperature" in m["loss"]
+                for key in ("temperature", "scale")
+                if key in m["loss"]
             },
         ),
     },
@@ -197,7 +198,7 @@ PUBLISHED = {
             lambda config: validation_queries(config) * 5,
         ),
         "SPECTER, 3: two hard and three easy negatives": ((5, 3), one("triplets", "specter", "per_query", "easy")),
-        "SciNCL, Table 9": ((25, 4000, 5, 3, "required"), one("triplets", "scincl", *SCINCL)),
+        "SciNCL, Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
         "SciNCL, 7: k⁻": (
             {2000, 3000, 4000},
             each("triplets", "k_negative", of=lambda name: name in ("scincl", "scincl-k-2000", "scincl-k-3000")),
@@ -221,7 +222,10 @@ PUBLISHED = {
     "aspects": {
         "SciAspect, 4.3: 132k training queries": (132, lambda config: round(training_queries(config) / 1000)),
         "SciAspect, 4.3: 19k validation queries": (19, lambda config: round(validation_queries(config) / 1000)),
-        "SciAspect: a quarter of the queries have no abstract": (True, lambda config: config["corpus"]["titles_alone"]),
+        "SciAspect: a quarter of the queries have no abstract": (
+            True,
+            lambda config: config["corpus"]["allow_missing_abstract"],
+        ),
         "SciAspect, 4.3: no paper of the benchmarks": ({"scidocs", "mdcr"}, lambda config: set(config["exclude"])),
         "SciAspect, 4.5: benchmarks": (
             {"scidocs", "mdcr", "scirepeval"},

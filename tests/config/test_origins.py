@@ -22,7 +22,7 @@ CONFIGURATION = {
         "mined": {
             "sampler": "mined",
             "of": "near",
-            "by": {"kind": "model", "metric": "cosine", "name": "m", "seed": 2},
+            "by": {"kind": "model", "metric": "cosine", "name": "m", "training_seed": 2},
         },
         "brought": {"sampler": "file", "path": "/home/someone/triplets.parquet"},
     },

@@ -4,6 +4,7 @@ import pytest
 from tests.configurations import refusals, refused
 
 from cocite.config.configuration import resolve
+from cocite.config.explained import RENAMED
 
 REFUSED = {
     "written": """
@@ -306,7 +307,7 @@ REFUSED = {
         probes.which.benchmark: scirepeval | probes.which.benchmark names 'scirepeval', which is not of the kind
             holdout.
         benchmarks.holdout: {kind: holdout} | probes.which.benchmark names 'holdout', which has no selection queries;
-            set its choosing
+            set its selection
         probes.which.grids: {bands: {of: cocite, grid: {k: [1, 2]}}} | probes.which.grids.bands.grid names 'k'; of
             cocite
             it can name per_query,
@@ -315,15 +316,14 @@ REFUSED = {
             makes no set
         probes.which.grids: {bands: {of: nothing, grid: {k_positive: [9]}}} | names 'nothing'
         triplets.bands-1: {sampler: random, group: other} | the set bands-1 exists already; give the grid another name
-        encoders.mapped.map.triplets: cocite | encoders.mapped.map.triplets is none of probes.which.
-        encoders.mapped.map.loss: mnrl | encoders.mapped.map.loss is none of probes.which.
-        encoders.mapped.map.loss: {kind: triplet, margin: 0.1} | encoders.mapped.map.loss is none of probes.which.
-        encoders.mapped.map.seed: 9 | encoders.mapped.map.seed is none of probes.which.
-        encoders.mapped.map.probe: other | encoders.mapped.map.probe names 'other', which probes does not declare
+        encoders.mapped.linear_map.triplets: cocite | encoders.mapped.linear_map.triplets is none of probes.which.
+        encoders.mapped.linear_map.loss: mnrl | encoders.mapped.linear_map.loss is none of probes.which.
+        encoders.mapped.linear_map.loss: {kind: triplet, margin: 0.1} | mapped.linear_map.loss is none of probes.which.
+        encoders.mapped.linear_map.training_seed: 9 | encoders.mapped.linear_map.training_seed is none of probes.which.
+        encoders.mapped.linear_map.probe: other | mapped.linear_map.probe names 'other', which probes does not declare
         encoders.mapped.max_length: 32 | maps vectors of the encoder ready, which has other settings
-        encoders.mapped: {build: {layers: 1}, map: {probe: which, triplets: specter, loss: triplet}} | map does not go
-            with
-            build
+        encoders.mapped: {build: {layers: 1}, linear_map: {probe: which, triplets: specter, loss: triplet}} |
+            linear_map does not go with build
     """,
     "of_release": """
         release: 2026-02-02 | contains the release 2026-01-06
@@ -451,3 +451,34 @@ def test_vectors_with_adapters_are_not_joined(written):
     baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}
     message = refused(written | {"baselines": baselines}, "encoders.with-adapters", encoder)
     assert "baselines.joined.models names with-adapters, whose adapters give a document several vectors" in message
+
+
+OLD_KEYS = {
+    "run_seed": "seed",
+    "training_seed": "encoders.mapped.linear_map.seed",
+    "scale": "models.cocite.loss.temperature",
+    "rescale": "graphs.sum.normalise",
+    "selection": "benchmarks.holdout.choosing",
+    "allow_missing_abstract": "corpus.titles_alone",
+    "query_jobs": "embeddings.cocitation-dot.neighbours.shards",
+    "recall_queries": "embeddings.cocitation-dot.neighbours.index.sample",
+    "text_filter": "triplets.cocite.text",
+    "linear_map": "encoders.mapped.map",
+    "validations": "models.cocite.evaluations",
+    "ids_of": "baselines.theirs.names",
+    "bucket": "baselines.words.parts",
+    "max_vocab_size": "baselines.words.most_words",
+    "max_trainings": "probes.which.most",
+}
+"""New name → a key that had another name before, which `RENAMED` tells."""
+
+
+@pytest.mark.parametrize("new", RENAMED)
+def test_a_former_key_is_answered_with_its_new_name(new, with_probe):
+    with_probe["models"]["cocite"]["loss"] = {"kind": "mnrl"}
+    with_probe["baselines"] = {"theirs": {"kind": "brought", "path": "."}, "words": {"kind": "fasttext"}}
+    with_probe["embeddings"]["cocitation-dot"]["neighbours"]["index"] = {"kind": "hnsw"}
+    with_probe["graphs"]["sum"] = {"signal": "combination", "of": {"cocitation": 1}}
+    key = OLD_KEYS[new]
+    assert refused(with_probe, key, 1) == f"Configuration key {key} is called {new} now."
+    assert key.rpartition(".")[2] == RENAMED[new]

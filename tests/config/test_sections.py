@@ -89,7 +89,7 @@ def test_walks_have_defaults(with_walks):
         "tolerance": 1e-6,
         "k": 400,
         "among": "edges",
-        "shards": 1,
+        "query_jobs": 1,
     }
 
 

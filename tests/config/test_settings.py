@@ -53,6 +53,7 @@ KINDS = {
         Combination: {of: {one: -1.0}} | key of.one is -1.0; it must be at least 1e-09.
         TrainingSettings: {los: mnrl} | key los is not known; did you mean loss?
         TrainingSettings: {loss: {kind: infonce, temperature: 0}} | key loss.temperature is 0; it must be more than 0.
+        TrainingSettings: {loss: {kind: mnrl, temperature: 20}} | key loss.temperature is called scale now.
         EncoderSettings: {pooling: cls} | needs exactly one of model, package and build.
         EncoderSettings: {build: {hidden: 65}} | key build.hidden must be a multiple of heads.
         HoldoutSettings: {positives: 2.5} | key positives must be of type integer, not 2.5.
@@ -112,7 +113,7 @@ def test_a_step_is_given_the_keys_that_it_uses_and_no_others(
 
 
 def test_building_an_index_is_not_given_how_it_is_searched() -> None:
-    index = {"kind": "ivf", "nlist": 8, "nprobe": 2, "sample": 5}
+    index = {"kind": "ivf", "nlist": 8, "nprobe": 2, "recall_queries": 5}
     neighbours = Neighbours.model_validate({"metric": "l2", "k": 9, "among": "texts", "index": index})
     assert settings_of(neighbours, IndexSettings) == {"metric": "l2", "index": {"kind": "ivf", "nlist": 8}}
     assert settings_of(neighbours, SearchSettings) == {"metric": "l2", "k": 9, "index": {"kind": "ivf", "nprobe": 2}}

@@ -18,14 +18,22 @@ from cocite.corpus.ingest.merge import merge
 def merge_parts(tmp_path):
     """Merge tables that are given as a list of parts, each a list of rows; return the rows and the omissions."""
 
-    def run(table, titles_alone=False, until=None, **parts):
+    def run(table, allow_missing_abstract=False, until=None, **parts):
         for name, given_parts in parts.items():
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             for number, rows in enumerate(given_parts):
                 rows = [{"bucket": 0} | row for row in rows]
                 write_rows(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
         written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-        merge(table, ingested=tmp_path, bucket=0, titles_alone=titles_alone, until=until, **written, **LIMITS)
+        merge(
+            table,
+            ingested=tmp_path,
+            bucket=0,
+            allow_missing_abstract=allow_missing_abstract,
+            until=until,
+            **written,
+            **LIMITS,
+        )
         return read_table(tmp_path / "out", table).to_pylist(), left_out(tmp_path / "omissions", zero=True)
 
     return run
@@ -72,11 +80,13 @@ def test_papers_of_all_parts_meet_their_abstracts_in_the_order_of_ids(merge_part
     assert merge_parts("citations", citations=[[], []])[0] == []
 
 
-@pytest.mark.parametrize(("titles_alone", "with_text"), [(False, [1]), (True, [1, 3])])
-def test_a_paper_has_a_text_if_it_has_a_title_and_the_abstract_that_is_asked_for(merge_parts, titles_alone, with_text):
+@pytest.mark.parametrize(("allow_missing_abstract", "with_text"), [(False, [1]), (True, [1, 3])])
+def test_a_paper_has_a_text_if_it_has_a_title_and_the_abstract_that_is_asked_for(
+    merge_parts, allow_missing_abstract, with_text
+):
     papers = [paper(1), paper(2, None), paper(3), paper(4, None)]
     abstracts = [abstract(1, "one"), abstract(2, "two")]
-    rows, omissions = merge_parts("papers", titles_alone, papers=[papers], abstracts=[abstracts])
+    rows, omissions = merge_parts("papers", allow_missing_abstract, papers=[papers], abstracts=[abstracts])
     assert [row["corpusid"] for row in rows if row["has_text"]] == with_text
     assert omissions["papers without the texts that triplets need (kept)"] == 4 - len(with_text)
 

@@ -273,7 +273,7 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
     assert config["corpus"] == {
         **{"source": "spreadsheets", "path": "my-papers"},
         **{"buckets": 2, "malformed": 0.0, "keep_ingested": False, "keep_raw": False, "authors": False},
-        **{"titles_alone": False, "twins": "keep"},
+        **{"allow_missing_abstract": False, "twins": "keep"},
     }
 
 

@@ -26,7 +26,7 @@ from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS, Unfinished
 
-SETTINGS = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "evaluations": 4}
+SETTINGS = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "validations": 4}
 BATCHES = 18
 """22 triplets in batches of 4 are 6 batches an epoch."""
 

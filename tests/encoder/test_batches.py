@@ -17,7 +17,7 @@ from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.tokens import open_tokenizer
 
-TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
+TERMS = TrainingSettings(loss={"kind": "cosent", "scale": 5.0}).comparisons
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 

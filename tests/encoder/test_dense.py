@@ -108,11 +108,11 @@ def mapped(encoder, tmp_path):
     """A function that fetches the encoder with the map of a probe behind it, and that map."""
     loss, weight = MultipleNegativesRanking(kind="mnrl"), drawn_map(16, 16, bias=False).weight.detach()
     maps = tmp_path / "maps.safetensors"
-    save_file({name_of_map(Trained("mnrl temperature=20.0 sampled_negatives=true", 128, 1)): weight}, maps)
+    save_file({name_of_map(Trained("mnrl scale=20.0 sampled_negatives=true", 128, 1)): weight}, maps)
 
     def fetch(seed=1):
-        learned = LearnedMap(probe="which", triplets="specter", loss=loss, seed=seed)
-        settings = EncoderSettings(model=str(encoder), max_length=16, map=learned)
+        learned = LearnedMap(probe="which", triplets="specter", loss=loss, training_seed=seed)
+        settings = EncoderSettings(model=str(encoder), max_length=16, linear_map=learned)
         fetch_encoder(settings, tmp_path / "mapped", maps=maps)
         return tmp_path / "mapped", weight.numpy()
 

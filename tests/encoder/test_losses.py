@@ -50,14 +50,14 @@ UNPAIRED = batch_of((0, [2], [4, 5]), (1, [3], [4, 5]))
 # log(1 + e^(20·0.126227) + e^(20·0.166667) + e^(−20·0.040440) + e^0) = log 42.96206 = 3.760317.
 PUBLISHED = {
     "triplet": (partial(triplet, margin=1.0), PAIRED, 1.158919),
-    "cosent, 20": (partial(cosent, temperature=20.0), PAIRED, 3.760317),
-    "cosent, 1": (partial(cosent, temperature=1.0), PAIRED, 1.663219),
-    "angle, 20": (partial(angle, temperature=20.0), PAIRED, 0.001308),
-    "angle, 1": (partial(angle, temperature=1.0), PAIRED, 1.095787),
+    "cosent, 20": (partial(cosent, scale=20.0), PAIRED, 3.760317),
+    "cosent, 1": (partial(cosent, scale=1.0), PAIRED, 1.663219),
+    "angle, 20": (partial(angle, scale=20.0), PAIRED, 0.001308),
+    "angle, 1": (partial(angle, scale=1.0), PAIRED, 1.095787),
     "infonce, unpaired": (partial(infonce, temperature=0.1), UNPAIRED, 1.137573),
     "infonce, paired": (partial(infonce, temperature=0.1), PAIRED, 1.102312),
-    "mnrl": (partial(mnrl, temperature=20.0, sampled_negatives=True), PAIRED, 1.853444),
-    "mnrl, without negatives": (partial(mnrl, temperature=20.0, sampled_negatives=False), PAIRED, 0.346574),
+    "mnrl": (partial(mnrl, scale=20.0, sampled_negatives=True), PAIRED, 1.853444),
+    "mnrl, without negatives": (partial(mnrl, scale=20.0, sampled_negatives=False), PAIRED, 0.346574),
 }
 
 
@@ -89,10 +89,10 @@ def of_query(examples, query, role):
     return [document for other, document in pairs(examples, role) if other == query]
 
 
-def pairwise_ranking(similarity, v, examples, temperature):
+def pairwise_ranking(similarity, v, examples, scale):
     near = [similarity(v[query], v[document]) for query, document in pairs(examples, 1)]
     far = [similarity(v[query], v[document]) for query, document in pairs(examples, 2)]
-    return math.log(1 + sum(math.exp(temperature * (f - s)) for f in far for s in near))
+    return math.log(1 + sum(math.exp(scale * (f - s)) for f in far for s in near))
 
 
 def loop_triplet(v, examples):
@@ -138,17 +138,17 @@ def loop_supcon(v, examples):
 
 
 LOOPS = {
-    "mnrl": (partial(mnrl, temperature=4.0, sampled_negatives=True), loop_mnrl),
+    "mnrl": (partial(mnrl, scale=4.0, sampled_negatives=True), loop_mnrl),
     "mnrl, without negatives": (
-        partial(mnrl, temperature=4.0, sampled_negatives=False),
+        partial(mnrl, scale=4.0, sampled_negatives=False),
         partial(loop_mnrl, sampled_negatives=False),
     ),
     "supcon": (partial(supcon, temperature=0.3), loop_supcon),
     "triplet": (partial(triplet, margin=0.5), loop_triplet),
     "infonce": (partial(infonce, temperature=0.2), loop_infonce),
-    "cosent": (partial(cosent, temperature=3.0), lambda v, examples: pairwise_ranking(cosine, v, examples, 3.0)),
+    "cosent": (partial(cosent, scale=3.0), lambda v, examples: pairwise_ranking(cosine, v, examples, 3.0)),
     "angle": (
-        partial(angle, temperature=3.0),
+        partial(angle, scale=3.0),
         lambda v, examples: pairwise_ranking(complex_similarity, v, examples, 3.0),
     ),
 }
@@ -190,7 +190,7 @@ def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(na
 
 def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
     vectors = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
-    assert cosent(vectors, batch_of((0, [1], [2])), temperature=200.0).item() == pytest.approx(400.0)
+    assert cosent(vectors, batch_of((0, [1], [2])), scale=200.0).item() == pytest.approx(400.0)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,6 @@ def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
         ("mnrl", "mnrl"),
     ],
 )
-def test_a_temperature_left_out_is_the_published_one(name, expected):
+def test_a_temperature_or_scale_left_out_is_the_published_one(name, expected):
     given = TrainingSettings(loss=name).loss(VECTORS, PAIRED)
     assert given.item() == pytest.approx(PUBLISHED[expected][2], abs=5e-7)

@@ -94,7 +94,7 @@ def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logg
     monkeypatch.setattr(Objective, "__call__", spoilt)
     monkeypatch.setattr(schedule, "LOGS", 1)  # one log, after the last of six steps
     with pytest.raises(InputError, match="nan at step 3 "):
-        trained(tmp_path, inputs, AfterSteps(stops_after), evaluations=1)
+        trained(tmp_path, inputs, AfterSteps(stops_after), validations=1)
     assert not (tmp_path / "state/checkpoint.safetensors").exists()
 
 

@@ -89,7 +89,7 @@ def loss_of(model, tokenizer, triplets: list[list[str]], settings: TrainingSetti
 def test_a_training_ends_with_the_weights_of_a_loop_written_out(name, loss, train, inputs, tmp_path):
     given = {"loss": loss, "batch_size": BATCH, "lr": LR, **SETTINGS[name]}
     # The last weights are the best where nothing is measured before them.
-    given = given if "validate_every" in given else {**given, "evaluations": 1}
+    given = given if "validate_every" in given else {**given, "validations": 1}
     train(folder=tmp_path, **given)
     settings = TrainingSettings(**given)
     ours, theirs = load_file(tmp_path / "model/model.safetensors"), loop(inputs, name, settings)

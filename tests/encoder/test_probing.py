@@ -54,9 +54,9 @@ def probe(folder: Path, output: str = "maps", **settings) -> dict[Trained, np.nd
 
 
 def test_there_is_a_map_for_each_loss_size_of_a_batch_and_seed(folder: Path) -> None:
-    losses = ["triplet", {"kind": "mnrl", "temperature": 10.0, "sampled_negatives": False}]
+    losses = ["triplet", {"kind": "mnrl", "scale": 10.0, "sampled_negatives": False}]
     maps = probe(folder, losses=losses, batch_sizes=[8, 16], seeds=[1, 2])
-    names = ["triplet margin=1.0", "mnrl temperature=10.0 sampled_negatives=false"]
+    names = ["triplet margin=1.0", "mnrl scale=10.0 sampled_negatives=false"]
     assert set(maps) == {(loss, size, seed) for loss in names for size in (8, 16) for seed in (1, 2)}
     assert all(weight.shape == (DIMENSION, DIMENSION) for weight in maps.values())
     assert not np.array_equal(*(maps[Trained(names[0], 8, seed)] for seed in (1, 2)))

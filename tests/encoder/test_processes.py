@@ -16,8 +16,8 @@ from tests.examples import curve_in
 from cocite.encoder.checkpoints import CHECKPOINT, EVENTS
 from cocite.encoder.results import EVENTS_FILE
 
-SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "evaluations": 2, "batch_size": 8}
-LONG = {"epochs": 60, "lr": 0.001, "evaluations": 3, "batch_size": 4}
+SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "validations": 2, "batch_size": 8}
+LONG = {"epochs": 60, "lr": 0.001, "validations": 3, "batch_size": 4}
 """22 triplets in batches of 4 are 6 steps an epoch, 360 in all."""
 
 

@@ -68,7 +68,7 @@ def folder(train):
 
 def test_the_settings_are_written_as_they_were_resolved(folder):
     written = read_json(folder / "settings.json")
-    assert written["settings"]["loss"] == {"kind": "cosent", "temperature": 20.0}
+    assert written["settings"]["loss"] == {"kind": "cosent", "scale": 20.0}
     assert written["seeds"] == {"run": 1, "training": 1}
     assert written["triplets"] == {"training": 22, "validation": 6}
     assert written["versions"]["torch"] == torch.__version__
@@ -106,7 +106,7 @@ def test_the_card_names_data_settings_pooling_length_versions_and_scores_and_no_
         "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
         "| loss | cosent |",
-        "| loss: temperature | 20.0 |",
+        "| loss: scale | 20.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):

@@ -105,7 +105,7 @@ def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path,
 
 
 def test_dropout_was_at_work(killed, inputs, tmp_path):
-    settings = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "evaluations": 4}
+    settings = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "validations": 4}
     trained(tmp_path, inputs, training_seed=2, **settings)
     assert (tmp_path / "curves.parquet").read_bytes() != (killed / "whole" / "curves.parquet").read_bytes()
 
@@ -222,8 +222,8 @@ def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves
 
 def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
     monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
-    train(tmp_path / "whole", evaluations=1)
-    assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
+    train(tmp_path / "whole", validations=1)
+    assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, validations=1)) == 3
     assert_same_files(tmp_path / "stopped", tmp_path / "whole", [CURVES])
 
 
@@ -275,7 +275,7 @@ def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
 
 def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measured_later(train, tmp_path, monkeypatch):
     monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 16)  # batches of one document or two
-    train(tmp_path / "whole", evaluations=2)
+    train(tmp_path / "whole", validations=2)
     embedded, embed_batch = [], measuring.embed_batch
 
     def embed_and_send(*arguments):
@@ -287,9 +287,9 @@ def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measur
     with monkeypatch.context() as patch:
         patch.setattr(measuring, "embed_batch", embed_and_send)
         with pytest.raises(Unfinished, match="Stopped after step 6 of 12: it was sent SIGTERM"):
-            train(tmp_path / "stopped", evaluations=2)
+            train(tmp_path / "stopped", validations=2)
     assert len(embedded) == 2
-    train(tmp_path / "stopped", evaluations=2)
+    train(tmp_path / "stopped", validations=2)
     assert_same_files(tmp_path / "stopped", tmp_path / "whole")
 
 

@@ -196,7 +196,7 @@ def test_objectives_with_the_same_loss_are_compared_with_one_another():
 
 @pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
 def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_several):
-    folder = train_several(objectives=SETS, mixing=mixing, epochs=4, evaluations=2)
+    folder = train_several(objectives=SETS, mixing=mixing, epochs=4, validations=2)
     means = curve_in(folder, "validation_loss")
     parts = [curve_in(folder, f"validation_loss of {name}") for name in ("topics", "crops")]
     assert len(means) == 2

@@ -230,13 +230,13 @@ def validation_losses(monkeypatch):
 
 def test_patience_ends_a_training_after_so_many_validations_that_are_no_better(train, validation_losses):
     # 12 steps and 6 validations: every second step.
-    folder = train(evaluations=6, patience=2)
+    folder = train(validations=6, patience=2)
     assert curve_in(folder, "validation_loss") == {2: 5.0, 4: 4.0, 6: 4.5, 8: 4.6}
     assert "smallest validation loss (4.0000 at step 4" in (folder / "model/README.md").read_text()
 
 
 def test_a_training_without_patience_left_does_not_go_on(train, validation_losses, monkeypatch, tmp_path):
-    how = {"folder": tmp_path, "evaluations": 6, "patience": 2}
+    how = {"folder": tmp_path, "validations": 6, "patience": 2}
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "write_results", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

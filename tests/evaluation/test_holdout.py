@@ -213,7 +213,7 @@ def test_papers_that_choose_are_asked_the_same_and_each_paper_chooses_or_proves(
     links = {(query, paper) for query in range(40) for paper in range(40, 60)}
     corpus = {"papers": range(70), "negatives": 2}
     prepare(tmp_path / "all", links, set(range(40)), **corpus)
-    searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, choosing=0.4, title_search=TitleSearch())
+    searched = prepare(tmp_path / "part", links, set(range(40)), **corpus, selection=0.4, title_search=TitleSearch())
     every = judged(tmp_path / "all/judgements.parquet", "judgements")
     test = judged(tmp_path / "part/judgements.parquet", "judgements")
     selection = judged(tmp_path / "part/selection.parquet", "selection")
@@ -260,7 +260,7 @@ def drawn_citations(papers=60):
 def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tmp_path):
     links = drawn_citations()
     strong = {(a, b) for a, b in links if (a + b) % 3 == 0}
-    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "influential": strong, "choosing": 0.4}
+    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "influential": strong, "selection": 0.4}
     plain, graded = (
         prepare(tmp_path / name, links, set(range(20)), buckets=2, graded=name == "graded", **corpus)
         for name in ("plain", "graded")
@@ -302,7 +302,7 @@ def test_relevant_papers_by_an_author_of_the_query_are_counted(tmp_path):
     names = ["Ann Lee", "ann  LEE", "Å. Bø", "A Bø", "José Díaz", "Eve"]
     authors = {paper: [names[paper % 6], names[paper % 5]] for paper in range(60) if paper % 4}
     same = {"Ann Lee": 1, "ann  LEE": 1, "Å. Bø": 2, "A Bø": 2, "José Díaz": 3, "Eve": 4}
-    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "buckets": 2, "choosing": 0.4}
+    corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "buckets": 2, "selection": 0.4}
     benchmark = prepare(tmp_path / "with", links, set(range(20)), authors=authors, **corpus)
     searches = read_table(tmp_path / "with/searches.parquet", "searches").to_pylist()
     assert {row["split"] for row in searches} == {"test", "selection"}

@@ -142,10 +142,10 @@ def test_a_paper_without_a_vector_is_named_and_without_papers_that_choose_nothin
 
 
 def test_winners_are_entries_that_a_configuration_can_hold(tmp_path):
-    losses = [{"kind": "triplet", "margin": 1.0}, {"kind": "mnrl", "temperature": 10.0, "sampled_negatives": True}]
+    losses = [{"kind": "triplet", "margin": 1.0}, {"kind": "mnrl", "scale": 10.0, "sampled_negatives": True}]
     sets = {name: {"sampler": "citations", "graph": "citation", "group": name} for name in ("specter", "other")}
     settings = {"probe": {"losses": losses, "encoder": "small", "seeds": [1, 2]}, "triplets": sets}
-    mnrl = "mnrl temperature=10.0 sampled_negatives=true"
+    mnrl = "mnrl scale=10.0 sampled_negatives=true"
     ranked = [Point("specter", mnrl, 512), Point("specter", "triplet margin=1.0", 128)]
     write_winners(ranked, settings, tmp_path / "winners.yaml")
     written = yaml.safe_load((tmp_path / "winners.yaml").read_text())

@@ -30,7 +30,7 @@ CITED = {(paper, other) for paper in (1, 2) for other in range(9, 14)}
 def prepare_search(folder, texts=TEXTS, held_out=HELD_OUT, seed=1, **search):
     known = {paper: [f"title {paper}", f"abstract {paper}"] for paper in range(20)}
     known |= {paper: list(text) for paper, text in texts.items()}
-    papers = papers_table(known, has_text=[True] * len(known))  # as with corpus.titles_alone
+    papers = papers_table(known, has_text=[True] * len(known))  # as with corpus.allow_missing_abstract
     write_table(folder / "papers/0.parquet", "papers", papers)
     write_citations(folder / "citations/0.parquet", CITED)
     settings = HoldoutSettings(positives=2, negatives=3, title_search=TitleSearch(**search))

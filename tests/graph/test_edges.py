@@ -100,12 +100,12 @@ def test_without_a_pair_there_is_no_edge(tmp_path):
     assert weighed(tmp_path, {"paper": ids, "other": ids, "count": ids}) == []
 
 
-def combined(folder, graphs, factors, *, normalise="none", buckets=1):
+def combined(folder, graphs, factors, *, rescale="none", buckets=1):
     for name, edges in graphs.items():
         write_edges(folder / name, edges, buckets=buckets)
     for bucket in range(buckets):
         asked, folders = (
-            Combination(of=factors, normalise=normalise),
+            Combination(of=factors, rescale=rescale),
             [folder / name / "edges" for name in reversed(graphs)],
         )
         combine_graphs(folders, asked, bucket=bucket, **NUMBERS, output=folder / f"combined/{bucket}.parquet")
@@ -115,17 +115,17 @@ def combined(folder, graphs, factors, *, normalise="none", buckets=1):
 
 @settings(max_examples=15)
 @given(st.tuples(EDGES, EDGES, EDGES), st.tuples(FACTORS, FACTORS, FACTORS), st.sampled_from(["none", "max"]))
-def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, normalise):
+def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, rescale):
     graphs = dict(zip("abc", edges, strict=True))
-    if normalise == "max":
+    if rescale == "max":
         graphs = {name: edges or {(1, 2): 1.0} for name, edges in graphs.items()}
     expected: defaultdict[tuple[int, int], float] = defaultdict(float)
     for factor, weights in zip(factors, graphs.values(), strict=True):
-        largest = max(weights.values()) if normalise == "max" else 1.0
+        largest = max(weights.values()) if rescale == "max" else 1.0
         for pair, weight in weights.items():
             expected[pair] += factor * weight / largest
     folder = tmp_path_factory.mktemp("graph")
-    found = combined(folder, graphs, dict(zip("abc", factors, strict=True)), normalise=normalise, buckets=2)
+    found = combined(folder, graphs, dict(zip("abc", factors, strict=True)), rescale=rescale, buckets=2)
     assert found.keys() == expected.keys()
     for pair, weight in expected.items():
         assert found[pair] == pytest.approx(weight, rel=1e-6)
@@ -140,7 +140,7 @@ def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, norm
 )
 def test_a_graph_without_edges_or_a_folder_is_refused(tmp_path, graphs, message):
     with pytest.raises(InputError, match=message):
-        combined(tmp_path, graphs, {"cocitation": 1.0, "links": 1.0}, normalise="max")
+        combined(tmp_path, graphs, {"cocitation": 1.0, "links": 1.0}, rescale="max")
 
 
 def test_a_weight_is_the_same_whatever_the_order_of_the_folders(tmp_path):

@@ -220,7 +220,7 @@ def test_losses_are_compared_by_the_accuracy_of_the_state_that_was_kept_over_the
 
 
 def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():
-    long = {**MODEL, "loss": {"kind": "angle", "temperature": 20.0}, "lr": 9}
+    long = {**MODEL, "loss": {"kind": "angle", "scale": 20.0}, "lr": 9}
     assert compared(losses, **CONFIGURATION["models"], long=long)["model"].to_list() == ["infonce", "triplet"]
     assert compared(losses, triplet=CONFIGURATION["models"]["triplet"]).is_empty()
 

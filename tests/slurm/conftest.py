@@ -33,7 +33,7 @@ CONFIGURATION: dict[str, Any] = {
             "encoder": "small",
             "lr": 1.0e-3,
             "epochs": 32,
-            "evaluations": 16,
+            "validations": 16,
             "memory_mb": 430,
         }
     },

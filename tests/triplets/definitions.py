@@ -14,7 +14,7 @@ from cocite.triplets.picking import draw
 
 from .blocks import rows_of, unserved
 
-DEFAULTS = {"easy": 0, "text": "required", "partial": "kept", "oversample": False, "fill": False}
+DEFAULTS = {"easy": 0, "text_filter": "before", "partial": "kept", "oversample": False, "fill": False}
 
 
 def asked(**settings):
@@ -22,7 +22,7 @@ def asked(**settings):
 
 
 CHOSEN = {
-    "text": st.sampled_from(["required", "dropped"]),
+    "text_filter": st.sampled_from(["before", "after"]),
     "partial": st.sampled_from(["kept", "dropped"]),
     "oversample": st.booleans(),
 }
@@ -51,16 +51,16 @@ def by_priority(papers, name, query, seed=1):
     return sorted(papers, key=lambda paper: int(priorities(seed, name, np.array([query]), np.array([paper]))[0]))
 
 
-def picked(candidates, count, name, query, texts, text):
+def picked(candidates, count, name, query, texts, text_filter):
     """What is picked of candidates {paper: rank} and has a text, in the order of their hashes."""
-    allowed = [paper for paper in candidates if text == "dropped" or paper in texts]
+    allowed = [paper for paper in candidates if text_filter == "after" or paper in texts]
     return [paper for paper in by_priority(allowed, name, query)[:count] if paper in texts]
 
 
 def triplets_of(query, positives, hard, easy, settings, texts):
     """The triplets of a query: candidates {paper: rank} of positives and hard negatives, easy ones in order."""
-    good = picked(positives, settings.per_query, "positives", query, texts, settings.text)
-    bad = picked(hard, settings.per_query - settings.easy, "hard negatives", query, texts, settings.text)
+    good = picked(positives, settings.per_query, "positives", query, texts, settings.text_filter)
+    bad = picked(hard, settings.per_query - settings.easy, "hard negatives", query, texts, settings.text_filter)
     room = settings.per_query - len(bad) if settings.fill and bad else settings.easy
     random = list(easy)[:room]
     mixed = by_priority([*bad, *random], "order of negatives", query)
@@ -87,7 +87,7 @@ def from_neighbours(query, neighbours, drawn, settings, texts):
     """neighbours: papers with their distances, the nearest first; drawn: random papers in the order of preference."""
     number, ranked = 0, []
     for paper, distance in neighbours:
-        counts = settings.text == "dropped" or paper in texts
+        counts = settings.text_filter == "after" or paper in texts
         number += counts
         ranked.append((number if counts else 0, paper, distance))
     hard_count = settings.per_query - settings.easy
@@ -105,7 +105,7 @@ def from_citations(query, citations, drawn, settings, texts, directed):
     steps = citations if directed else citations | {(cited, citing) for citing, cited in citations}
     near = {end for start, end in steps if start == query}
     two_away = {end for start, end in steps if start in near and end != query and end not in near}
-    with_text = two_away if settings.text == "dropped" else two_away & texts
+    with_text = two_away if settings.text_filter == "after" else two_away & texts
     easy = [paper for paper in drawn if paper not in near | two_away]
     return triplets_of(query, dict.fromkeys(near, 0), dict.fromkeys(with_text, 0), easy, settings, texts)
 

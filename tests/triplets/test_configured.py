@@ -73,7 +73,7 @@ EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
         ({**MINED, "by": {"kind": "bm25", "metric": "l2"}}, "triplets.new.by.metric does not go with kind: bm25"),
         ({**MINED, "by": {"kind": "encoder", "name": "large"}}, "new.by.name names 'large', which encoders does not"),
         (by_model("none"), "triplets.new.by.name names 'none', which models does not declare (declared: cocite,"),
-        (by_model("cocite", seed=9), "triplets.new.by.seed is 9, but models.cocite.seeds has 1, 2"),
+        (by_model("cocite", training_seed=9), "triplets.new.by.training_seed is 9, but models.cocite.seeds has 1, 2"),
         ({**MINED, "unlinked_in": ["no"]}, "triplets.new.unlinked_in names 'no', which graphs does not declare"),
         ({**MINED, "ranks": [7, 9], "negatives": 4}, "triplets.new.ranks ([7, 9]) must span at least 4 ranks"),
         ({**MINED, "min_score": 0.9, "max_score": 0.5}, "new.min_score (0.9) must not exceed max_score (0.5)"),
@@ -107,7 +107,7 @@ def test_rarer_pairs_than_the_graph_holds_are_refused():
         {"sampler": "subset", "of": "cocite", "count": 100, "by": "triplet"},
         {**MINED, "by": {"kind": "bm25"}, "unlinked_in": ["citation", "cocitation"], "duplicates": None},
         {**MINED, "by": {"kind": "encoder", "name": "small", "metric": "inner_product"}, "relative_margin": 0.05},
-        {**by_model("cocite", seed=2, metric="l2"), "pick": "random", "ranks": [10, 60], "others": "kept"},
+        {**by_model("cocite", training_seed=2, metric="l2"), "pick": "random", "ranks": [10, 60], "others": "kept"},
     ],
 )
 def test_every_sampler_can_be_configured(entry):

@@ -30,8 +30,8 @@ PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
 
 def picked(given_block, pick, count, required=True):
     """The papers of each query, the first picked first."""
-    text = "required" if required else "dropped"
-    papers = sampler("linked", pick=pick, per_query=count, text=text).picks(given_block)[0].papers
+    text_filter = "before" if required else "after"
+    papers = sampler("linked", pick=pick, per_query=count, text_filter=text_filter).picks(given_block)[0].papers
     rows = zip(given_block.queries.tolist(), papers.tolist(), strict=True)
     return {query: [paper for paper in row if paper != NONE] for query, row in rows}
 

@@ -74,12 +74,12 @@ def test_positives_and_negatives_are_the_last_ranks_up_to_k(forty):
 
 def test_published_text_is_dropped_after_ranking_and_counted_and_required_text_counts_before(forty):
     texts = set(range(1, 1001)) - {108, 127, 128}
-    dropped = sampled_from(forty, queries=[1], texts=texts, text="dropped")
+    dropped = sampled_from(forty, queries=[1], texts=texts, text_filter="after")
     assert set(of_query(dropped, 1, 1)) <= {107, 109, 110}
     assert of_query(dropped, 1, 2) == [129, 130]
     assert dropped.omissions["positives without text"] == 1
     assert dropped.omissions["hard negatives without text"] == 2
-    required = sampled_from(forty, queries=[1], texts=texts, text="required")
+    required = sampled_from(forty, queries=[1], texts=texts, text_filter="before")
     assert of_query(required, 1, 1) == [107, 109, 110, 111]
     assert of_query(required, 1, 2) == [130, 131, 132, 133]
 

@@ -155,7 +155,7 @@ def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(
     sources = [str(folder / source) for source in EACH["citations"][0]]
     assert json.loads((folder / "settings.json").read_text()) == {
         "sources": sources,
-        **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text": "required", "partial": "kept"},
+        **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text_filter": "before", "partial": "kept"},
         **{"directed": True, "fill": False, "oversample": False, "graph": "g", "group": "all"},
     }
 

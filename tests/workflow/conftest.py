@@ -20,7 +20,7 @@ from tests.workflow.preloaded import snakemake
 ROOT = Path(__file__).parents[2]
 
 SMALL = {
-    "seed": 1,
+    "run_seed": 1,
     "release": "2026-01-06",
     "precision": "float32",
     "corpus": {"source": "demo", "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},

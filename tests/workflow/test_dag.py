@@ -34,11 +34,11 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def rich(elsewhere: Run) -> Plan:
     """A plan of all stages by a configuration with an entry of nearly every kind."""
-    walks = {"steps": {"graph": "citation", "k": 100, "shards": 2, "among": "texts"}}
+    walks = {"steps": {"graph": "citation", "k": 100, "query_jobs": 2, "among": "texts"}}
     index = {"kind": "ivf", "nlist": 8, "nprobe": 2}
     searches = {
-        "cocitation-dot": {"k": 100, "shards": 3},
-        "indexed": {"k": 100, "shards": 3, "index": index},
+        "cocitation-dot": {"k": 100, "query_jobs": 3},
+        "indexed": {"k": 100, "query_jobs": 3, "index": index},
         "among-some": {"k": 100, "papers_of": "specter"},
     }
     embedding = SMALL["embeddings"]["cocitation-dot"]
@@ -92,13 +92,13 @@ def rich(elsewhere: Run) -> Plan:
         walks=walks,
         triplets=SETS | sets,
         encoders={
-            **{"small": small, "ready": PINNED, "mapped": PINNED | {"map": learned}},
+            **{"small": small, "ready": PINNED, "mapped": PINNED | {"linear_map": learned}},
             "table": {"kind": "static", "distilled_from": "ready"},
         },
         models=models,
         baselines=baselines,
         probes={"which": {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["mnrl"]}},
-        benchmarks__holdout__choosing=0.5,
+        benchmarks__holdout__selection=0.5,
         benchmarks__holdout__spaces=False,
         maps={"one": {"benchmark": "holdout", "models": on_map}},
     )

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600
 
 SET = {"per_query": 3, "easy": 1}
 CONFIG = {
-    "seed": 1,
+    "run_seed": 1,
     "release": "2026-01-06",
     "corpus": {"source": "directory", "path": "release", "buckets": 2},
     "queries": {"count": 120, "min_references": 5, "holdout": 40},
@@ -38,7 +38,7 @@ CONFIG = {
         "citation": {"signal": "citation"},
     },
     "embeddings": {
-        "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "shards": 2}},
+        "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "query_jobs": 2}},
         "lists": {
             "graph": "coupling",
             "dimension": 16,

@@ -15,10 +15,10 @@ PROBE = {
     "benchmark": "holdout",
     "triplets": ["specter"],
     "grids": {"bands": {"of": "cocite", "grid": {"k_positive": [5, 10]}}},
-    "losses": ["triplet", {"kind": "mnrl", "temperature": 10.0}],
+    "losses": ["triplet", {"kind": "mnrl", "scale": 10.0}],
     "seeds": [1, 2],
 }
-CONFIG = edited(benchmarks__holdout={"kind": "holdout", "choosing": 0.4}, probes={"which": PROBE})
+CONFIG = edited(benchmarks__holdout={"kind": "holdout", "selection": 0.4}, probes={"which": PROBE})
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from cocite.plan.recorded import (
 from cocite.tools.documentation import ROOT
 
 CONFIG = {
-    "seed": 1,
+    "run_seed": 1,
     "release": "2026-01-06",
     "corpus": {"source": "demo", "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},
     "queries": {"count": 150},
@@ -57,7 +57,7 @@ def changed(**entries):
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"seed": 2}, "seed was 1 and is 2"),
+        ({"run_seed": 2}, "run_seed was 1 and is 2"),
         ({"release": "2026-01-13"}, "release was 2026-01-06 and is 2026-01-13"),
         ({"corpus__demo__papers": 800}, "corpus.demo.papers was 700 and is 800"),
         ({"corpus": MINE}, "corpus.source was demo and is directory, corpus.path is mine"),
@@ -85,15 +85,15 @@ def test_the_usual_edits_are_not_refused(entries):
 
 def test_what_is_overwritten_on_purpose_is_not_refused(monkeypatch):
     monkeypatch.setenv("COCITE_OVERWRITE", "results/")
-    refuse_another_corpus(changed(seed=2), RESULTS)
+    refuse_another_corpus(changed(run_seed=2), RESULTS)
     monkeypatch.setenv("COCITE_OVERWRITE", "other")
     with pytest.raises(InputError):
-        refuse_another_corpus(changed(seed=2), RESULTS)
+        refuse_another_corpus(changed(run_seed=2), RESULTS)
 
 
 def test_a_run_that_has_made_nothing_yet_can_be_corrected():
     (RESULTS / "corpus/manifest.json").unlink()
-    refuse_another_corpus(changed(seed=2), RESULTS)
+    refuse_another_corpus(changed(run_seed=2), RESULTS)
 
 
 def test_a_corpus_is_the_same_by_another_name_of_its_folder():
@@ -118,7 +118,7 @@ def test_the_latest_release_is_the_one_that_was_listed():
 def test_results_of_before_there_was_a_record_tell_by_their_provenance():
     (RESULTS / "configuration.yaml").unlink()
     make("provenance.json", '{"configuration": {"seed": 1, "release": "2026-01-06", "corpus": {"source": "s2"}}}')
-    with pytest.raises(InputError, match=r"corpus\.source was s2 and is demo"):
+    with pytest.raises(InputError, match=r"overwrite them: corpus\.source was s2 and is demo,"):
         refuse_another_corpus(CONFIG, RESULTS)
 
 

@@ -31,7 +31,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     graph = {"graph": "citation", "engine": "biggraph", "dimension": 500, "epochs": 4}
     embeddings = {
         "one": {**graph, "neighbours": {"k": 100}},
-        "chunks": {**graph, "chunks": 3, "workers": 8, "neighbours": {"k": 100, "shards": 10}},
+        "chunks": {**graph, "chunks": 3, "workers": 8, "neighbours": {"k": 100, "query_jobs": 10}},
         "partitions": {**graph, "partitions": 4},
         "tsv": {**graph, "import": "tsv"},
         "long": {**graph, "epochs": 100},

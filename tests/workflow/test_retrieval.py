@@ -13,7 +13,7 @@ INDEXES = {
     "found": {"models": ["cocite", "small"], "graph": "citation"},
     "raw": {"of": "found", "rank": {"small": 1}, "known": "more"},
 }
-SEARCHED = {"kind": "holdout", "search": True, "choosing": 0.3}
+SEARCHED = {"kind": "holdout", "search": True, "selection": 0.3}
 CONFIG = edited(indexes=INDEXES, benchmarks={"holdout": SEARCHED}, models__cocite__seeds=[1, 2])
 
 

@@ -58,7 +58,7 @@ def test_the_demo_can_run_here(tmp_path, monkeypatch):
 
 def test_all_that_is_wrong_is_reported_at_once_with_the_configuration_among_it(tmp_path, monkeypatch):
     monkeypatch.delenv("S2_API_KEY", raising=False)
-    wrong = {**from_api("http://127.0.0.1:9"), "seed": -1, "models": {"m": {"loss": "none"}}}
+    wrong = {**from_api("http://127.0.0.1:9"), "run_seed": -1, "models": {"m": {"loss": "none"}}}
     (tmp_path / "my.yaml").write_text(yaml.safe_dump(wrong))
     monkeypatch.chdir(tmp_path)
     result = invoke("doctor", "--configfile", "my.yaml", "--profile", "nowhere")

@@ -181,7 +181,7 @@ class HoldoutSettings(Entry):
     """Random candidates of each query."""
     min_cocitations: Count = 2
     """Times a paper must be cited with the query to be relevant in the task cocite."""
-    choosing: Annotated[float, Field(gt=0, lt=1)] | None = None
+    selection: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Share of the held-out papers that are selection queries: probes (`probes`) and indexes select their settings on
     them. All scores of the benchmark come from the other papers, the test queries. Default: none."""
     search: bool = False

@@ -81,7 +81,7 @@ class Configuration(Entry):
     benchmarks, probes and maps. An entry refers to others by name and writes its results to the folder of its name.
     Editing an entry reruns only what depends on it."""
 
-    seed: Natural = 1
+    run_seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
     release: str
     """Release of the Semantic Scholar datasets, or day of a copy of OpenAlex: a date such as 2024-07-16. `latest` works

@@ -43,7 +43,7 @@ class Walks(Links, WalkSettings):
     among: Literal["edges", "texts"] = "edges"
     """edges ranks all papers that have an edge; texts only those among them with text, so that no rank
     falls to a paper that cannot become a sample. Walks go through the others in either case."""
-    shards: Count = 1
+    query_jobs: Count = 1
     """Jobs that share the queries."""
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -110,7 +110,7 @@ class HnswWalk(Entry):
 class Approximate(Entry):
     """What every index has that does not find all neighbours."""
 
-    sample: Count = 200
+    recall_queries: Count = 200
     """Queries on which the recall is measured."""
 
 
@@ -165,7 +165,7 @@ class Neighbours(Entry):
     among."""
     k: Count = 5000
     """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
-    shards: Count = 1
+    query_jobs: Count = 1
     """Jobs that share the queries; each streams all vectors past its share."""
     index: Annotated[FlatIndex | Ivf | Hnsw, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(kind="flat")
     """What the search goes through: a name, or a name and its settings. The recall of ivf and hnsw is measured."""

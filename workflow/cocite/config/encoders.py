@@ -100,7 +100,7 @@ class LearnedMap(Entry):
     """One of its losses: a name, or a name and its settings."""
     batch_size: Count = 128
     """One of its sizes of a batch."""
-    seed: Count = 1
+    training_seed: Count = 1
     """One of its seeds."""
 
 
@@ -150,7 +150,7 @@ class EncoderSettings(Entry):
     """Whether the title, each sentence of the abstract and each further field are embedded by themselves; a document's
     vector is then their sum, normalised to length 1. Such an encoder is scored as it is, and no model starts from it.
     Left out, a document is embedded as one text."""
-    map: LearnedMap | None = None
+    linear_map: LearnedMap | None = None
     """A linear map behind the pooling, which a probe of the same encoder without it has learned: a model after seconds
     of training, scored as it is, and a start for models that are trained from the encoder. Left out, none but one that
     the model's own folder has."""
@@ -178,8 +178,8 @@ class EncoderSettings(Entry):
             )
         if self.adapters and self.build is not None:
             raise inconsistent(".adapters do not go with build: they belong to the weights of an encoder that exists.")
-        if self.map is not None and self.build is not None:
-            raise inconsistent(".map does not go with build: it belongs behind weights that exist.")
+        if self.linear_map is not None and self.build is not None:
+            raise inconsistent(".linear_map does not go with build: it belongs behind weights that exist.")
         if self.separator is not None and (self.sentence_wise or self.pooling == "sentences"):
             raise inconsistent(".separator has no effect if the sentences of a document are told apart; leave it out.")
         if self.sentence_wise and self.pooling == "sentences":
@@ -203,26 +203,27 @@ class EncoderSettings(Entry):
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A map that the probe does not learn, or learns of the vectors of another encoder."""
-        if self.map is None:
+        if self.linear_map is None:
             return
-        probe = config.probes[self.map.probe]
+        probe = config.probes[self.linear_map.probe]
         learned = {
-            "triplets": (self.map.triplets, probe.sets),
-            "loss": (self.map.loss, probe.losses),
-            "batch_size": (self.map.batch_size, probe.batch_sizes),
-            "seed": (self.map.seed, probe.seeds),
+            "triplets": (self.linear_map.triplets, probe.sets),
+            "loss": (self.linear_map.loss, probe.losses),
+            "batch_size": (self.linear_map.batch_size, probe.batch_sizes),
+            "training_seed": (self.linear_map.training_seed, probe.seeds),
         }
         for name, (asked, known) in learned.items():
             if asked not in known:
-                yield f"{key}.map.{name} is none of probes.{self.map.probe}."
-        if config.encoders[probe.encoder] != self.model_copy(update={"map": None}):
-            of = f"probes.{self.map.probe} maps vectors of the encoder {probe.encoder}"
-            yield f"{key}.map: {of}, which has other settings than this one has without its map."
-        for name in _mining_encoders(self.map.triplets, config):
-            if config.encoders[config.encoders[name].source or name].map is not None:
+                yield f"{key}.linear_map.{name} is none of probes.{self.linear_map.probe}."
+        if config.encoders[probe.encoder] != self.model_copy(update={"linear_map": None}):
+            of = f"probes.{self.linear_map.probe} maps vectors of the encoder {probe.encoder}"
+            yield f"{key}.linear_map: {of}, which has other settings than this one has without its map."
+        for name in _mining_encoders(self.linear_map.triplets, config):
+            if config.encoders[config.encoders[name].source or name].linear_map is not None:
                 yield (
-                    f"{key}.map.triplets ({self.map.triplets}) has negatives that were mined by the encoder {name}, "
-                    "which has a map as well, or comes from one that has; mine them by an encoder without one."
+                    f"{key}.linear_map.triplets ({self.linear_map.triplets}) has negatives that were mined by the "
+                    f"encoder {name}, which has a map as well, or comes from one that has; mine them by an encoder "
+                    "without one."
                 )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
@@ -273,7 +274,7 @@ class StaticSettings(Entry):
     sentence_wise: ClassVar[bool] = False
     build: ClassVar[None] = None
     package: ClassVar[None] = None
-    map: ClassVar[None] = None
+    linear_map: ClassVar[None] = None
     prompts: ClassVar[None] = None
     query_max_length: ClassVar[None] = None
     adapters: ClassVar[None] = None

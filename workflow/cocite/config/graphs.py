@@ -107,8 +107,8 @@ class Combination(Entry):
 
     of: Annotated[dict[str, Factor], Field(min_length=1), Refers("graphs")]
     """Names of undirected graphs, each with the factor of its weights; those of an edge are added up."""
-    normalise: Literal["none", "max"] = "none"
-    """none uses the weights unchanged; max first divides those of each graph by its largest."""
+    rescale: Literal["none", "max"] = "none"
+    """none uses the weights unchanged; max first divides the weights of each graph by its largest."""
 
 
 class CombinationGraph(Combination):

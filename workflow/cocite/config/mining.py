@@ -53,7 +53,7 @@ class ByModel(ByVectors):
     """What documents are ranked by."""
     name: Annotated[Name, Refers("models")]
     """Name of the model."""
-    seed: Count | None = None
+    training_seed: Count | None = None
     """Which of the model's seeds. Left out, the first."""
 
 
@@ -162,8 +162,9 @@ class Mining(SearchedDocuments, Sampler):
         if not isinstance(self.by, ByModel):
             return
         seeds = config.models[self.by.name].seeds
-        if self.by.seed is not None and self.by.seed not in seeds:
-            yield f"{key}.by.seed is {self.by.seed}, but models.{self.by.name}.seeds has {', '.join(map(str, seeds))}."
+        if self.by.training_seed is not None and self.by.training_seed not in seeds:
+            has = f"models.{self.by.name}.seeds has {', '.join(map(str, seeds))}"
+            yield f"{key}.by.training_seed is {self.by.training_seed}, but {has}."
         name, model = key.removeprefix("triplets."), self.by.name
         if name in sets_behind_model(model, config, with_groups=False):
             why = f"the model {model} depends on this set (it learns from it, or from one that is mined from it)"

@@ -152,10 +152,10 @@ class TrainingSettings(Entry):
     """What AdamW adds to the root of the second moment."""
     max_grad_norm: Positive = 1.0
     """Gradients are clipped to this norm."""
-    evaluations: Count = 4
+    validations: Count = 4
     """Times that the common validation set is measured, at even intervals; the best state is kept."""
     validate_every: Count | None = None
-    """Steps between two measurements of the validation set, in place of evaluations; the last step is followed by one
+    """Steps between two measurements of the validation set, in place of validations; the last step is followed by one
     in any case."""
     patience: Count | None = None
     """Measurements in a row without a smaller loss that end the training. Left out, it runs to the end."""
@@ -173,8 +173,8 @@ class TrainingSettings(Entry):
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
                 raise inconsistent(f".{key} has no effect if no objective is in the encoder's space.")
-        if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
-            raise inconsistent(f".evaluations ({self.evaluations}) has no effect with validate_every; leave one out.")
+        if self.validate_every is not None and self.validations != type(self).model_fields["validations"].default:
+            raise inconsistent(f".validations ({self.validations}) has no effect with validate_every; leave one out.")
         if self.matryoshka is not None and self.projection is not None:
             raise inconsistent(".matryoshka has no effect on vectors behind a projection; leave one of them out.")
         return self

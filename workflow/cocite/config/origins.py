@@ -186,7 +186,7 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
         stated |= _written_out("easy_negatives", stated.pop("easy_negatives"))
     if isinstance(by := stated.get("by"), Mapping):
         words = [" ".join(by[key] for key in ("kind", "name") if key in by)]
-        words += [f"seed {by['seed']}"] if "seed" in by else []
+        words += [f"seed {by['training_seed']}"] if "training_seed" in by else []
         stated["by"] = ", ".join([*words, *([by["metric"]] if "metric" in by else [])])
     sampler = stated.pop("sampler")
     stated = {key: value for key, value in stated.items() if value not in (None, [])}

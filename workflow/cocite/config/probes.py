@@ -92,13 +92,13 @@ class Probe(MapTraining):
     encoder: Annotated[str, Refers("encoders")]
     """Name of the encoder whose vectors are mapped."""
     benchmark: Annotated[str, Refers("benchmarks")]
-    """Name of a holdout benchmark with `choosing`: sets and losses are ranked on its selection queries and scored on
+    """Name of a holdout benchmark with `selection`: sets and losses are ranked on its selection queries and scored on
     its test queries."""
     triplets: Annotated[Names, Refers("triplets")] = ()
     """Names of sets of triplets or of examples of papers."""
     grids: dict[Name, SetGrid] = Field(default={})
     """Sets that differ in some keys, by name; that name must be no set's."""
-    most: Count = 500
+    max_trainings: Count = 500
     """Largest number of pairs of a set and a training that the probe may have, seeds not counted. It keeps a grid from
     growing unseen."""
 
@@ -118,18 +118,18 @@ class Probe(MapTraining):
         """Too many points, none, or a grid that has the name of a set."""
         if not self.size:
             yield f"{key} has no sets; name some under triplets, or make some under grids."
-        if self.size > self.most:
+        if self.size > self.max_trainings:
             has = f"{self.size:,} pairs of a set and a training"
-            yield f"{key} has {has}, and most is {self.most:,}; name fewer values, or raise most."
+            yield f"{key} has {has}, and max_trainings is {self.max_trainings:,}; name fewer values, or raise it."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A benchmark by which nothing can be chosen, or sets that have no vectors."""
         benchmark = config.benchmarks[self.benchmark]
         if benchmark.made_by is not HoldoutSettings:
             yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
-        elif benchmark.choosing is None:
+        elif benchmark.selection is None:
             lacks = f"names {self.benchmark!r}, which has no selection queries"
-            yield f"{key}.benchmark {lacks}; set its choosing, the share of held-out papers used for selection."
+            yield f"{key}.benchmark {lacks}; set its selection, the share of held-out papers used for selection."
         for name in filter(config.triplets.__contains__, self.sets):
             entry = config.triplets[name]
             for loss in self.losses:
@@ -148,7 +148,7 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     """The configuration with the sets of the grids of its probes, and a sentence on each that cannot be one."""
     found, faults = dict[str, Any](), list[str]()
     for probe, entry in config.probes.items():
-        if entry.size > entry.most:
+        if entry.size > entry.max_trainings:
             continue  # it is refused, and not written out
         for name, grid in entry.grids.items():
             key = f"Configuration key probes.{probe}.grids.{name}"

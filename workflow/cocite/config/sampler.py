@@ -107,9 +107,9 @@ class Pairing(Sampler):
 
     per_query: Count = 5
     """Triplets of each query."""
-    text: Literal["required", "dropped"] = "required"
-    """required leaves out papers without a text before papers are ranked or picked; dropped does after,
-    and so leaves fewer triplets."""
+    text_filter: Literal["before", "after"] = "before"
+    """before leaves out papers without a text before papers are ranked or picked; after does so afterwards, and so
+    leaves fewer triplets."""
     oversample: bool = False
     """A query with fewer positives than triplets uses them again."""
     partial: Literal["kept", "dropped"] = "kept"
@@ -118,7 +118,7 @@ class Pairing(Sampler):
     @property
     def requires_text(self) -> bool:
         """Whether papers without a text are left out from the start."""
-        return self.text == "required"
+        return self.text_filter == "before"
 
 
 class Mixing(Pairing):

@@ -123,7 +123,7 @@ class Source(Entry):
     sets with sampler: contexts; {} uses the defaults. Default: none, which takes half the time. If it is added later,
     the shards are downloaded and ingested again."""
 
-    titles_alone: bool = False
+    allow_missing_abstract: bool = False
     """Also use papers with a title but no abstract as queries, candidates and in triplets, as SciAspect's data do, in
     which a quarter of the queries have none. Otherwise a paper needs both."""
     twins: Twins = "keep"
@@ -143,7 +143,7 @@ class Source(Entry):
 
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
-        *("id_space", "match", "paper_ids", "titles_alone", "twins", "until"),
+        *("id_space", "match", "paper_ids", "allow_missing_abstract", "twins", "until"),
     )
     """Keys for processing the release; the others determine its shards."""
     fetches: ClassVar[bool] = True

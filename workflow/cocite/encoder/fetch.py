@@ -113,7 +113,7 @@ def fetch_static(settings: StaticSettings, output: Path) -> None:
 
 
 def _card(settings: EncoderSettings) -> str:
-    origin, learned = settings.package, settings.map
+    origin, learned = settings.package, settings.linear_map
     if settings.model is not None:
         name = Path(settings.model).name if Path(settings.model).is_dir() else settings.model
         origin = name if settings.revision is None else f"{name} at {settings.revision}"
@@ -124,7 +124,7 @@ def _card(settings: EncoderSettings) -> str:
     if learned is not None:
         text += (
             f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by "
-            f"the loss {learned.loss.kind} (seed {learned.seed})."
+            f"the loss {learned.loss.kind} (seed {learned.training_seed})."
         )
     return card_of_untrained(origin or "", f"{text}\nLicense and terms are those of the original.")
 
@@ -193,10 +193,10 @@ def _map_behind(
 ) -> Maps | None:
     """The linear maps behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
     behind = layout.dense
-    if settings.map is not None and maps is not None:
+    if settings.linear_map is not None and maps is not None:
         if behind is not None:
             raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
-        behind = Maps(dense_of_probe(maps, settings.map))
+        behind = Maps(dense_of_probe(maps, settings.linear_map))
     gives = transformer.config.hidden_size
     if behind is not None and behind.takes != gives:
         raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {behind.takes}.")

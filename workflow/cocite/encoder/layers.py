@@ -149,7 +149,7 @@ def save_dense(dense: Any, folder: Path) -> None:
 
 def dense_of_probe(maps: Path, asked: LearnedMap) -> Dense:
     """The map that a probe has learned by one training. Raises `InputError` where the file holds none of it."""
-    name = name_of_map(Trained(described_loss(asked.loss), asked.batch_size, asked.seed))
+    name = name_of_map(Trained(described_loss(asked.loss), asked.batch_size, asked.training_seed))
     with safe_open(maps, framework="pt") as file:
         names = list(file.keys())
         if name not in names:

@@ -33,15 +33,15 @@ def cosines_of(vectors: Tensor, pairs: Tensor) -> Tensor:
     return cosine_similarity(first, second)
 
 
-def ranking(positive: Tensor, negative: Tensor, *, temperature: float) -> Tensor:
-    """log(1 + Σ exp(τ(s⁻ − s⁺))) over all pairs of a negative and a positive similarity in the batch.
+def ranking(positive: Tensor, negative: Tensor, *, scale: float) -> Tensor:
+    """log(1 + Σ exp(scale (s⁻ − s⁺))) over all pairs of a negative and a positive similarity in the batch.
 
-    softplus(LSE(τ s⁻) + LSE(−τ s⁺)) is the same in linear time and memory.
+    softplus(LSE(scale s⁻) + LSE(−scale s⁺)) is the same in linear time and memory.
     """
     from torch import logsumexp
     from torch.nn.functional import softplus
 
-    return softplus(logsumexp(temperature * negative, 0) + logsumexp(-temperature * positive, 0))
+    return softplus(logsumexp(scale * negative, 0) + logsumexp(-scale * positive, 0))
 
 
 def mean_over(pairs: Tensor, candidates: int, loss: Callable[[Tensor], Tensor]) -> Tensor:
@@ -80,13 +80,13 @@ class CoSent(Loss):
 
     kind: Literal["cosent"]
     together: ClassVar[int] = 1
-    temperature: Positive = 20.0
-    """τ, by which similarities are multiplied."""
+    scale: Positive = 20.0
+    """Factor of the similarities."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """`ranking` of the cosines."""
         near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
-        return ranking(near, far, temperature=self.temperature)
+        return ranking(near, far, scale=self.scale)
 
 
 class Angle(Loss):
@@ -94,8 +94,8 @@ class Angle(Loss):
 
     kind: Literal["angle"]
     together: ClassVar[int] = 1
-    temperature: Positive = 20.0
-    """τ, by which similarities are multiplied."""
+    scale: Positive = 20.0
+    """Factor of the similarities."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """`ranking` of |Σ(re, im)| of the complex quotient of each pair, whose halves are real and imaginary parts.
@@ -115,7 +115,7 @@ class Angle(Loss):
             return ((a * c + b * d + b * c - a * d).sum(dim=1) / norms).abs()
 
         near, far = similarities(batch.positives), similarities(batch.negatives)
-        return ranking(near, far, temperature=self.temperature)
+        return ranking(near, far, scale=self.scale)
 
 
 class InfoNce(Loss):
@@ -182,13 +182,13 @@ class MultipleNegativesRanking(Loss):
     kind: Literal["mnrl"]
     together: ClassVar[int] = 1
     needs_negatives: ClassVar[bool] = False
-    temperature: Positive = 20.0
-    """τ, by which similarities are multiplied."""
+    scale: Positive = 20.0
+    """Factor of the similarities."""
     sampled_negatives: bool = True
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean cross entropy, over cosines × temperature, of the own positive against the documents of the batch.
+        """Mean cross entropy, over cosines × scale, of the own positive against the documents of the batch.
 
         Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all
         examples, each as often as it is drawn. The query itself and its other positives in the batch are left out.
@@ -206,7 +206,7 @@ class MultipleNegativesRanking(Loss):
             known = _related(query, batch.positives, len(vectors))[:, candidates]
             against = (directions[query] @ of_candidates.T).masked_fill(known, -torch.inf)
             logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1)
-            return cross_entropy(self.temperature * logits, torch.zeros_like(query), reduction="none")
+            return cross_entropy(self.scale * logits, torch.zeros_like(query), reduction="none")
 
         return mean_over(batch.positives, len(candidates), of)
 

@@ -189,7 +189,7 @@ class Schedule:
 
     def is_validated(self, step: int) -> bool:
         """Whether the validation set is measured after a step; it is after the last one."""
-        every, times = self.settings.validate_every, self.settings.evaluations
+        every, times = self.settings.validate_every, self.settings.validations
         if every is not None:
             return step == self.steps or (step > 0 and step % every == 0)
         return step in {math.ceil(self.steps * part / times) for part in range(1, times + 1)}

@@ -119,7 +119,7 @@ def combine_graphs(
     if missing := sorted(set(settings.of) - set(folders)):
         raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
     scales = dict(settings.of)
-    for name, factor in settings.of.items() if settings.normalise == "max" else ():
+    for name, factor in settings.of.items() if settings.rescale == "max" else ():
         largest = pc.max(scan_table(folders[name], "edges").to_table(columns=["weight"])["weight"]).as_py()
         if largest is None:
             raise InputError(f"{folders[name]}: the graph has no edges, so there is no largest weight to divide by.")

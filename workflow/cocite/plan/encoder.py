@@ -174,7 +174,7 @@ class EncoderPlan(StagePlan):
 
     def maps_of_probe(self, wildcards: Any) -> str:
         """The maps of the probe that has learned what is put behind an encoder."""
-        learned: Any = self.config.encoders[wildcards.encoder].map
+        learned: Any = self.config.encoders[wildcards.encoder].linear_map
         return f"<results>/encoder/probe_{learned.probe}/{learned.triplets}/maps.safetensors"
 
     def vectors_to_map(self, wildcards: Any) -> list[str]:

@@ -32,7 +32,7 @@ class NeighbourPlan(StagePlan):
 
     def shards(self, embedding: str) -> range:
         """The jobs that share the queries of a search or of walks."""
-        return range(self.rankings[embedding].shards)
+        return range(self.rankings[embedding].query_jobs)
 
     def of(self, embedding: str) -> list[str]:
         """The neighbours of an embedding, or of walks: a file for each shard of the queries."""
@@ -75,7 +75,7 @@ class NeighbourPlan(StagePlan):
 
     def search_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of a search: that of comparing each query of the shard with each vector, an upper bound for an index."""
-        queries = size_mb(input.queries) / QUERY_MB / self.rankings[wildcards.embedding].shards
+        queries = size_mb(input.queries) / QUERY_MB / self.rankings[wildcards.embedding].query_jobs
         products = queries * size_mb(input.vectors) * 1e6 / 4
         return within_a_day(20 + 4 * products / PRODUCTS / 60 / threads, attempt)
 
@@ -101,7 +101,7 @@ class NeighbourPlan(StagePlan):
         a hundred times."""
         entry = self.config.walks[wildcards.embedding]
         links = min(1 / (entry.restart * entry.tolerance), 100 * size_mb(input.adjacency) * 1e6 / 4)
-        queries = size_mb(input.queries) / QUERY_MB / entry.shards
+        queries = size_mb(input.queries) / QUERY_MB / entry.query_jobs
         return within_a_day(20 + queries * links / LINKS / 60 / threads, attempt)
 
     def mined_vectors(self, wildcards: Any) -> list[str]:
@@ -112,7 +112,7 @@ class NeighbourPlan(StagePlan):
                 return []
             case ByEncoder(name=name):
                 run = {"model": f"untrained_{name}", "seed": 0}
-            case ByModel(name=name, seed=seed):
+            case ByModel(name=name, training_seed=seed):
                 run = {"model": name, "seed": seed or self.config.models[name].seeds[0]}
         brought = self.plan.triplets.sets_with_texts(entry.of)
         texts = expand("<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet", triplets=brought, **run)

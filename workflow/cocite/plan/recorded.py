@@ -221,7 +221,8 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
 def _corpus(config: Resolved, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    stated = {"seed": config.get("seed"), "release": _pinned(results) if release == "latest" else release}
+    seed = config.get("run_seed", config.get("seed"))  # its name in older records
+    stated = {"run_seed": seed, "release": _pinned(results) if release == "latest" else release}
     stated |= {f"corpus.{key}": corpus.get(key) for key in ("source", "path") if key == "source" or key in corpus}
     if corpus.get("source") == "demo" and "demo" in corpus:
         stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}

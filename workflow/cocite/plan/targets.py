@@ -169,6 +169,7 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
         case "bucket" if "embedding" in wildcards:
             section = "walks" if wildcards["embedding"] in config.walks else "embeddings"
             inner = "" if section == "walks" else ".neighbours"
-            return plan.neighbours.shards(wildcards["embedding"]), f"{section}.{wildcards['embedding']}{inner}.shards"
+            key = f"{section}.{wildcards['embedding']}{inner}.query_jobs"
+            return plan.neighbours.shards(wildcards["embedding"]), key
         case _:
             return plan.bucket_numbers, "corpus.buckets"

@@ -17,7 +17,7 @@ NAMES = 0.42
 """Share of the width that the names of the sets take."""
 REACH = 2.0
 """How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
-CHOOSING = Entry("on the selection queries", COLOURS[-1], marker="s")
+SELECTION = Entry("on the selection queries", COLOURS[-1], marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
 """The table probe_scores of each probe."""
@@ -57,7 +57,7 @@ def draw_probes(scores: Scores, output: Path) -> None:
     losses = dict.fromkeys(loss for each in points for loss in each["loss"] if loss != UNTRAINED)
     entries = {loss: Entry(loss, colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)}
     rows = max(map(len, points), default=1)
-    shown = {**entries, CHOOSING.name: CHOOSING}
+    shown = {**entries, SELECTION.name: SELECTION}
     with canvas(output, panels=len(scores), size=(WIDTH, ROW * (rows + 1)), entries=shown) as axes:
         for axis, (probe, table) in zip(axes, scores.items(), strict=True):
             axis.set(title=probe if len(scores) > 1 else "", xlabel="MAP, mean over the tasks")
@@ -79,16 +79,16 @@ def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None
     left = high - span
     axis.set(xlim=(left - 0.02 * span, high + 0.02 * span), yticks=[])
     axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
-    axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
+    axis.axvline(before, color=SELECTION.colour, linestyle=":", linewidth=1)
     has_sizes = test.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique() > 1
     for row, (point, chose) in enumerate(zip(test.to_dicts(), selection["value"], strict=True)):
-        colour = entries.get(point["loss"], CHOOSING).colour
+        colour = entries.get(point["loss"], SELECTION).colour
         if point["value"] < low:  # far behind: an arrow at the edge, so that the others can be told apart
             axis.plot(low, row, "<", color=colour, markersize=5)
         else:
             axis.plot([max(low, point["low"]), point["high"]], [row, row], color=colour, linewidth=1.5)
             axis.plot(point["value"], row, "o", color=colour, markersize=5)
         if chose >= low:
-            axis.plot(chose, row, CHOOSING.marker, color=CHOOSING.colour, markersize=3.5, markerfacecolor="none")
+            axis.plot(chose, row, SELECTION.marker, color=SELECTION.colour, markersize=3.5, markerfacecolor="none")
         name = point["triplets"] + (f", {point['batch_size']}" if has_sizes and point["batch_size"] else "")
         axis.text(left, row, name, ha="left", va="center", fontsize=SMALL)

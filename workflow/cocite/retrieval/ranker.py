@@ -64,32 +64,32 @@ def rank_candidates(
     """Learn how candidates are ranked, choose how much citations count, and score the candidates of the others."""
     known = Known.of(read_table(candidates, "candidates"), models.split(","))
     is_found = known.table["is_found"].to_numpy()
-    choosing = known.where(_is_of(known, "selection") & is_found)
+    selected = known.where(_is_of(known, "selection") & is_found)
     popularity = read_table(tables / "popularity.parquet", "popularity")
-    relevant = Relevant.of(choosing, read_table(tables / "searches.parquet", "searches"), popularity)
-    fitting = choosing if len(choosing.table) else known.where(is_found)
-    of_pairs = choosing.ids("query"), choosing.ids("paper")
-    lists = {each: np.nan_to_num(choosing.column(each), nan=-1) for each in known.names if is_of_text(each)}
+    relevant = Relevant.of(selected, read_table(tables / "searches.parquet", "searches"), popularity)
+    fitting = selected if len(selected.table) else known.where(is_found)
+    of_pairs = selected.ids("query"), selected.ids("paper")
+    lists = {each: np.nan_to_num(selected.column(each), nan=-1) for each in known.names if is_of_text(each)}
     least = np.max([relevant.recall(is_first(*of_pairs, of)) for of in lists.values()], axis=0)
     facts: dict[str, Any] = {"known": settings.known, "queries": 0, "corpora": []}
-    if settings.rank == "learned" and not (queries := _enough_queries(choosing, relevant)):
+    if settings.rank == "learned" and not (queries := _enough_queries(selected, relevant)):
         fitted, balanced, facts["corpora"] = shipped(fitting)
-        scores, deviation = fitted.scores(choosing), fitted.deviation(fitting)
+        scores, deviation = fitted.scores(selected), fitted.deviation(fitting)
         report(f"Weights that were learned on {' and '.join(facts['corpora'])} rank instead.")
     else:
         if settings.rank == "learned":
             fitted, scores = (
-                learned(choosing, relevant.is_cited(len(choosing.table))),
-                _cross_fitted(choosing, relevant),
+                learned(selected, relevant.is_cited(len(selected.table))),
+                _cross_fitted(selected, relevant),
             )
             facts["queries"] = queries
         else:
             fitted = given(fitting, settings.rank)
-            scores = fitted.scores(choosing)
+            scores = fitted.scores(selected)
         deviation = fitted.deviation(fitting)
-        balanced = deviation * _balanced(choosing, scores / deviation, relevant, least)
+        balanced = deviation * _balanced(selected, scores / deviation, relevant, least)
     offsets = {MORE: 0 * balanced, BALANCED: balanced, LESS: balanced + STEP_OF_LESS * deviation}
-    rankings = {f"index, {name}": raised(scores, choosing.classes(), of) for name, of in offsets.items()}
+    rankings = {f"index, {name}": raised(scores, selected.classes(), of) for name, of in offsets.items()}
     rows = [
         {**row, "ranking": name, "chosen": name == f"index, {settings.known}"}
         for name, of in (lists | rankings).items()
@@ -187,32 +187,32 @@ def _is_of(known: Known, split: str) -> NDArray[np.bool_]:
     return is_of
 
 
-def _enough_queries(choosing: Known, relevant: Relevant) -> int:
+def _enough_queries(selected: Known, relevant: Relevant) -> int:
     """How many queries weights can be learned from: 0 if they are too few."""
-    is_cited = relevant.is_cited(len(choosing.table))
-    queries = len(np.unique(choosing.ids("query")[is_cited]))
+    is_cited = relevant.is_cited(len(selected.table))
+    queries = len(np.unique(selected.ids("query")[is_cited]))
     if queries >= LEAST_QUERIES:
         return queries
     report(
         f"{queries} held-out papers choose between settings and find a cited paper; weights are learned from "
-        f"{LEAST_QUERIES} or more. Hold out more papers, or raise `choosing` of the benchmark."
+        f"{LEAST_QUERIES} or more. Hold out more papers, or raise `selection` of the benchmark."
     )
     return 0
 
 
-def _cross_fitted(choosing: Known, relevant: Relevant) -> Numbers:
+def _cross_fitted(selected: Known, relevant: Relevant) -> Numbers:
     """The scores of queries that choose between settings, by weights learned on the other half of them."""
-    scores, is_cited = np.zeros(len(choosing.table)), relevant.is_cited(len(choosing.table))
-    is_second = np.unique(choosing.ids("query"), return_inverse=True)[1] % 2 == 1
+    scores, is_cited = np.zeros(len(selected.table)), relevant.is_cited(len(selected.table))
+    is_second = np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
     for half in (is_second, ~is_second):
-        scores[half] = learned(choosing.where(~half), is_cited[~half]).scores(choosing.where(half))
+        scores[half] = learned(selected.where(~half), is_cited[~half]).scores(selected.where(half))
     return scores
 
 
-def _balanced(choosing: Known, scores: Numbers, relevant: Relevant, least: Numbers) -> Numbers:
+def _balanced(selected: Known, scores: Numbers, relevant: Relevant, least: Numbers) -> Numbers:
     """What scores of rarely cited papers are raised by: of all that leave no class of them below the least recall, that
     with the most recall of all papers; or else that with the least that is missing."""
-    queries, papers, classes = choosing.ids("query"), choosing.ids("paper"), choosing.classes()
+    queries, papers, classes = selected.ids("query"), selected.ids("paper"), selected.classes()
     of_class = np.unique(queries, return_inverse=True)[1] * (1 + len(RARE_CLASSES)) + classes
     kept = is_first(of_class, papers, scores)  # no others can be among the first
     queries, papers, classes, relevant = queries[kept], papers[kept], classes[kept], relevant.among(kept)

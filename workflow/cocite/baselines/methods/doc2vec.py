@@ -51,13 +51,13 @@ class Doc2Vec(Seeded):
     """Learning rate at the start."""
     lr_end: Positive = 0.0001
     """Learning rate at the end, to which it falls in a straight line."""
-    most_words: Count = 2_000_000
+    max_vocab_size: Count = 2_000_000
     """Distinct words that are counted at a time; with more, the rarest are dropped."""
     trained_on = ("papers",)
 
     def training_memory(self, sources_mb: float) -> float:
         """Vectors and counts of words; those of the texts are on the disk."""
-        words = min(self.most_words, 20_000 * (1 + sources_mb / 10))
+        words = min(self.max_vocab_size, 20_000 * (1 + sources_mb / 10))
         return 1500 + 3 * words * self.dimension * 4 / 1e6
 
     def training_minutes(self, sources_mb: float) -> float:
@@ -77,7 +77,7 @@ class Doc2Vec(Seeded):
 
         by_gensim.open_training(training, as_json(self))
         path = training.state / "words.txt"
-        counted = by_gensim.write_words(training, path, self.most_words)
+        counted = by_gensim.write_words(training, path, self.max_vocab_size)
         by_gensim.check_frequent(counted, self.min_count)
         model = self.gensim_model(by_gensim.gensim_seed(training))
         model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)

@@ -44,7 +44,7 @@ class FastText(Seeded):
     """Letters of the shortest subword with a vector."""
     max_n: Natural = 6
     """Letters of the longest; 0 uses no subwords, as word2vec."""
-    parts: Count = 2_000_000
+    bucket: Count = 2_000_000
     """Number of hash buckets that subwords share (gensim's `bucket`)."""
     negative: Count = 5
     """Negative samples per word."""
@@ -65,7 +65,7 @@ class FastText(Seeded):
     accents: Literal["unicode", "ascii"] = "unicode"
     """How accents are removed; ascii also drops all letters without a counterpart in ASCII (SPECTER's published
     option)."""
-    most_words: Count = 2_000_000
+    max_vocab_size: Count = 2_000_000
     """Distinct words that are counted at a time; with more, the rarest are dropped."""
     trained_on = ("papers",)
 
@@ -77,7 +77,9 @@ class FastText(Seeded):
 
     def training_memory(self, sources_mb: float) -> float:
         """Vectors of words and parts, and counts of words; the corpus is not held."""
-        vectors = (3 * min(self.most_words, 20_000 * (1 + sources_mb / 10)) + self.parts) * self.dimension * 4 / 1e6
+        vectors = (
+            (3 * min(self.max_vocab_size, 20_000 * (1 + sources_mb / 10)) + self.bucket) * self.dimension * 4 / 1e6
+        )
         return 1000 + 1.3 * vectors
 
     def training_minutes(self, sources_mb: float) -> float:
@@ -92,7 +94,7 @@ class FastText(Seeded):
 
         by_gensim.open_training(training, as_json(self))
         path = training.state / "words.txt"
-        counted = by_gensim.write_words(training, path, self.most_words, self.accents)
+        counted = by_gensim.write_words(training, path, self.max_vocab_size, self.accents)
         weights = by_gensim.weigh(counted, min_df=self.min_df, max_df=self.max_df)
         model = Gensim(
             vector_size=self.dimension,
@@ -101,7 +103,7 @@ class FastText(Seeded):
             min_count=self.min_count,
             min_n=self.min_n,
             max_n=self.max_n,
-            bucket=self.parts,
+            bucket=self.bucket,
             negative=self.negative,
             sample=self.sample,
             epochs=self.epochs,

@@ -112,7 +112,7 @@ class UserSuppliedVectors(Baseline):
     corpus_id and doc_id that is there."""
     vectors: Text | None = None
     """Name of that of the vectors. Left out, the first of embedding, vector, embeddings and vectors that is there."""
-    names: Literal["papers", "documents"] = "papers"
+    ids_of: Literal["papers", "documents"] = "papers"
     """What the ids are. papers: those of papers as the benchmark has them (corpus ids, or hashes in SciDocs), for all
     documents of a paper; documents: the names in the table documents, each for itself."""
     benchmarks: Names | None = None
@@ -171,7 +171,7 @@ class UserSuppliedVectors(Baseline):
 
         A document's name is its id, behind a colon where several texts of a benchmark share the id.
         """
-        if self.names == "documents":
+        if self.ids_of == "documents":
             return [str(name) for name in batch.names]
         rows = zip(batch.names, batch.are_queries, strict=True)
         return ["" if is_query else str(name).rpartition(":")[2] for name, is_query in rows]

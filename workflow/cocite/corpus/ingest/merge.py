@@ -37,7 +37,7 @@ _PAPERS = """
         SELECT * EXCLUDE bucket FROM ingested_abstracts
         QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY length(abstract) DESC, abstract) = 1
     )
-    SELECT *, title IS NOT NULL AND (abstract IS NOT NULL OR {titles_alone}) AS has_text
+    SELECT *, title IS NOT NULL AND (abstract IS NOT NULL OR {allow_missing_abstract}) AS has_text
     FROM distinct_papers LEFT JOIN distinct_abstracts USING (corpusid) ORDER BY corpusid
 """
 _INTENTS = ", ".join(f"CASE WHEN traits & {1 << bit} > 0 THEN '{name}' END" for bit, name in enumerate(INTENTS))
@@ -79,7 +79,7 @@ def merge(
     threads: Threads,
     output: Output,
     omissions: Omissions,
-    titles_alone: Annotated[bool, typer.Option(help="Count a title without an abstract as a text.")] = False,
+    allow_missing_abstract: Annotated[bool, typer.Option(help="Count a title without an abstract as a text.")] = False,
     until: Until = None,
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once.
@@ -102,7 +102,7 @@ def merge(
         columns = connection.view("ingested_papers").columns if table == "papers" else []
         further = [name for name in (AUTHORS, MAG) if name in columns]
         query = _QUERIES[table].replace("{further}", "".join(f", {name}" for name in further))
-        query = query.replace("{titles_alone}", str(titles_alone))
+        query = query.replace("{allow_missing_abstract}", str(allow_missing_abstract))
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
         queries = _OMISSIONS[table] | of_older_copies | of_later | (WITHOUT_AUTHORS if AUTHORS in further else {})

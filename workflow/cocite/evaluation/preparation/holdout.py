@@ -147,8 +147,8 @@ def prepare_holdout(
         split = HELD_OUT_BY_TIME if of_holdout and of_holdout.by_time else HELD_OUT
         held_out, with_text = _open(database, papers, citations, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
-        # Whether a paper is a selection query depends only on the seed and its id.
-        share = (of_holdout and of_holdout.choosing) or 0
+        # Whether a paper is a selection query depends only on the seed, its id and this label, which is never edited.
+        share = (of_holdout and of_holdout.selection) or 0
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
         database.execute(f"CREATE TABLE popularity AS {POPULARITY}")

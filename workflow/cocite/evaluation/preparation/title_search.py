@@ -46,7 +46,8 @@ def add_title_search(
 
 
 def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
-    """The papers whose title can be searched for; count the others. `corpus.titles_alone` lets abstracts be missing."""
+    """The papers whose title can be searched for; count the others. An abstract may be missing, with
+    `corpus.allow_missing_abstract`."""
     words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
     times = Counter(text for both in words.values() for text in set(both))
     found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)

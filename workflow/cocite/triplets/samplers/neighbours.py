@@ -41,9 +41,9 @@ class RankedNeighbours(Mixing):
     easy_negatives: EasyNegatives = RandomNegatives(kind="random")
     """Where easy negatives come from: a name, or a name and its settings. Only those of `pure-random` may be
     neighbours."""
-    text: Literal["required", "dropped"] = "dropped"
-    """required leaves out papers without a text before papers are ranked or picked; dropped does after,
-    and so leaves fewer triplets."""
+    text_filter: Literal["before", "after"] = "after"
+    """before leaves out papers without a text before papers are ranked or picked; after does so afterwards, and so
+    leaves fewer triplets."""
 
     @model_validator(mode="after")
     def _bands_lie_apart(self) -> "RankedNeighbours":

@@ -194,7 +194,8 @@ TABLES = [
             "abstract": optional(TEXT, "abstract; null if there is none"),
             "has_text": required(
                 pa.bool_(),
-                "true if the paper has a title, and an abstract unless corpus.titles_alone; triplets need a text",
+                "true if the paper has a title, and an abstract unless corpus.allow_missing_abstract; triplets need a "
+                "text",
             ),
             **_PAPER_COLUMNS,
             **_AUTHORS,

@@ -64,8 +64,8 @@ TABLES = [
             "split": required(TEXT, "train or validation: that of the query"),
             "positive_rank": optional(
                 pa.int32(),
-                "rank of the positive among the query's neighbours, if it has one; with text: required, among those "
-                "with a text",
+                "rank of the positive among the query's neighbours, if it has one; with text_filter: before, among "
+                "those with a text",
             ),
             "negative_rank": optional(pa.int32(), "rank of the negative, likewise"),
             "negative_kind": required(TEXT, "hard or easy; given for user-supplied triplets"),
