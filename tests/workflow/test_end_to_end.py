@@ -88,7 +88,7 @@ def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_score
     copy = (results / f"report/cards/{model}/seed-1/README.md").read_text()
     assert copy.startswith(card.partition("## Scores on benchmarks")[0].rstrip())
     [(value,)] = query(f"SELECT value FROM scores WHERE model = '{model}' AND task = 'cite' AND metric = 'map'")
-    assert f"| holdout | cite MAP | {value:.1f} |" in copy
+    assert f"| holdout | papers it cites, MAP | {value:.1f} |" in copy
 
 
 def test_no_key_of_the_server_and_no_resumable_state_is_left(finished):
