@@ -151,7 +151,7 @@ def test_searches_of_a_holdout_have_a_board_with_the_best_index_against_the_best
         "indexes": {"papers": {"models": ["m"], "graph": "g"}},
     }
     ranking, searching = judged(scores, comparisons, **configuration)
-    assert (ranking.name, searching.name) == ("h, ranking candidates", "h, searching the whole corpus")
+    assert (ranking.name, searching.name) == ("h, ranking candidates", "h, whole corpus")
     assert searching.words[1:] == [
         "The best index is papers with 35.5 ± 0.7.",
         "It is 10.0 above m, the best model (95% interval 8.0 to 11.0). The adjusted test shows this on 2 of 2 tasks.",

@@ -1,7 +1,12 @@
 """The whole pipeline on a small generated release, from its download to its report."""
 
+import html
+import json
+import re
+
 import duckdb
 import pytest
+from tests.tools.builders import invoke
 
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table
@@ -76,6 +81,23 @@ def test_the_report_and_the_provenance_are_there(finished):
     provenance = read_json(finished.folder / "results/provenance.json")
     assert provenance["release"] == "2026-01-06"
     assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
+
+
+def test_the_command_prints_the_verdict_of_the_page_and_its_numbers_are_those_of_the_database(finished, query):
+    results = finished.folder / "results"
+    page = html.unescape((results / "report/index.html").read_text())
+    printed = invoke("scores", "--results", results, "--format", "markdown").stdout
+    [verdict] = [line for line in printed.splitlines() if line.startswith("holdout (mean over 4 tasks): ")]
+    best = re.search(r"The best model is (\w+) with ([\d.]+)", verdict)
+    assert best[0] in page
+    assert all(f"{sentence}" in page for sentence in re.findall(r"The adjusted test [^.]*\.", verdict))
+    rows = json.loads(invoke("scores", "--results", results, "--format", "json").stdout)
+    value = "SELECT avg(value) FROM scores WHERE benchmark = 'holdout' AND metric = 'map' AND model = '{}'"
+    for row in (row for row in rows if row["benchmark"] == "holdout"):
+        assert row["score"] == pytest.approx(query(value.format(row["model"]))[0][0], abs=0.006)
+    models = [row for row in rows if (row["benchmark"], row["kind"]) == ("holdout", "model")]
+    assert models[0]["model"] == best[1]
+    assert models[0]["score"] == max(row["score"] for row in models)
 
 
 @pytest.mark.parametrize(("model", "sampler"), [("cocite", "neighbours"), ("specter", "citations")])
