@@ -1,6 +1,5 @@
 """`cocite scores`, and the verdict at the end of a run: that of the report, as text."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.core.errors import InputError
@@ -12,34 +11,43 @@ from cocite.tools.answers import Answer, print_answer
 from cocite.tools.commands import Form
 
 
-def verdict_of(results: Path) -> tuple[Sequence[Board], list[str]]:
-    """The boards of a finished run, and the verdict in lines. Raises `InputError` if the run has no scores yet."""
+def verdict_of(results: Path) -> tuple[list[tuple[Board, list[str]]], list[str]]:
+    """The boards of a finished run with the lines of their verdicts, and a line on generated data, if there are any.
+
+    Raises `InputError` if the run has no scores yet.
+    """
     if not (results / PROVENANCE).is_file():
         raise InputError(f"{results} has no scores yet; finish the run, or name other results with --results.")
     boards, generated = read_verdict(results)
-    lines = [f"{board.name} ({board.measure}): {' '.join(board.words)}" for board in boards]
-    return boards, [*lines, *([f"Generated data. {generated}"] if generated else [])]
+    judged = [(each, [f"{each.name} ({each.measure})", *(f"  {words}" for words in each.words)]) for each in boards]
+    return judged, [f"Generated data. {generated}"] if generated else []
+
+
+def verdict_in_lines(results: Path) -> list[str]:
+    """The whole verdict of a finished run."""
+    judged, generated = verdict_of(results)
+    return [line for _, lines in judged for line in lines] + generated
 
 
 def report_verdict(results: Path) -> None:
     """Report the verdict of a run that has just ended."""
-    boards, lines = verdict_of(results)
-    for line in [*lines, *(["All of them: cocite scores"] if boards else [])]:
+    for line in verdict_in_lines(results):
         report(line)
+    report(f"All scores: cocite scores --results {results}")
 
 
 def print_scores(results: Path, form: Form) -> None:
     """Print the boards, each with its verdict; CSV and JSON have all numbers and no words."""
-    boards, lines = verdict_of(results)
+    judged, generated = verdict_of(results)
     if form in ("csv", "json"):
-        frame = board_frame(boards)
+        frame = board_frame([board for board, _ in judged])
         print_answer(Answer("", frame.columns, frame.rows()), form)
         return
-    for board, line in zip(boards, lines, strict=False):
+    for board, lines in judged:
         columns = ["system", "what it is", "score", f"difference to {board.reference}" if board.reference else ""]
         rows = [(each.name, each.about, *_cells(each, board)) for each in board.systems]
-        print_answer(Answer(f"\n{line}\n", columns, rows), form)
-    for line in lines[len(boards) :]:
+        print_answer(Answer("\n".join(["", *lines, ""]), columns, rows), form)
+    for line in generated:
         report(line)
 
 

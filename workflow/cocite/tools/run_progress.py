@@ -161,10 +161,10 @@ def contents_of_copy(results: Path) -> Iterator[str]:
     )
     yield f"  results of {', '.join(stages)}; `cocite show` lists the tables, `cocite check` reads them to their ends"
     if (page := results / REPORT).is_file():
-        from cocite.tools.leaderboard import verdict_of
+        from cocite.tools.leaderboard import verdict_in_lines
 
         yield f"The report: {page}"
-        yield from verdict_of(results)[1]
+        yield from verdict_in_lines(results)
 
 
 def described(progress: Progress, results: Path) -> Iterator[str]:
