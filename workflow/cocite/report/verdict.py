@@ -1,4 +1,4 @@
-"""The verdict of a run: what is best on each benchmark, by how much, and whether the adjusted test shows it.
+"""The verdict of a run: the best systems of each benchmark, by how much, and whether the adjusted test shows it.
 
 The page, the end of a run and `cocite scores` all take words and numbers from `judge`. The score of a system is the
 mean over the tasks of a benchmark, by the main metric of each. The difference of two systems is the mean over the tasks
@@ -24,7 +24,7 @@ from cocite.report.results import configuration_in, read_scored, read_summary
 from cocite.report.summary import what_is_generated
 
 FORMATS = {"proximity": "ranking candidates", "corpus-search": "whole corpus", "search": "search by title"}
-"""What the formats of the tasks of a hold-out are called; each has a board, since they have other systems."""
+"""Names of the formats of a hold-out's tasks; each format has its own board, since different systems are scored on it."""
 NAMED = 6
 """Systems that a sentence names."""
 

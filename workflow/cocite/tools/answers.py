@@ -27,7 +27,7 @@ WIDTH = 100
 NUMBERS = 3
 """Numbers of a vector that are shown."""
 WIDEST = 40
-"""Characters of a column at most, if each row has one line."""
+"""Maximum number of characters of a column if each row has one line."""
 NARROWEST = 14
 """Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
 

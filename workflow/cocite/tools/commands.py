@@ -70,7 +70,8 @@ def show(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="Rows at most; default: 20, or what fits the terminal.")
+        int | None,
+        typer.Option(min=1, max=10**9, help="Maximum number of rows; default: 20, or as many as fit the terminal."),
     ] = None,
     form: Format = "table",
 ) -> None:

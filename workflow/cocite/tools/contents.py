@@ -21,7 +21,7 @@ from cocite.tools.answers import Answer, fetched
 from cocite.tools.opening import left_out, viewed_tables
 
 ROWS = 20
-"""Rows that are shown if nobody says how many and the output is not a terminal."""
+"""Default number of rows if the output is not a terminal."""
 FRAME = 5
 """Lines of a terminal for the heading, the names of columns, and what is left out."""
 WHOLE = 1000
