@@ -24,7 +24,7 @@ from cocite.report.results import configuration_in, read_scored, read_summary
 from cocite.report.summary import what_is_generated
 
 FORMATS = {"proximity": "ranking candidates", "corpus-search": "whole corpus", "search": "search by title"}
-"""Names of the formats of a hold-out's tasks; each format has its own board, since different systems are scored on it."""
+"""Names of the formats of a hold-out's tasks; each has its own board, since different systems are scored on it."""
 NAMED = 6
 """Systems that a sentence names."""
 
