@@ -31,9 +31,8 @@ def verdict_in_lines(results: Path) -> list[str]:
 
 def report_verdict(results: Path) -> None:
     """Report the verdict of a run that has just ended."""
-    for line in verdict_in_lines(results):
-        report(line)
-    report(f"All scores: cocite scores --results {results}")
+    if lines := verdict_in_lines(results):
+        report("\n".join([*lines, f"All scores: cocite scores --results {results}"]))
 
 
 def print_scores(results: Path, form: Form) -> None:
