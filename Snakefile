@@ -131,6 +131,9 @@ onstart:
 
 onsuccess:
     if has_page(workflow):
+        from cocite.tools.leaderboard import report_verdict  # not for every job of a cluster
+
+        report_verdict(Path(plan.results))
         logger.info(f"The report: {plan.results}/report/index.html")
 
 

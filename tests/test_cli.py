@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 from cocite.core.errors import os_error_hint
 
@@ -41,6 +42,17 @@ def test_help_names_every_stage_in_the_order_of_the_corridor():
     stages = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]
     places = [text.index(f" {stage} ") for stage in stages]
     assert places == sorted(places)
+
+
+def test_help_has_groups_and_there_is_a_version():
+    text = cocite("--help").stdout
+    groups = ["Look at a run", "Before a run", "Share a run", "Steps of the pipeline", "For contributors"]
+    commands = ["scores", "doctor", "publish", "corpus", "docs"]
+    places = [
+        text.index(words) for pair in zip(groups, [f" {name} " for name in commands], strict=True) for words in pair
+    ]
+    assert places == sorted(places)
+    assert cocite("--version").stdout == f"cocite {version('cocite')}\n"
 
 
 def test_bad_input_is_one_message_without_a_traceback(tmp_path):

@@ -20,7 +20,6 @@ from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
 from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
-from cocite.core.tables import TABLES, empty_schema
 from cocite.report import scores as of_models
 from cocite.report.aspects import draw_aspects, draw_spaces
 from cocite.report.costs import costs_of_rules
@@ -36,8 +35,9 @@ from cocite.report.inputs import trained_models
 from cocite.report.labels import loss_of
 from cocite.report.map_page import MapData, agreement_table
 from cocite.report.page import write_page
-from cocite.report.summary import best_scores, facts
+from cocite.report.summary import facts
 from cocite.report.trade import draw_trade
+from cocite.report.verdict import judge
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]
@@ -74,9 +74,10 @@ def page_of(
     compared["questions"] += questions_over_tasks(task_comparisons_of(comparisons), compared["models"], configuration)
     statistics = pl.DataFrame({"measure": list(CORPUS), "value": list(CORPUS.values())})
     write_page(
+        boards=judge(scores, comparisons, configuration),
         tables={
             **{name: pl.DataFrame(schema=["model"]) for name in EMPTY},
-            **_score_tables(configuration, scores, comparisons, curves),
+            **_score_tables(configuration, scores, curves),
             **_run_tables(),
             "trained": trained_models(configuration),
             **{f"map_{name}": agreement_table(name, MAP_SCORES, known) for name in configuration.maps},
@@ -141,11 +142,9 @@ def map_of(configuration: Configuration) -> MapData:
     )
 
 
-def _score_tables(configuration: Configuration, scores, comparisons, curves) -> dict[str, pl.DataFrame]:
-    averages = pl.DataFrame(empty_schema(TABLES["averages"]).empty_table())
+def _score_tables(configuration: Configuration, scores, curves) -> dict[str, pl.DataFrame]:
     of_tasks = of_models.tasks(scores, configuration)
     return {
-        "best": best_scores(scores, averages, comparisons, configuration),
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{name}": table for name, table in of_tasks.items()},
         "incomplete": of_models.incomplete(scores),

@@ -57,7 +57,7 @@ def test_the_figure_of_triplets_marks_the_rank_of_each_set_that_is_drawn_from_ne
     for collisions in ({"cocite": curve, "specter": NO_CURVE}, {"cocite": NO_CURVE, "specter": NO_CURVE}):
         draw_triplets(collisions, {"cocite": counts, "specter": counts}, {"cocite": 100}, tmp_path / "triplets.svg")
         drawn.append((tmp_path / "triplets.svg").read_text())
-    assert {"cocite", "specter", "triplets per query", "queries"} <= set(texts(drawn[0]))
+    assert {"set cocite", "set specter", "triplets per query", "queries"} <= set(texts(drawn[0]))
     colour = "#0072b2"  # of the first set, whose curve and dot the second figure lacks
     assert drawn[0].count(colour) > drawn[1].count(colour) > 0
 
@@ -96,7 +96,7 @@ def test_figures_take_the_colour_of_the_text_around_them_and_have_no_ground_of_t
     drawn = (tmp_path / "p.svg").read_text()
     assert "fill: currentColor" in drawn
     assert not re.search(r"#0{6}|#f{6}", drawn)
-    assert {"1", "10", "100", "1,000", "g (couplings)"} <= set(texts(drawn))
+    assert {"1", "10", "100", "1k", "g (couplings)"} <= set(texts(drawn))
 
 
 def test_no_two_of_fifty_models_look_alike():

@@ -19,7 +19,7 @@ from cocite.report.labels import measure, metric_in_words
     ],
 )
 def test_a_metric_has_a_name_with_its_depth_and_the_way_in_which_it_is_averaged(metric, words):
-    assert measure("cite", metric, "both") == f"cite {words}"
+    assert measure("cite", metric, "both") == f"papers it cites, {words}"
 
 
 def test_no_declared_metric_goes_by_its_name_in_the_tables():

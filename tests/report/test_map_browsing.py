@@ -60,6 +60,7 @@ def page(browser, written):
     browser.open(written)
     browser.run(f"document.querySelector('{FIGURE}').scrollIntoView()")
     settle(browser)
+    choose(browser, "model", MODELS[0])
     return browser
 
 
@@ -164,6 +165,14 @@ def test_the_pointer_names_the_nearest_of_many_papers(page):
         point_at(page, x, y)
         between = np.hypot(*(at - [x, y]).T)
         assert tip(page)[0] in {MAP.titles[paper] for paper in np.flatnonzero(between <= between.min() + 0.5)}
+
+
+def test_the_map_opens_on_the_best_model_of_its_benchmark(browser, written):
+    browser.open(written)
+    best = browser.one("#board-1 .best th").text.split()[0]
+    browser.run(f"document.querySelector('{FIGURE}').scrollIntoView()")
+    settle(browser)
+    assert browser.one(f"{FIGURE} .map-model").get_property("value") == best
 
 
 def test_another_model_moves_the_points_and_a_paper_that_one_does_not_place_comes_back(page):

@@ -87,9 +87,9 @@ def test_graph_embeddings_compete_on_the_same_edges_and_a_lower_rank_is_better()
 
 
 def test_of_compared_models_scores_compete_and_what_they_differ_in_does_not():
-    scores = {"validation accuracy": ["80.0", "70.0"], "holdout: cite MAP": ["1", "2"]}
+    scores = {"validation accuracy": ["80.0", "70.0"], "holdout: papers it cites, MAP": ["1", "2"]}
     table = pl.DataFrame({"model": ["a", "b"], "k⁺": ["25", "500"], **scores})
-    assert best(table, "difficulties") == {("a", "validation accuracy"), ("b", "holdout: cite MAP")}
+    assert best(table, "difficulties") == {("a", "validation accuracy"), ("b", "holdout: papers it cites, MAP")}
 
 
 def test_a_column_of_numbers_with_gaps_is_one_of_numbers_and_a_negative_one_has_a_minus_sign():

@@ -36,8 +36,8 @@ def test_a_sentence_says_what_citations_alone_score_on_each_hold_out():
     keys = {"model": "popularity", "seed": 0, "benchmark": "holdout", "metric": "map"}
     scores = pl.DataFrame([{**keys, "task": task, "value": value} for task, value in values.items()])
     assert popularity_in_words(scores, configuration) == [
-        "On holdout, a ranking by citation counts has a MAP of 56.1 (cite) and 64.9 (cocite); with candidates that are "
-        "cited as often, 24.9 (cite_matched)."
+        "On holdout, a ranking by citation counts has a MAP of 56.1 (papers it cites) and 64.9 (papers cited with "
+        "it); with candidates that are cited as often, 24.9 (papers it cites)."
     ]
     assert popularity_in_words(scores.clear(), configuration) == []
 
@@ -51,7 +51,8 @@ def test_a_sentence_says_how_many_relevant_papers_share_an_author_with_their_que
     }
     rows = [{"stage": "evaluation", "step": "holdout", "reason": of, "count": count} for of, count in counts.items()]
     assert same_authors_in_words(pl.DataFrame(rows), configure(SMALL)) == [
-        "On holdout, an author of the query wrote 11.5% (cite) and 0.0% (cocite) of the relevant papers."
+        "On holdout, an author of the query wrote 11.5% (papers it cites) and 0.0% (papers cited with it) of the "
+        "relevant papers."
     ]
     assert same_authors_in_words(pl.DataFrame(rows[3:]), configure(SMALL)) == []
 

@@ -1,10 +1,9 @@
-"""The summary says in a few lines what was trained on what, how well it does and what it took."""
+"""The summary says in a few lines what was trained on what, and what it took."""
 
 import polars as pl
 import pytest
-from tests.configurations import recorded as configured
 
-from cocite.report.summary import best_scores, facts, what_is_generated
+from cocite.report.summary import facts, what_is_generated
 
 BUILT = {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 4000}
 STATISTICS = pl.DataFrame({"measure": ["papers", "papers with text", "citations"], "value": [3000, 2806, 41_572]})
@@ -116,97 +115,3 @@ def test_baselines_are_named_with_their_kinds():
     assert lines(recorded)["Baselines"] == "bm25; popularity; random"
     recorded["configuration"]["baselines"] = {"bm25": {"kind": "bm25"}, "rare": {"kind": "sif", "of": "ft"}}
     assert lines(recorded)["Baselines"] == "bm25; rare: sif"
-
-
-def score(model, value, *, seed=1, task="cite", metric="map"):
-    row = {"benchmark": "h", "task": task, "metric": metric, "mode": "both", "model": model}
-    return row | {"seed": seed, "evaluation_seed": 1, "value": value}
-
-
-def comparison(model, other, difference):
-    row = {"benchmark": "h", "task": "cite", "metric": "map", "mode": "both", "model": model, "other": other}
-    return row | {"difference": difference, "low": difference - 1, "high": difference + 2}
-
-
-def average(model, mean, *, values=4, mode="compat", deviation=None, of=("all", "all")):
-    row = {"benchmark": "s", "model": model, "mode": mode, "over": of[0], "average": of[1]}
-    return row | {"mean": mean, "deviation": deviation, "values": values}
-
-
-def best(recorded, scores=(), compared=(), averages=()):
-    """The rows of the table of the best models."""
-    frames = [
-        pl.DataFrame([*rows, row]).head(len(rows))  # with all columns, if there is no row as well
-        for rows, row in (
-            (scores, score("m0", 1.0)),
-            (averages, average("m0", 1.0, deviation=0.5)),
-            (compared, comparison("m0", "m1", 1.0)),
-        )
-    ]
-    return best_scores(*frames, configured(recorded["configuration"])).rows()
-
-
-def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
-    scores = [score("m0", 60.0), score("m1", 70.0), score("m1", 74.0, seed=2), score("bm25", 99.0, seed=0)]
-    compared = [comparison("m1", "untrained_e", 30.0), comparison("bm25", "m1", 27.0), comparison("bm25", "m0", 39.0)]
-    assert best(provenance(seeds=[(1,), (1, 2)], **HELD_OUT), scores, compared) == [
-        ("h", "cite MAP", "m1", "72.0 ± 2.8", "+30.0 (+29.0 to +32.0)", "−27.0 (−29.0 to −26.0)"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("entry", "metric", "label"),
-    [
-        ({"kind": "csfcube"}, "map", "mean MAP over the tasks"),
-        ({"kind": "csfcube", "folds": True}, "map_folds", "mean MAP (mean over folds) over the tasks"),
-        ({"kind": "doris_mae", "tasks": ["doris_mae_graded"]}, "ndcg_10%", "mean nDCG at 10% over the tasks"),
-    ],
-)
-def test_the_best_model_is_that_by_the_metric_that_the_tasks_have(entry, metric, label):
-    averages = [average(f"m{n}", mean, mode="both", of=("metric", metric)) for n, mean in enumerate((40.0, 50.0))]
-    [row] = best(provenance(seeds=[(1,), (1,)], s=entry), averages=averages)
-    assert row[:4] == ("s", label, "m1", "50.0")
-
-
-def test_an_oracle_is_never_the_best_model():
-    recorded = provenance(seeds=[(1,), (1,)], **HELD_OUT)
-    sets = {"answers": {"sampler": "oracle", "benchmark": "h"}, "t": {"sampler": "citations"}}
-    recorded["configuration"]["triplets"] = sets
-    for name, of in (("m0", "t"), ("m1", "answers")):
-        recorded["configuration"]["models"][name]["triplets"] = of
-    [row] = best(recorded, [score("m0", 60.0), score("m1", 70.0)])
-    assert row[2] == "m0"
-
-
-@pytest.mark.parametrize(
-    ("baselines", "gains"),
-    [
-        ({"r": {"kind": "random"}, "words": {"kind": "bm25"}, "more": {"kind": "bm25"}}, ["+9.0 (+8.0 to +11.0)"]),
-        ({"r": {"kind": "random"}}, []),
-        ({}, []),
-    ],
-)
-def test_the_best_model_is_measured_against_the_first_baseline_that_ranks_by_words_if_there_is_one(baselines, gains):
-    recorded = provenance(**HELD_OUT)
-    recorded["configuration"]["baselines"] = baselines
-    [row] = best(recorded, [score("m0", 60.0)], [comparison("m0", "words", 9.0), comparison("m0", "more", 5.0)])
-    assert list(row[4:]) == ["–", *gains]
-
-
-def test_the_best_model_may_be_one_in_a_space_of_its_own_and_is_measured_against_its_encoder():
-    recorded = provenance(**HELD_OUT)
-    recorded["configuration"]["models"]["m0"]["spaces"] = ["result"]
-    scores = [score("m0", 60.0), score("m0_in_result", 80.0), score("bm25", 70.0, seed=0)]
-    compared = [comparison("m0_in_result", "untrained_e", 30.0), comparison("m0_in_result", "bm25", 10.0)]
-    [row] = best(recorded, scores, compared)
-    assert row[2:5] == ("m0_in_result", "80.0", "+30.0 (+29.0 to +32.0)")
-
-
-def test_by_averages_models_with_all_values_compete_mode_by_mode():
-    averages = [average("m0", 60.0), average("m1", 65.5, deviation=0.5), average("untrained_e", 40.0)]
-    averages += [average("m0", 99.0, values=3, mode="compat"), average("m0", 50.0, mode="correct")]
-    recorded = provenance(seeds=[(1,), (1, 2)], s={"kind": "scirepeval", "folder": "x"})
-    assert best(recorded, averages=averages) == [
-        ("s", "average of 4 values (compat)", "m1", "65.5 ± 0.5", "+25.5", "–"),
-        ("s", "average of 4 values (correct)", "m0", "50.0", "–", "–"),
-    ]

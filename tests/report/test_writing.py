@@ -38,7 +38,7 @@ def test_a_card_has_the_scores_of_its_seed_and_the_mean_of_all():
     scores = [score("m", 60.0, seed=1), score("m", 63.0, seed=2, evaluation=1), score("m", 65.0, seed=2, evaluation=2)]
     written = card(*scores, seed=2)
     assert "| benchmark | measure | score | mean of 2 seeds |" in written
-    assert "| holdout | cite MAP | 64.0 | 62.0 ± 2.8 |" in written
+    assert "| holdout | papers it cites, MAP | 64.0 | 62.0 ± 2.8 |" in written
     assert written.startswith(CARD.partition("## Scores on benchmarks")[0].rstrip())
     assert written.count("## Scores on benchmarks") == 1
     assert "before the model was scored" not in written
@@ -48,7 +48,7 @@ def test_with_one_seed_there_is_no_mean_and_scores_on_generated_documents_are_sa
     row = score("m", -0.04, task="fos", metric="f1_macro", mode="compat")
     assert "The documents of holdout are generated" in card(row, known=provenance("demo"))
     written = card(row)
-    assert "| holdout | fos macro F1 (compat) | 0.0 |" in written
+    assert "| holdout | fields of study, macro F1 (compat) | 0.0 |" in written
     assert "mean of" not in written
     assert "are generated" not in written
 
@@ -74,8 +74,8 @@ def test_every_training_and_the_mean_of_several_has_a_card_and_the_models_own_st
     assert sorted(written) == names
     averaged = written["m_averaged/seed-0"].read_text()
     assert "| benchmark | measure | score |\n" in averaged
-    assert "| holdout | cite MAP | 71.0 |" in averaged
-    assert "| cite MAP | 70.0 |" in written["m/seed-2"].read_text()
+    assert "| holdout | papers it cites, MAP | 71.0 |" in averaged
+    assert "| papers it cites, MAP | 70.0 |" in written["m/seed-2"].read_text()
     assert (tmp_path / "encoder/m/seed-2/model/README.md").read_text() == CARD
 
 

@@ -1,7 +1,12 @@
 """The whole pipeline on a small generated release, from its download to its report."""
 
+import html
+import json
+import re
+
 import duckdb
 import pytest
+from tests.tools.builders import invoke
 
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table
@@ -78,6 +83,23 @@ def test_the_report_and_the_provenance_are_there(finished):
     assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
 
 
+def test_the_command_prints_the_verdict_of_the_page_and_its_numbers_are_those_of_the_database(finished, query):
+    results = finished.folder / "results"
+    page = html.unescape((results / "report/index.html").read_text())
+    printed = invoke("scores", "--results", results, "--format", "markdown").stdout
+    verdict = printed.partition("holdout (mean over 4 tasks)\n")[2].partition("\n\n")[0].splitlines()
+    best = re.match(r"  The best model is (\w+) with ([\d.]+)", verdict[0])
+    assert len(verdict) > 2
+    assert all(line.strip() in page for line in verdict)
+    rows = json.loads(invoke("scores", "--results", results, "--format", "json").stdout)
+    value = "SELECT avg(value) FROM scores WHERE benchmark = 'holdout' AND metric = 'map' AND model = '{}'"
+    for row in (row for row in rows if row["benchmark"] == "holdout"):
+        assert row["score"] == pytest.approx(query(value.format(row["model"]))[0][0], abs=0.006)
+    models = [row for row in rows if (row["benchmark"], row["kind"]) == ("holdout", "model")]
+    assert models[0]["model"] == best[1]
+    assert models[0]["score"] == max(row["score"] for row in models)
+
+
 @pytest.mark.parametrize(("model", "sampler"), [("cocite", "neighbours"), ("specter", "citations")])
 def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_scores(finished, query, model, sampler):
     results = finished.folder / "results"
@@ -88,7 +110,7 @@ def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_score
     copy = (results / f"report/cards/{model}/seed-1/README.md").read_text()
     assert copy.startswith(card.partition("## Scores on benchmarks")[0].rstrip())
     [(value,)] = query(f"SELECT value FROM scores WHERE model = '{model}' AND task = 'cite' AND metric = 'map'")
-    assert f"| holdout | cite MAP | {value:.1f} |" in copy
+    assert f"| holdout | papers it cites, MAP | {value:.1f} |" in copy
 
 
 def test_no_key_of_the_server_and_no_resumable_state_is_left(finished):

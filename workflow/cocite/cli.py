@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib import import_module
+from importlib.metadata import version
 from inspect import Signature, signature
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -28,7 +29,6 @@ from cocite.tools.documentation import app as documentation
 from cocite.tools.integrity import fault_behind
 
 app = typer.Typer(
-    help="Embeddings of scientific publications, learned from how they are cited together.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -240,10 +240,28 @@ STAGES = {
 }
 """The commands whose steps end their log with their usage; the others answer people."""
 
-for name, purpose in STAGES.items():
-    app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
 app.add_typer(commands)
-app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
+for name, purpose in STAGES.items():
+    stage = typer.Typer(no_args_is_help=True, cls=Stage)
+    app.add_typer(stage, name=name, help=purpose, rich_help_panel="Steps of the pipeline, which its rules call")
+generated = "Documentation that is generated from declarations."
+app.add_typer(documentation, name="docs", help=generated, rich_help_panel="For contributors to CoCite")
+
+
+def print_version(is_asked: bool) -> None:
+    """Print the installed version, and end."""
+    if is_asked:
+        typer.echo(f"cocite {version('cocite')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Embeddings of scientific publications, learned from how they are cited together."""
 
 
 def main() -> None:

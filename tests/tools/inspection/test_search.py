@@ -84,6 +84,8 @@ def test_without_a_name_the_first_model_is_taken_and_a_wrong_name_lists_the_choi
     assert [row["corpusid"] for row in search("1", "--model", "model/2")] == [2]
     with pytest.raises(InputError, match="--model can be model/1 or model/2 or untrained_small/0"):
         search("1", "--model", "mode")
+    with pytest.raises(InputError, match="There is no model 'modle'; did you mean model"):
+        search("1", "--model", "modle")
 
 
 def test_a_search_never_switches_to_another_model_but_names_those_with_vectors_and_what_to_run(embedded, search):

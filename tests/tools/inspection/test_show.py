@@ -53,11 +53,43 @@ def test_the_list_for_people_fits_a_terminal_and_loses_no_word(show, monkeypatch
         assert word in printed
 
 
-def test_a_table_without_a_paper_shows_its_columns_meanings_and_first_rows(show):
-    printed = show("neighbours")
+def test_a_table_without_a_paper_shows_its_first_rows_or_its_columns_with_their_meanings(show):
+    assert "dot" in show("neighbours").splitlines()[-1]
+    printed = show("neighbours", "--columns")
     assert "1 is the nearest" in printed
     assert "the embedding whose table it is" in printed
-    assert "dot" in printed.splitlines()[-1]
+    assert "dot" not in printed
+
+
+def test_rows_can_be_chosen_and_ordered_and_a_wrong_column_is_named(rows):
+    everything = rows("neighbours")
+    found = rows("neighbours", "--where", "rank = 1 OR distance > 1", "--order", "neighbour DESC, query")
+    expected = [row for row in everything if row["rank"] == 1 or row["distance"] > 1]
+    assert found == sorted(expected, key=lambda row: (-row["neighbour"], row["query"]))
+    assert rows("neighbours", "--of", "dot", "--where", "true OR true") == everything
+    with pytest.raises(InputError, match=r'--where or --order: .*"runk" not found'):
+        rows("neighbours", "--where", "runk = 1")
+    with pytest.raises(InputError, match=r"leave --where, --order and --columns out"):
+        rows("cocitations", "--paper", "1", "--where", "true")
+
+
+def test_rows_have_a_line_each_in_the_terminal_and_what_is_left_out_is_named(show, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "64")
+    monkeypatch.setenv("LINES", "9")
+    lines = show("papers").splitlines()
+    assert len(lines) <= 10
+    assert max(map(len, lines)) <= 64
+    notes = " ".join(lines)
+    assert "Columns without values: " in notes
+    assert "More columns, in a wider terminal or with --format json: " in notes
+    named = set(re.findall(r"\w+", notes)) | set(lines[1].split())
+    assert named >= set(TABLES["papers"].columns)
+
+
+def test_an_answer_can_be_pasted_as_a_table_of_markdown(show):
+    lines = show("neighbours", "--format", "markdown").splitlines()
+    assert lines[1:3] == ["| embedding | query | rank | neighbour | distance |", "| --- | --- | --- | --- | --- |"]
+    assert lines[3].startswith("| dot | 2 | 1 | 3 | 0.25 |")
 
 
 @pytest.mark.parametrize(

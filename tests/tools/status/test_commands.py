@@ -1,5 +1,6 @@
 """`cocite status`, as people read it."""
 
+import json
 import os
 import shutil
 import socket
@@ -74,7 +75,7 @@ def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(start, logged):
 )
 def test_the_first_line_is_the_state_of_the_run(start, log, fields, line):
     start(log, **fields)
-    assert status()[0] == f"results: {line} of 5 steps done"
+    assert status()[0].startswith(f"results: {line} of 5 steps done")
     if fields == HERE:
         unknown = "there is no earlier step of count, score, train."
         assert status()[-1] == f"At least 0 s left, by what earlier steps took; {unknown}"
@@ -84,12 +85,23 @@ def test_the_configuration_names_the_folder(start, folder, monkeypatch):
     start(FINISHED, results="out/mine")
     shutil.move("results", "out/mine")
     Path("my.yaml").write_text("pathvars: {results: out/mine}\n")
-    assert status("--configfile", "my.yaml")[0] == "out/mine: finished, 5 of 5 steps done"
+    assert status("--configfile", "my.yaml")[0].startswith("out/mine: finished, 5 of 5 steps done")
     monkeypatch.chdir("/")  # it can be asked from any folder
-    assert status("--results", f"{folder}/out/mine")[0] == f"{folder}/out/mine: finished, 5 of 5 steps done"
+    assert status("--results", f"{folder}/out/mine")[0].startswith(f"{folder}/out/mine: finished, 5 of 5 steps done")
 
 
-def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(start, folder):
+def test_what_ended_with_a_part_of_the_results_is_said_to_be_a_part(start, folder):
+    start(FINISHED)
+    [first, *_] = status()
+    assert first.endswith("steps done for its targets, which are not all: a run without targets makes the report")
+    jobs = json.loads((folder / "results" / started.FILE).read_text())
+    jobs["jobs"][-1]["rule"] = "write_page"
+    (folder / "results" / started.FILE).write_text(json.dumps(jobs))
+    assert status()[0] == "results: finished, 5 of 5 steps done"
+    assert status()[-1] == "The report: results/report/index.html; `cocite scores` prints its verdict."
+
+
+def test_a_folder_without_a_run_is_refused_and_a_copy_shows_what_it_has(start, folder):
     with pytest.raises(InputError, match="results does not exist; start a run"):
         status()
     (folder / "results").mkdir()
@@ -97,10 +109,11 @@ def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(start, folder):
         status()
     start(FINISHED)
     shutil.copytree("results", "copy")
-    with pytest.raises(
-        InputError, match=f"copy was copied or moved from {folder}/results, where its run was started on"
-    ):
-        status("--results", "copy")
+    Path("copy/graph").mkdir()
+    assert status("--results", "copy") == [
+        f"copy: a copy of {folder}/results, where its run was started on elsewhere",
+        "  results of graph; `cocite show` lists the tables, `cocite check` reads them to their ends",
+    ]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"jobs": [{}]}', '{"jobs": 3}', "\xff"])

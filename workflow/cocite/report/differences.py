@@ -93,16 +93,6 @@ def _remark(part: pl.DataFrame) -> str:
     return REMARK.format(tasks=tasks) + (NO_STAR.format(pairs=len(part)) if has_none else "")
 
 
-def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[float, float, float] | None:
-    """The value of a model minus that of another on one question, with its interval; none if they were not compared."""
-    for first, second, sign in ((model, other, 1), (other, model, -1)):
-        found = comparisons.filter(model=first, other=second)
-        if len(found):
-            value, low, high = (sign * found[name][0] for name in VALUES)
-            return value, min(low, high), max(low, high)
-    return None
-
-
 def _places(comparisons: pl.DataFrame, models: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Whether each pair is in the table in the reverse order of its models, and its place among all pairs."""
     places = dict(zip(models, range(len(models)), strict=True))

@@ -177,8 +177,8 @@ def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Pa
             if len(of_graph):  # A logarithmic axis cannot be laid out for a line without points.
                 axis.plot(of_graph["count"], at_least, **look(entries, name, 0))
                 axis.set(xscale="log", yscale="log")
-                for each in (axis.xaxis, axis.yaxis):  # as powers of ten, numbers take a second to lay out
-                    each.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+                for each in (axis.xaxis, axis.yaxis):  # powers of ten take a second to lay out, and 100,000 has no room
+                    each.set_major_formatter(ticker.EngFormatter(sep=""))
                     each.set_minor_formatter(ticker.NullFormatter())
         axis.set(xlabel="times that a pair occurs, at least", title="pairs")
 
@@ -206,11 +206,11 @@ def draw_triplets(
     As in figure 4 of Ostendorff et al., 2022 ("SciNCL"). A dot marks the last rank of a set's hard negatives, which
     `k_negative` gives if they are taken by rank.
     """
-    entries = styles(list(per_query))
+    entries = styles([f"set {name}" for name in per_query])  # a model may have the same name
     with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
         for name, counts in per_query.items():
             if len(collisions[name]):  # A logarithmic axis cannot be laid out for a line without points.
-                curve, drawn = collisions[name], look(entries, name, 0)
+                curve, drawn = collisions[name], look(entries, f"set {name}", 0)
                 axes[0].plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
                 dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}
                 for own in curve.filter(pl.col("k_negative").eq_missing(k_negative.get(name))).iter_rows(named=True):
@@ -218,7 +218,7 @@ def draw_triplets(
             of_all: dict[int, int] = dict(counts.group_by("count").agg(pl.col("queries").sum()).iter_rows())
             numbers = range(max(of_all) + 1)
             shares = [of_all.get(number, 0) / sum(of_all.values()) for number in numbers]
-            axes[1].plot(numbers, shares, **look(entries, name, 1))
+            axes[1].plot(numbers, shares, **look(entries, f"set {name}", 1))
         axes[0].set(title="positive pairs that collide", ylim=(0, None))
         _rank_axis(axes[0], "last rank of the hard negatives, k⁻")
         axes[1].set(xlabel="triplets per query", title="queries", ylim=(0, None))

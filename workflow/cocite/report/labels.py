@@ -32,6 +32,32 @@ METRICS = {
 AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
 AT_A_DEPTH |= {"recip_rank": METRICS["recip_rank"], "recall_cap": "R"}
 """Metrics with a depth after their name."""
+_WHOLE, _MATCHED = "(whole corpus)", "(equally cited candidates)"
+TASKS = {
+    "cite": "papers it cites",
+    "cocite": "papers cited with it",
+    "cite_matched": f"papers it cites {_MATCHED}",
+    "cocite_matched": f"papers cited with it {_MATCHED}",
+    "cite_search": f"papers it cites {_WHOLE}",
+    "cocite_search": f"papers cited with it {_WHOLE}",
+    "title_search": "search by title",
+    "cite_count": "number of citations",
+    "drsm": "DRSM",
+    "fos": "fields of study",
+    "high_influence_cite": "influential citations",
+    "hIndex": "h-index of its authors",
+    "mesh_descriptors": "MeSH descriptors",
+    "nfcorpus": "NFCorpus",
+    "paper_reviewer_matching_hard": "reviewers (hard)",
+    "paper_reviewer_matching_soft": "reviewers (soft)",
+    "peer_review_score": "score in peer review",
+    "pub_year": "year of publication",
+    "relish": "RELISH",
+    "same_author": "papers of the same author",
+    "trec_covid": "TREC-COVID",
+    "tweet_mentions": "mentions in tweets",
+}
+"""What tasks ask for, in words; others go by their name."""
 AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
 """Suffixes of metrics' names for averages."""
 GRAPH_METRICS = {
@@ -68,7 +94,7 @@ def metric_in_words(metric: str) -> str:
 
 def measure(task: str, metric: str, mode: str) -> str:
     """What a metric of a task is called."""
-    return with_mode(f"{task} {metric_in_words(metric)}", mode)
+    return with_mode(f"{TASKS.get(task, task)}, {metric_in_words(metric)}", mode)
 
 
 def loss_of(model: Model) -> str:

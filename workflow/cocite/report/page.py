@@ -25,9 +25,10 @@ from cocite.report.map_page import MapData, packed
 from cocite.report.page_tables import ranking_of, shown
 from cocite.report.results import configuration_in
 from cocite.report.summary import what_is_generated
+from cocite.report.verdict import Board
 
 TEMPLATES = Path(__file__).parents[2] / "report"
-SCRIPTS = ("matrix.js", "sort.js", "legend.js", "map-view.js", "map.js", "scroll.js")
+SCRIPTS = ("matrix.js", "sort.js", "legend.js", "map-view.js", "map.js", "scroll.js", "save.js", "fold.js")
 FIGURES = {
     "validation_curves": "Validation",
     "pair_counts": "Pairs of papers",
@@ -41,37 +42,49 @@ FIGURES = {
     "map": "Map of the papers",
 }
 """What each figure shows, for readers who cannot see it; figures of maps are called map_<name>."""
-SECTIONS: Mapping[str, tuple[str, str]] = {
-    "summary": ("Summary", ""),
-    "scores": ("How good are the models?", "models"),
-    "popularity": ("How much of it is popularity?", "popularity"),
-    "years": ("How good are they on later years?", "by_year"),
-    "trade": ("Short queries or documents?", "trade"),
-    "spaces": ("Which space finds which aspect?", "spaces"),
-    "differences": ("Which models differ?", "differences"),
-    "tasks": ("How good are they on each task?", "models"),
-    "probes": ("Which triplets and losses are worth a training?", "probes"),
-    "losses": ("Which loss?", "losses"),
-    "difficulties": ("How difficult should triplets be?", "difficulties"),
-    "training": ("How did training go?", "trained"),
-    "corpus": ("What is the corpus?", ""),
-    "graphs": ("How good are the graph embeddings?", "graph_embeddings"),
-    "searches": ("What do the approximate searches miss?", "searches"),
-    "neighbours": ("How related are the neighbours?", "band_quality"),
-    "aspects": ("Why do papers cite each other?", "intents"),
-    "triplets": ("How good are the triplets?", "triplets"),
-    "map": ("Which papers are near each other?", "map"),
-    "leaks": ("Did anything leak?", ""),
-    "omissions": ("What was left out?", ""),
-    "costs": ("What did it take?", "costs"),
-    "terms": ("Whose data are these?", ""),
-    "provenance": ("What made these results?", ""),
+SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Results": {
+        "verdict": ("Which is best?", ""),
+        "scores": ("All scores", "models"),
+        "differences": ("Which models differ?", "differences"),
+        "popularity": ("How much of it is popularity?", "popularity"),
+        "years": ("How good are they on later years?", "by_year"),
+        "trade": ("Short queries or documents?", "trade"),
+        "spaces": ("Which space finds which aspect?", "spaces"),
+        "tasks": ("Scores on each task", "models"),
+        "map": ("Which papers are near each other?", "map"),
+    },
+    "Training": {
+        "trained": ("What was trained?", ""),
+        "training": ("How did training go?", "trained"),
+        "losses": ("Which loss?", "losses"),
+        "difficulties": ("How difficult should triplets be?", "difficulties"),
+        "probes": ("Which triplets and losses are worth a training?", "probes"),
+        "triplets": ("How good are the triplets?", "triplets"),
+    },
+    "Data": {
+        "corpus": ("What is the corpus?", ""),
+        "graphs": ("How good are the graph embeddings?", "graph_embeddings"),
+        "searches": ("What do the approximate searches miss?", "searches"),
+        "neighbours": ("How related are the neighbours?", "band_quality"),
+        "aspects": ("Why do papers cite each other?", "intents"),
+        "leaks": ("Did anything leak?", ""),
+        "omissions": ("What was left out?", ""),
+    },
+    "Run": {
+        "summary": ("What ran?", ""),
+        "costs": ("What did it take?", "costs"),
+        "terms": ("Whose data are these?", ""),
+        "provenance": ("What made these results?", ""),
+    },
 }
-"""The title of each section, and the table or figure without which it is left out."""
+"""The groups of sections, each of which has its template; the title of each section, and the table or figure without
+which it is left out."""
 
 
 def write_page(
     *,
+    boards: Sequence[Board],
     tables: Mapping[str, pl.DataFrame],
     figures: Mapping[str, Path],
     maps: Mapping[str, MapData],
@@ -81,8 +94,8 @@ def write_page(
     provenance: Mapping[str, Any],
     output: Path,
 ) -> None:
-    """Fill the templates with tables, figures and maps by name, the packed differences, scores of citation counts, the
-    summary and provenance."""
+    """Fill the templates with the verdict, tables, figures and maps by name, the packed differences, scores of citation
+    counts, the summary and provenance."""
     versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
     configuration = configuration_in(provenance)
     oracles = oracle_models(configuration)
@@ -94,9 +107,15 @@ def write_page(
     present = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
     further = {"differences": differences["questions"], "map": maps, "popularity": popularity}
     present |= {name for name, has_any in further.items() if has_any}
+    sections = {
+        group: {id: title for id, (title, needed) in of_group.items() if not needed or needed in present}
+        for group, of_group in SECTIONS.items()
+    }
     template = _environment().get_template("index.html.j2")
     page = template.render(
-        sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in present},
+        boards=boards,
+        groups={group: [*titles] for group, titles in sections.items()},
+        sections={id: title for titles in sections.values() for id, title in titles.items()},
         tables=on_page,
         figures={
             name: read_figure(path, FIGURES["map" if name.startswith("map_") else name])
@@ -113,7 +132,7 @@ def write_page(
             "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration.benchmarks},
         },
         leaks=leaks_in_words(tables["leaks"]),
-        maps={name: _map(name, data, configuration) for name, data in maps.items()},
+        maps={name: _map(name, data, configuration, boards) for name, data in maps.items()},
         provenance=provenance,
         scripts=SCRIPTS,
     )
@@ -136,14 +155,21 @@ def _environment() -> Environment:
 
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     environment.globals["source"] = lambda name: Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704
-    environment.filters |= {"capitalize_first": lambda text: text[:1].upper() + text[1:], "breakable": breakable}
+    environment.filters |= {
+        "breakable": breakable,
+        "number": lambda value: f"{value:.1f}".replace("-", "−"),
+        "signed": lambda value: f"{round(value, 1) + 0.0:+.1f}".replace("-", "−"),
+    }
     return environment
 
 
-def _map(name: str, data: MapData, configuration: Configuration) -> dict[str, Any]:
+def _map(name: str, data: MapData, configuration: Configuration, boards: Sequence[Board]) -> dict[str, Any]:
     entry = configuration.maps[name]
+    # The board of the map's benchmark is asked first.
+    asked = sorted(boards, key=lambda board: not board.name.startswith(entry.benchmark))
     return {
         "packed": packed(data),
+        "best": next((board.best for board in asked if board.best in data.layouts), ""),
         "benchmark": entry.benchmark,
         "method": entry.called,
         "models": len(mapped_runs(configuration, entry.models)),

@@ -7,7 +7,7 @@ import polars as pl
 from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS
 from cocite.config.configuration import Configuration
 from cocite.config.tasks import Task
-from cocite.report.labels import metric_in_words, over_seeds, percent
+from cocite.report.labels import TASKS, metric_in_words, over_seeds, percent
 
 FAMOUS = "answers of the 1% most cited"
 
@@ -64,7 +64,7 @@ def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration)
     for benchmark, entry in configuration.benchmarks.items():
         known = {task.name: counts.get((benchmark, OF_KNOWN_AUTHORS.format(task.name)), 0) for task in entry.declared}
         shares = [
-            f"{percent(counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task)} ({task})"
+            f"{percent(counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task)} ({TASKS.get(task, task)})"
             for task, of_task in known.items()
             if of_task
         ]
@@ -79,7 +79,13 @@ def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Ta
         task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
         for task in tasks
     }
-    return _listed([f"{value[0]:.1f} ({task})" for task, value in values.items() if len(value)])
+    return _listed(
+        [
+            f"{value[0]:.1f} ({TASKS.get(task.removesuffix(MATCHED), task)})"
+            for task, value in values.items()
+            if len(value)
+        ]
+    )
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from cocite.config.runs import names_in_order, repooled, untrained
 from cocite.config.tasks import BOTH, FORMATS, without_unions
 from cocite.core.tables.files import scan_table
 from cocite.core.tables.places import path_of
-from cocite.report.labels import loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
+from cocite.report.labels import TASKS, loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
 
 Curves = Mapping[str, pl.DataFrame]
 OF_DIFFICULTY = {
@@ -84,7 +84,9 @@ def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.Da
 def by_year(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """For each hold-out by time and task, the number of queries of each year, and the score of each model on them."""
     metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
-    named = found.with_columns(pl.format("{} {}", "task", metric).alias("task"), pl.col("year").cast(pl.String))
+    named = found.with_columns(
+        pl.format("{}, {}", pl.col("task").replace(TASKS), metric).alias("task"), pl.col("year").cast(pl.String)
+    )
     keys = ["benchmark", "task", "model", "year"]
     counts = named.with_columns(model=pl.lit(QUERIES)).group_by(keys).agg(cell=pl.col("queries").max().cast(pl.String))
     cells = pl.concat([counts, over_seeds(named, keys)]).sort("year")
@@ -172,7 +174,7 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
     is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry.made_by])
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
-    of_task = pl.format("{}: {} {}", "benchmark", "task", metric)
+    of_task = pl.format("{}: {}, {}", "benchmark", pl.col("task").replace(TASKS), metric)
     of_format = pl.format("{}: {}{}", "benchmark", "format", mode)
     column = pl.when(is_holdout).then(of_task).otherwise(of_format)
     tasks = {name: without_unions(entry.scored_tasks) for name, entry in benchmarks.items()}

@@ -1,4 +1,4 @@
-"""The top of the page: what was trained on what, how well the best models do, and what it took."""
+"""What the page says of a run: what was trained on what, what is generated, and what it took."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,16 +7,11 @@ import polars as pl
 
 from cocite.config.configuration import Configuration
 from cocite.config.origins import corpus_in_words, encoder_in_words, generated_benchmarks, has_generated_corpus
-from cocite.config.runs import UNTRAINED, model_of, scored_in, scored_models, that_rank_alone
-from cocite.config.sampler import oracle_models
-from cocite.config.tasks import BOTH
+from cocite.config.runs import scored_in
 from cocite.core.progress import clock_time
 from cocite.report.costs import SNAKEMAKE
-from cocite.report.differences import difference_of
-from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode
 from cocite.report.results import configuration_in
 
-OF_ALL = ("all", "all")
 KINDS = {
     "holdout": "papers held out of everything",
     "aspects": "aspects of the citations of papers held out",
@@ -99,24 +94,6 @@ def facts(
     return {name: text for name, text in lines.items() if text}
 
 
-def best_scores(
-    scores: pl.DataFrame, averages: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
-) -> pl.DataFrame:
-    """The best model by the leading measures of each benchmark, with its gains.
-
-    They are over its encoder, and over the first baseline that ranks by words, if there is one.
-    """
-    rows = []
-    for name, entry in configuration.benchmarks.items():
-        if entry.made_by is not None:
-            rows += _best_by_task(name, scores, comparisons, configuration)
-        else:
-            rows += _best_by_average(name, averages, configuration)
-    gains = ["above its encoder", *(f"above {name}" for name in that_rank_alone(configuration)[:1])]
-    columns = dict.fromkeys(["benchmark", "measure", "best model", "score", *gains], pl.String)
-    return pl.DataFrame(rows, schema=columns, orient="row").with_columns(pl.col(gains).str.replace_all("-", "−"))
-
-
 def _models_in_words(configuration: Configuration) -> str:
     seeds = {entry.seeds for entry in configuration.models.values()}
     number = len(configuration.models)
@@ -139,62 +116,3 @@ def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, s
     else:
         trained = "".join(f"; models were trained in {number}" for number in models)
     return f"documents of benchmarks were embedded in {scored_in(configuration)}{trained}"
-
-
-def _best_by_task(
-    benchmark: str, scores: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
-) -> list[tuple[str, ...]]:
-    """The best model on the first metric of each task, with intervals."""
-    rows = []
-    models = _competing(configuration)
-    for task in configuration.benchmarks[benchmark].scored_tasks:
-        asked = {"benchmark": benchmark, "task": task.name, "metric": task.main_metric, "mode": BOTH}
-        of_task = scores.filter(pl.col("model").is_in(models), **asked)
-        if of_task.is_empty():
-            continue
-        means = dict(of_task.group_by("model").agg(pl.col("value").mean()).iter_rows())
-        best = max(models, key=lambda name: means.get(name, float("-inf")))
-        compared = comparisons.filter(**asked)
-        found = [difference_of(compared, best, other) for other in _references(best, configuration)]
-        gains = ["–" if gain is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*gain) for gain in found]
-        cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
-        rows.append((benchmark, measure(task.name, task.main_metric, BOTH), best, cells.item(), *gains))
-    return rows
-
-
-def _best_by_average(benchmark: str, averages: pl.DataFrame, configuration: Configuration) -> list[tuple[str, ...]]:
-    """The best model in each mode by the average of the literature: over all values of SciRepEval and SciDocs.
-
-    Elsewhere it is over the main metric of the first task.
-    """
-    entry = configuration.benchmarks[benchmark]
-    is_over_all = entry.kind in ("scirepeval", "scidocs")
-    over, average = OF_ALL if is_over_all else ("metric", entry.scored_tasks[0].main_metric)
-    found = averages.filter(benchmark=benchmark, over=over, average=average)
-    rows = []
-    for (mode,), part in sorted(found.partition_by("mode", as_dict=True).items()):
-        most = max(part["values"].to_list())
-        of_models = {row["model"]: row for row in part.filter(values=most).iter_rows(named=True)}
-        trained = [name for name in _competing(configuration) if name in of_models]
-        if not trained:
-            continue
-        best = max(trained, key=lambda name: of_models[name]["mean"])
-        gains = [
-            f"{of_models[best]['mean'] - of_models[other]['mean']:+.1f}" if other in of_models else "–"
-            for other in _references(best, configuration)
-        ]
-        label = f"average of {most} values" if over == "all" else f"mean {metric_in_words(average)} over the tasks"
-        score = mean_cell(of_models[best]["mean"], of_models[best]["deviation"])
-        rows.append((benchmark, with_mode(label, mode), best, score, *gains))
-    return rows
-
-
-def _competing(configuration: Configuration) -> list[str]:
-    """The models in all their spaces, without those that have learned from answers of benchmarks."""
-    given_answers = oracle_models(configuration)
-    return [name for name in scored_models(configuration) if model_of(name) not in given_answers]
-
-
-def _references(model: str, configuration: Configuration) -> Sequence[str]:
-    """What a model is compared with: the encoder that it starts from, and a baseline by words."""
-    return [f"{UNTRAINED}{configuration.base_encoder(model_of(model))}", *that_rank_alone(configuration)[:1]]

@@ -29,13 +29,14 @@ from cocite.report import results as of_run
 from cocite.report import scores as of_models
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences, questions_over_tasks
-from cocite.report.labels import measure, over_seeds
+from cocite.report.labels import TASKS, measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.popularity import found_by_citations, popularity_in_words, same_authors_in_words
 from cocite.report.probes import probes_table
 from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
-from cocite.report.summary import best_scores, facts
+from cocite.report.summary import facts
+from cocite.report.verdict import board_frame, judge
 from cocite.report.views import write_views
 
 ARCHIVE = "report/report.zip"
@@ -64,17 +65,19 @@ def write_report(
     corpus = read(results, "corpus_statistics")
     scores = read_scored(results, configuration, "scores")
     comparisons = read_summary(results, configuration, "comparisons")
-    made = tabulate(results, recorded, scores, comparisons)
+    boards = judge(scores, comparisons, configuration)
+    made = tabulate(results, recorded, scores)
     compared = differences(comparisons, configuration)
     if configuration.benchmarks:
         of_tasks = read(results, "task_comparisons")
         compared["questions"] += questions_over_tasks(of_tasks, compared["models"], configuration)
     with atomic_path(tables) as folder:
         folder.mkdir()
-        for name, table in made.items():
+        for name, table in {"leaderboard": board_frame(boards), **made}.items():
             table.write_csv(folder / f"{name}.csv")
     write_cards(results, scores, recorded, cards)
     write_page(
+        boards=boards,
         tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration.maps},
@@ -90,10 +93,8 @@ def write_report(
     write_views(results, database)
 
 
-def tabulate(
-    results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame, comparisons: pl.DataFrame
-) -> dict[str, pl.DataFrame]:
-    """The tables of a finished run; `scores` and `comparisons` are those of all benchmarks."""
+def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The tables of a finished run, tasks by what they ask for; `scores` are those of all benchmarks."""
     configuration = configuration_in(provenance)
     averages = read_summary(results, configuration, "averages")
     curves = of_run.read_curves(results, configuration)
@@ -107,8 +108,7 @@ def tabulate(
     real = configuration.model_copy(update={"benchmarks": kept})
     formats = published.scirepeval(averages, real)
     compared = {"scirepeval_tasks": "scirepeval", "scidocs": "scidocs", "mdcr": "mdcr", "mdcr_fields": "mdcr_fields"}
-    return {
-        "best": best_scores(scores, averages, comparisons, configuration),
+    tables = {
         "trained": inputs.trained_models(configuration),
         "probes": probes_table(read_each(results, "probe_scores", "probe", configuration.probes)),
         "failures": of_models.failures(read_scored(results, configuration, "failures")),
@@ -139,6 +139,10 @@ def tabulate(
             f"map_{name}": agreement_table(name, read_mapped(results, configuration, "map_scores", name), provenance)
             for name in configuration.maps
         },
+    }
+    return {
+        name: table.with_columns(pl.col("task").cast(pl.String).replace(TASKS)) if "task" in table.columns else table
+        for name, table in tables.items()
     }
 
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -25,6 +26,8 @@ WIDTH = 100
 """Characters of a line where the output is not a terminal."""
 NUMBERS = 3
 """Numbers of a vector that are shown."""
+WIDEST = 40
+"""Maximum number of characters of a column if each row has one line."""
 NARROWEST = 14
 """Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
 
@@ -38,6 +41,8 @@ class Answer:
     rows: Sequence[Sequence[Any]]
     shown: int = 160
     """Characters of a text that a table for people shows; a record shows all."""
+    fits: bool = False
+    """Whether a table for people has a line for each row, and the columns that fit the terminal."""
 
 
 def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -46,7 +51,7 @@ def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[A
 
 
 def print_answer(answer: Answer, form: "Form") -> None:
-    """Print to standard output; the table for people omits columns without values.
+    """Print to standard output; the table for people names columns without values below it.
 
     Texts come from strangers: they are printed without characters that a terminal obeys, and CSV without formulas.
     """
@@ -58,6 +63,11 @@ def print_answer(answer: Answer, form: "Form") -> None:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
         writer.writerows(map(_cell, row) for row in answer.rows)
+    elif form == "markdown":
+        lines = [answer.columns, ["---"] * len(answer.columns), *(map(as_text, row) for row in answer.rows)]
+        cells = ([printable(cell).replace("|", "\\|") for cell in line] for line in lines)
+        table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        sys.stdout.write(f"{answer.heading.lstrip()}\n{table}\n\n")
     else:
         _print_text(answer)
 
@@ -72,14 +82,20 @@ def _cell(value: Any) -> Any:
 
 
 def _print_text(answer: Answer) -> None:
-    """Print a table, or a record of each row if the columns are too many for one."""
+    """Print a table, or a record of each row if the columns are too many for one, and name the columns left out."""
     kept = [place for place in range(len(answer.columns)) if any(row[place] is not None for row in answer.rows)]
-    columns = [answer.columns[place] for place in kept]
-    rows = [[as_text(row[place]) for place in kept] for row in answer.rows]
+    empty = [name for place, name in enumerate(answer.columns) if place not in kept and answer.rows]
     console = Console(width=shutil.get_terminal_size((WIDTH, 0)).columns, highlight=False)
     console.print(Text(printable(answer.heading), style="bold"))
-    widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
-    if sum(min(width, NARROWEST) + 2 for width in widths) > console.width:
+    widths = [max(len(as_text(row[place])) for row in (answer.columns, *answer.rows)) for place in kept]
+    more: list[str] = []
+    if answer.fits:
+        ends = accumulate(min(width, WIDEST) + 2 for width in widths)
+        number = max(1, sum(end <= console.width for end in ends))
+        kept, more = kept[:number], [answer.columns[place] for place in kept[number:]]
+    columns = [answer.columns[place] for place in kept]
+    rows = [[as_text(row[place]) for place in kept] for row in answer.rows]
+    if not answer.fits and sum(min(width, NARROWEST) + 2 for width in widths) > console.width:
         for row in rows:
             record = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
             record.add_column(style="dim", no_wrap=True)
@@ -88,14 +104,21 @@ def _print_text(answer: Answer) -> None:
                 record.add_row(name, Text(text))
             record.add_row()
             console.print(record)
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, name in zip(kept, columns, strict=True):
-        numeric = all(isinstance(row[place], int | float | None) for row in answer.rows)
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
-    for row in rows:
-        table.add_row(*(Text(text if len(text) <= answer.shown else text[: answer.shown - 1] + "…") for text in row))
-    console.print(table)
+    else:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for place, name in zip(kept, columns, strict=True):
+            numeric = all(isinstance(row[place], int | float | None) for row in answer.rows)
+            table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric or answer.fits)
+        shown = WIDEST if answer.fits else answer.shown
+        for row in rows:
+            table.add_row(*(Text(text if len(text) <= shown else text[: shown - 1] + "…") for text in row))
+        console.print(table)
+    for what, names in (
+        ("Columns without values", empty),
+        ("More columns, in a wider terminal or with --format json", more),
+    ):
+        if names:
+            console.print(Text(f"{what}: {', '.join(names)}.", style="dim"))
 
 
 def as_text(value: Any) -> str:

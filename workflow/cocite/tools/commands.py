@@ -19,8 +19,10 @@ from cocite.core.progress import report
 
 app = typer.Typer(add_completion=False)
 
-Form = Literal["text", "csv", "json"]
-"""The ways to print an answer."""
+Form = Literal["table", "text", "csv", "json", "markdown"]
+"""The ways to print an answer; `text` is another name of `table`."""
+LOOK, BEFORE, SHARE = "Look at a run", "Before a run", "Share a run"
+"""The groups of these commands in `cocite --help`."""
 Known = Literal["more", "balanced", "less"]
 """How much well-known papers are preferred."""
 Limit = Annotated[int, typer.Option(min=1, max=10**9, help="Rows at most.")]
@@ -49,27 +51,43 @@ def results_of(results: Path, configfile: Path | None) -> Path:
     return folder
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
+def scores(results: Results = Path("results"), configfile: ConfigFile = None, form: Format = "table") -> None:
+    """Print the verdict of a run and the scores of all systems on each benchmark, the best first, with intervals."""
+    from cocite.tools.leaderboard import print_scores
+
+    print_scores(results_of(results, configfile), form)
+
+
+@app.command(rich_help_panel=LOOK)
 def show(
     table: Annotated[str | None, typer.Argument(help="Table to look at; without it, all are listed.")] = None,
     paper: Annotated[str | None, typer.Option(help="Corpus id of a paper: what the table holds of it.")] = None,
     of: Annotated[str | None, typer.Option(help="Name of what the table is of, where there are several.")] = None,
+    columns: Annotated[bool, typer.Option("--columns", help="Describe its columns instead of showing rows.")] = False,
+    where: Annotated[str | None, typer.Option(help="Condition in SQL, such as \"task = 'cite'\".")] = None,
+    order: Annotated[str | None, typer.Option(help='Order of the rows in SQL, such as "value DESC".')] = None,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    limit: Limit = 20,
-    form: Format = "text",
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, help="Maximum number of rows; default: 20, or as many as fit the terminal."),
+    ] = None,
+    form: Format = "table",
 ) -> None:
-    """List the tables that a run has made so far, or show one, or what it holds of a paper."""
+    """List the tables that a run has made so far, or show one, or what it contains about a paper."""
     from cocite.tools import contents
     from cocite.tools.answers import print_answer
     from cocite.tools.opening import checking_command, open_results, viewed_tables
 
-    if table is None and (paper, of) != (None, None):
-        raise InputError("Name a table for --paper or --of; `cocite show` lists all there are.")
+    if table is None and (paper, of, where, order, columns) != (None, None, None, None, False):
+        raise InputError("Name a table for these options; `cocite show` lists all there are.")
+    if paper is not None and (where or order or columns):
+        raise InputError("--paper shows the rows about a paper; leave --where, --order and --columns out.")
     folder = results_of(results, configfile)
     if table is None:
         with open_results(folder) as db:
-            listing = contents.list_tables(db, folder, for_people=form == "text")
+            listing = contents.list_tables(db, folder, for_people=form in ("table", "text"))
         print_answer(listing, form)
         return
     chosen = contents.named_table(folder, table)
@@ -77,15 +95,17 @@ def show(
         if chosen.name not in viewed_tables(db):
             raise InputError(f"Table {chosen.name} cannot be read; `{checking_command(folder)}` names what is broken.")
         if paper is not None:
-            print_answer(contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit), form)
+            print_answer(
+                contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit or contents.ROWS), form
+            )
             return
-        rows = contents.first_rows(db, folder, chosen, of, limit)
-        if form == "text":
+        if columns:
             print_answer(contents.columns_of(db, chosen), form)
-        print_answer(rows, form)
+            return
+        print_answer(contents.first_rows(db, folder, chosen, of, limit, where, order), form)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def search(
     query: Annotated[str, typer.Argument(help="A text, such as a title, or the corpus id of a paper.")],
     index: Annotated[
@@ -98,7 +118,7 @@ def search(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
     limit: Limit = 10,
-    form: Format = "text",
+    form: Format = "table",
     embed: Annotated[bool, typer.Option(help="Embed the papers first if the model has no vectors of them.")] = False,
 ) -> None:
     """Find papers for a text or a paper, by an index or by the vectors of a model.
@@ -123,12 +143,12 @@ def search(
             answer = papers_of_index(db, chosen, query, limit, known)
         elif by_model:
             answer = nearest_papers(db, by_model, query, limit)
-    if form != "text":
+    if form not in ("table", "text"):
         report(answer.heading)
     print_answer(answer, form)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def serve(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
@@ -172,27 +192,27 @@ def serve(
             report("Ended.")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
     """Show how far a run is: what is done, running and failed, and how long it will still take."""
     from cocite.config.started import is_copy, read_start, record_of
-    from cocite.tools.run_progress import described, read_progress
+    from cocite.tools.run_progress import contents_of_copy, described, read_progress
 
     folder = results_of(results, configfile)
     start = read_start(folder)
     if start is None and is_copy(folder):
         made = record_of(folder)
-        raise InputError(
-            f"{folder} was copied or moved from {made.path(made.results)}, where its run was started on {made.host}; "
-            "`cocite status` tells there how far that run is, and `cocite check` whether the tables here are whole."
-        )
+        typer.echo(f"{folder}: a copy of {made.path(made.results)}, where its run was started on {made.host}")
+        for line in contents_of_copy(folder):
+            typer.echo(printable(line))
+        return
     if start is None:
         raise InputError(f"No run has been started in {folder}; start one, or name the results of one with --results.")
     for line in described(read_progress(start), folder):
         typer.echo(printable(line))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def check(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
@@ -207,7 +227,7 @@ def check(
         raise typer.Exit(check_tables(folder, configfile, remove=remove))
 
 
-@app.command()
+@app.command(rich_help_panel=BEFORE)
 def doctor(
     configfile: Configuration = Path("config.yaml"),
     profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
@@ -228,7 +248,7 @@ def doctor(
     raise typer.Exit(int(is_failed))
 
 
-@app.command()
+@app.command(rich_help_panel=BEFORE)
 def config(configfile: Configuration = Path("config.yaml")) -> None:
     """Print a configuration with all defaults filled in; the exit status is 1 where it cannot be run."""
     import yaml
@@ -244,7 +264,7 @@ def config(configfile: Configuration = Path("config.yaml")) -> None:
     typer.echo(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), nl=False)
 
 
-@app.command()
+@app.command(rich_help_panel=SHARE)
 def publish(
     model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
@@ -272,7 +292,7 @@ def publish(
     report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
 
 
-@app.command("export-mteb")
+@app.command("export-mteb", rich_help_panel=SHARE)
 def export_mteb(
     *,
     output: Output,

@@ -5,6 +5,7 @@ table with corpus ids shows the rows that contain the paper.
 """
 
 import difflib
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -19,6 +20,10 @@ from cocite.plan.recorded import configuration_of, configured_in
 from cocite.tools.answers import Answer, fetched
 from cocite.tools.opening import left_out, viewed_tables
 
+ROWS = 20
+"""Default number of rows if the output is not a terminal."""
+FRAME = 5
+"""Lines of a terminal for the heading, the names of columns, and what is left out."""
 WHOLE = 1000
 """More characters than any meaning has."""
 PATH_TYPES = {"VARCHAR": "string", "INTEGER": "int32"}
@@ -63,12 +68,33 @@ def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
     return Answer(f"{table.name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
 
 
-def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: str | None, limit: int) -> Answer:
-    """The first rows of a table: of all graphs, embeddings and so on, or of one."""
+def first_rows(
+    db: duckdb.DuckDBPyConnection,
+    results: Path,
+    table: Table,
+    of: str | None,
+    limit: int | None,
+    where: str | None = None,
+    order: str | None = None,
+) -> Answer:
+    """The first rows of a table: of all graphs, embeddings and so on, or of one; `where` and `order` are SQL.
+
+    Without a limit, there are as many as fit the terminal. Raises `InputError` if the SQL is wrong.
+    """
     places = _chosen_places(results, table, of)
-    columns, rows = fetched(db.execute(f"SELECT * FROM {table.name} WHERE {_condition(places)} LIMIT {limit}"))
-    heading = f"{'Its first rows' if rows else 'It has no rows'}{' of ' + _described(places[0]) if of else ''}"
-    return Answer(heading, columns, rows)
+    sql = f"SELECT * FROM {table.name} WHERE ({_condition(places)})"
+    sql += (f" AND ({where})" if where else "") + (f" ORDER BY {order}" if order else "")
+    try:
+        columns, rows = fetched(
+            db.execute(f"{sql} LIMIT {limit or max(1, shutil.get_terminal_size((0, ROWS + FRAME)).lines - FRAME)}")
+        )
+    except duckdb.Error as error:
+        if where or order:
+            raise InputError(f"--where or --order: {str(error).partition(chr(10))[0]}") from None
+        raise
+    heading = f"{table.name}: {'its first rows' if rows else 'it has no such rows' if where else 'it has no rows'}"
+    heading += f"{' of ' + _described(places[0]) if of else ''} (--columns describes the columns)"
+    return Answer(heading, columns, rows, fits=True)
 
 
 def named_table(results: Path, name: str) -> Table:

@@ -37,9 +37,9 @@ INTRODUCTION = """\
 
 <!-- Generated from the commands themselves by `make docs`. -->
 
-A rule of the pipeline does no work itself: it calls one of these commands, which works by hand as well. Made for people
-are `cocite show`, `cocite search`, `cocite serve`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every
-command has `--help`. Where the environment is not active, put `.venv/bin/` before it.
+The first commands look at a run, prepare one or share one. The others are the steps of the pipeline: a rule does no
+work itself, but calls one of them, which also works by hand. Every command has `--help`. If the environment is not
+active, put `.venv/bin/` before it.
 """
 
 

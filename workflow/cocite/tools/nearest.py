@@ -5,6 +5,7 @@ does not grow with the corpus, its time does. A text is embedded in float32, wha
 by the adapter of queries if the model has one.
 """
 
+import difflib
 import re
 import subprocess
 import sys
@@ -77,8 +78,9 @@ def find_model(results: Path, name: str | None, option: str = "--model") -> Mode
     named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
     if not named:
         choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
+        close = difflib.get_close_matches(str(name), [model.name for model in models], n=1)
         raise InputError(
-            f"There is no model {name!r}; {option} can be {choices}."
+            f"There is no model {name!r}; {f'did you mean {close[0]}? ' if close else ''}{option} can be {choices}."
             if choices
             else f"{results}/encoder holds no trained model; finish a run, or name other results with --results."
         )

@@ -28,6 +28,7 @@ WIDTH, LINES = 100, 5
 """Characters of a line of a log, and lines of a failed job's log, that are shown."""
 NAMED = 6
 """Rules, or jobs in a queue, that are named."""
+REPORT = "report/index.html"
 TAIL = 4096
 """Bytes at the end of a log that are searched for its last lines."""
 
@@ -153,10 +154,29 @@ def last_lines(start: Start, job: Job, count: int = LINES) -> Sequence[str]:
     return [line.rstrip() for line in lines if line.strip()][-count:]
 
 
+def contents_of_copy(results: Path) -> Iterator[str]:
+    """What a copy of results has: the stages with results, the report and its verdict."""
+    stages = sorted(
+        path.name for path in results.iterdir() if path.is_dir() and path.suffix == "" and path.name[0] != "."
+    )
+    yield f"  results of {', '.join(stages)}; `cocite show` lists the tables, `cocite check` reads them to their ends"
+    if (page := results / REPORT).is_file():
+        from cocite.tools.leaderboard import verdict_in_lines
+
+        yield f"The report: {page}"
+        yield from verdict_in_lines(results)
+
+
 def described(progress: Progress, results: Path) -> Iterator[str]:
     """The progress of a run, as lines for people."""
     done = progress.jobs("done")
-    yield f"{results}: {_state(progress)}, {len(done):,} of {len(progress.start.jobs):,} steps done"
+    has_page = any(job.rule == "write_page" for job in progress.start.jobs)
+    of = (
+        ""
+        if has_page or progress.left
+        else " for its targets, which are not all: a run without targets makes the report"
+    )
+    yield f"{results}: {_state(progress)}, {len(done):,} of {len(progress.start.jobs):,} steps done{of}"
     stages = Counter(job.stage for job in progress.start.jobs)
     of_done = Counter(job.stage for job in done)
     width = max(map(len, stages), default=0)
@@ -175,6 +195,8 @@ def described(progress: Progress, results: Path) -> Iterator[str]:
         named = ", ".join(unknown[:NAMED] + ["…"] * (len(unknown) > NAMED))
         lack = f"; there is no earlier step of {named}" if unknown else ""
         yield f"{'At least' if unknown else 'About'} {about(needed)} left, by what earlier steps took{lack}."
+    if has_page and not progress.left:
+        yield f"The report: {results / REPORT}; `cocite scores` prints its verdict."
 
 
 def failures(progress: Progress) -> Iterator[str]:

@@ -202,6 +202,7 @@ document.querySelectorAll("figure.map").forEach((figure) => {
 
   async function start() {
     models.append(...data.models.map(({ name }) => new Option(name)));
+    if (figure.dataset.best) models.value = figure.dataset.best;
     colours.append(...data.labels.map(({ name }) => new Option(name)), new Option(CLUSTERS));
     texts = JSON.parse(new TextDecoder().decode(await bytesOf(data.texts)));
     for (const { name, classes, values } of data.labels) labels.set(name, { names: classes, numbers: await numbersOf(values) });

@@ -1,4 +1,4 @@
-// The matrix of differences: one measure at a time, or how often a model is better over all measures of a benchmark.
+// The matrix of differences, one measure at a time.
 "use strict";
 (() => {
   const { models, seeds, questions } = JSON.parse(document.getElementById("differences-data").textContent);
@@ -64,24 +64,9 @@
     return cell;
   }
 
-  function countCell(asked, row, column) {
-    const found = asked.map((question) => pair(question, row, column)).filter(Boolean);
-    if (!found.length) return element("td", "–");
-    const better = found.filter((each) => surely(each) === "up").length;
-    const worse = found.filter((each) => surely(each) === "down").length;
-    const cell = element("td", `${better} : ${worse}`, { class: better > worse ? "up" : better < worse ? "down" : "" });
-    cell.append(element("small", `of ${found.length}`));
-    return cell;
-  }
-
-  // The places of the models that were compared in one of the questions.
-  function comparedIn(asked) {
-    const places = models.map((_, place) => place);
-    return places.filter((one) => places.some((other) => one !== other && asked.some((question) => pair(question, one, other))));
-  }
-
-  function show(asked, cellOf, remark) {
-    const places = comparedIn(asked);
+  function show(question, remark) {
+    const all = models.map((_, place) => place);
+    const places = all.filter((one) => all.some((other) => one !== other && pair(question, one, other)));
     const head = element("tr", "");
     head.append(
       element("th", "row − column", { scope: "col" }),
@@ -89,7 +74,7 @@
     );
     const rows = places.map((row) => {
       const line = element("tr", "");
-      const cells = places.map((column) => (row === column ? element("td", "·", { class: "self" }) : cellOf(row, column)));
+      const cells = places.map((column) => (row === column ? element("td", "·", { class: "self" }) : differenceCell(question, row, column)));
       line.append(element("th", models[row], { scope: "row" }), ...cells);
       return line;
     });
@@ -102,32 +87,18 @@
   }
 
   function showChosen() {
-    const [kind, which] = [select.value.slice(0, 1), select.value.slice(1)];
-    if (kind === "q") {
-      const question = questions[+which];
-      show(
-        [question],
-        (row, column) => differenceCell(question, row, column),
-        question.remark ?? `over ${question.items.toLocaleString("en")} queries or documents; four of five experiments like this one would show a difference of ${question.detectable} with a star`,
-      );
-    } else {
-      const asked = questions.filter(({ benchmark }) => benchmark === which);
-      show(
-        asked,
-        (row, column) => countCell(asked, row, column),
-        `on how many of ${asked.length} values the row is better, and on how many the column is, with an interval without zero`,
-      );
-    }
+    const question = questions[+select.value];
+    show(
+      question,
+      question.remark ?? `over ${question.items.toLocaleString("en")} queries or documents; four of five experiments like this one would show a difference of ${question.detectable} with a star`,
+    );
   }
 
   for (const benchmark of new Set(questions.map((question) => question.benchmark))) {
     const group = element("optgroup", "", { label: benchmark });
     questions.forEach((question, place) => {
-      if (question.benchmark === benchmark) group.append(element("option", `${benchmark}: ${question.measure}`, { value: `q${place}` }));
+      if (question.benchmark === benchmark) group.append(element("option", `${benchmark}: ${question.measure}`, { value: place }));
     });
-    if (questions.some((question) => question.benchmark === benchmark && !question.remark)) {
-      group.append(element("option", `${benchmark}: all values, counted`, { value: `c${benchmark}` }));
-    }
     select.append(group);
   }
   select.addEventListener("change", showChosen);

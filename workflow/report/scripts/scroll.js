@@ -29,5 +29,6 @@
     wide.addEventListener("shown", () => mark(wide));
   });
   addEventListener("resize", markAll);
+  document.addEventListener("toggle", markAll, true);
   markAll();
 })();

@@ -29,6 +29,7 @@
   function makeSortable(table) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
+      if (head.tagName === "TD") return; // the bars
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);

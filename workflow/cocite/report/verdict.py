@@ -1,0 +1,248 @@
+"""The verdict of a run: the best systems of each benchmark, by how much, and whether the adjusted test shows it.
+
+The page, the end of a run and `cocite scores` all take words and numbers from `judge`. The score of a system is the
+mean over the tasks of a benchmark, by the main metric of each. The difference of two systems is the mean over the tasks
+that both have, and so are the ends of its 95% interval, which is as wide as if the errors of all tasks had the same
+direction. Whether a task shows a difference is decided by the p-values of the table `comparisons`, which are adjusted
+for all pairs of a task (Holm, 1979).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from cocite.config.configuration import Configuration
+from cocite.config.runs import UNTRAINED, model_of, names_in_order, numbers_of_seeds, scored_models
+from cocite.config.sampler import oracle_models
+from cocite.config.tasks import BOTH, Task, without_unions
+from cocite.core.atomic import read_json
+from cocite.report.differences import LEVEL
+from cocite.report.labels import mean_cell, measure, with_mode
+from cocite.report.results import configuration_in, read_scored, read_summary
+from cocite.report.summary import what_is_generated
+
+FORMATS = {"proximity": "ranking candidates", "corpus-search": "whole corpus", "search": "search by title"}
+"""Names of the formats of a hold-out's tasks; each has its own board, since different systems are scored on it."""
+NAMED = 6
+"""Systems that a sentence names."""
+
+
+class Gap(NamedTuple):
+    """How much a system is above another: the mean over the tasks of both, with its interval."""
+
+    difference: float
+    low: float
+    high: float
+    tasks: int
+    better: int
+    """Tasks on which the adjusted test shows that it is better."""
+    worse: int
+
+    def turned(self) -> "Gap":
+        """How much the other is above the one."""
+        return Gap(-self.difference, -self.high, -self.low, self.tasks, self.worse, self.better)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the test shows the sign of the difference on most tasks, and the opposite on none."""
+        upward = self if self.difference > 0 else self.turned()
+        return 2 * upward.better > self.tasks and not upward.worse
+
+
+class System(NamedTuple):
+    """A line of a board."""
+
+    name: str
+    kind: str
+    """model, index, encoder, baseline, or oracle."""
+    sets: Sequence[str]
+    """The sets of triplets that a model learned from."""
+    score: float
+    deviation: float | None
+    """Over training seeds."""
+    tasks: int
+    gap: Gap | None
+    """How much it is above the reference."""
+    star: str
+
+    @property
+    def about(self) -> str:
+        """What it is, in a few words."""
+        return f"{self.kind}, set{'s' * (len(self.sets) > 1)} {', '.join(self.sets)}" if self.sets else self.kind
+
+
+class Board(NamedTuple):
+    """A benchmark, or the tasks of a format of a hold-out: its systems, the best first, and the verdict in words."""
+
+    name: str
+    measure: str
+    tasks: int
+    reference: str | None
+    systems: Sequence[System]
+    """Those with scores on all tasks come first."""
+    words: Sequence[str]
+
+    @property
+    def level(self) -> float:
+        """The score of the reference; 0 without one."""
+        return next((each.score for each in self.systems if each.name == self.reference), 0.0)
+
+    @property
+    def top(self) -> float:
+        """The highest score or end of an interval, at which bars end."""
+        ends = [self.level + each.gap.high for each in self.systems if each.gap]
+        return max(1.0, *(each.score for each in self.systems), *ends)
+
+    @property
+    def best(self) -> str | None:
+        """The best model, without oracles."""
+        return next((each.name for each in self.systems if each.kind == "model" and each.tasks == self.tasks), None)
+
+
+def read_verdict(results: Path) -> tuple[list[Board], str]:
+    """The verdict of a finished run, and what is generated in it, which is empty if nothing is."""
+    provenance = read_json(results / "provenance.json")
+    configuration = configuration_in(provenance)
+    scores = read_scored(results, configuration, "scores")
+    boards = judge(scores, read_summary(results, configuration, "comparisons"), configuration)
+    return boards, what_is_generated(provenance)
+
+
+def judge(scores: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration) -> list[Board]:
+    """The boards of all benchmarks with scores, as configured."""
+    boards: list[Board] = []
+    for benchmark, entry in configuration.benchmarks.items():
+        of_benchmark = [table.filter(benchmark=benchmark) for table in (scores, comparisons)]
+        formats: dict[str, list[Task]] = {}
+        for task in without_unions(entry.scored_tasks):
+            formats.setdefault(task.format if entry.made_by else "", []).append(task)
+        for name, tasks in formats.items():
+            label = f"{benchmark}, {FORMATS[name]}" if len(formats) > 1 else benchmark
+            boards += _board(label, tasks, of_benchmark, configuration)
+    return boards
+
+
+def board_frame(boards: Sequence[Board]) -> pl.DataFrame:
+    """The boards as one table, numbers × 100."""
+    columns = ["benchmark", "model", "kind", "tasks", "score", "deviation", "star", "reference", "difference", "low"]
+    rows = [
+        (board.name, each.name, each.kind, each.tasks, each.score, each.deviation, each.star or None)
+        + ((board.reference, *each.gap) if each.gap else (None,) * 7)
+        for board in boards
+        for each in board.systems
+    ]
+    columns += ["high", "tasks compared", "tasks better", "tasks worse"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Float64).round(2) + 0.0)
+
+
+def _board(
+    name: str, tasks: Sequence[Task], tables: Sequence[pl.DataFrame], configuration: Configuration
+) -> Iterator[Board]:
+    """The board of some tasks, in the first of their modes, by scores and comparisons; none if nothing was scored."""
+    main = pl.DataFrame([(task.name, task.main_metric) for task in tasks], schema=["task", "metric"], orient="row")
+    scores, comparisons = (table.join(main, on=["task", "metric"]) for table in tables)
+    [mode] = sorted({*scores["mode"]} - {BOTH})[:1] or [BOTH]
+    scores, comparisons = (table.filter(pl.col("mode").is_in([mode, BOTH])) for table in (scores, comparisons))
+    found, most, gaps = _means(scores), scores["task"].n_unique(), _gaps(comparisons)
+    if not found:
+        return
+    names = names_in_order(configuration)
+    ranked = sorted(found, key=lambda each: (found[each][2] < most, -found[each][0], names.index(each)))
+    kinds, seeds = {each: _kind(each, configuration) for each in ranked}, numbers_of_seeds(configuration)
+    references = [each for each in ranked if found[each][2] == most and kinds[each] in ("encoder", "baseline")]
+    chance = {each for each, entry in configuration.baselines.items() if entry.is_chance}
+    reference = next((each for each in references if each not in chance), next(iter(references), None))
+
+    def system(each: str) -> System:
+        gap = gaps.get((each, reference or ""))
+        star = "(*)" if 1 in (seeds[each], seeds.get(reference or "")) else "*"
+        model = configuration.models.get(model_of(each))
+        sets = () if model is None else model.learns_from
+        return System(each, kinds[each], sets, *found[each], gap, star if gap and gap.is_shown else "")
+
+    systems = [system(each) for each in ranked]
+    of_all = f"mean over {most} tasks" if most > 1 else measure(tasks[0].name, tasks[0].main_metric, BOTH)
+    words = list(_words([each for each in systems if each.tasks == most], reference, gaps, configuration))
+    yield Board(with_mode(name, mode), of_all, most, reference, systems, words)
+
+
+def _means(scores: pl.DataFrame) -> dict[str, tuple[float, float | None, int]]:
+    """Mean, deviation over training seeds, and number of the tasks that all seeds of a system have, by its name."""
+    of_seeds = scores.group_by("model", "task", "seed").agg(pl.col("value").mean())
+    complete = of_seeds.filter(pl.len().over("model", "task") == pl.col("seed").n_unique().over("model"))
+    of_runs = complete.group_by("model", "seed").agg(pl.col("value").mean(), pl.len().alias("tasks"))
+    value = pl.col("value")
+    means = of_runs.group_by("model").agg(value.mean(), value.std().alias("deviation"), pl.col("tasks").first())
+    return {name: (mean, deviation, tasks) for name, mean, deviation, tasks in means.rows()}
+
+
+def _gaps(comparisons: pl.DataFrame) -> dict[tuple[str, str], Gap]:
+    """How much each system is above each other one."""
+    sure = pl.col("difference").filter(pl.col("p_adjusted") < LEVEL)
+    of_pairs = comparisons.group_by("model", "other").agg(
+        pl.col("difference", "wide_low", "wide_high").mean(),
+        pl.len(),
+        (sure > 0).sum().alias("better"),
+        (sure < 0).sum().alias("worse"),
+    )
+    gaps = {(one, other): Gap(*numbers) for one, other, *numbers in of_pairs.rows()}
+    return gaps | {(other, one): gap.turned() for (one, other), gap in gaps.items()}
+
+
+def _words(
+    systems: Sequence[System],
+    reference: str | None,
+    gaps: Mapping[tuple[str, str], Gap],
+    configuration: Configuration,
+) -> Iterator[str]:
+    """The verdict on some systems, the best first, which all have the same tasks: a sentence each."""
+    model, index = (next((each for each in systems if each.kind == kind), None) for kind in ("model", "index"))
+    if model is None and systems:
+        yield f"No trained model has a score; the best is {_named(systems[0])}."
+    against = {reference or "": "the best reference"}
+    if model is not None:
+        yield f"The best model is {_named(model)}."
+        of_model = against | {f"{UNTRAINED}{configuration.base_encoder(model_of(model.name))}": "its encoder"}
+        yield from _differences(model.name, of_model, gaps)
+    if index is not None:
+        yield f"The best index is {_named(index)}."
+        yield from _differences(index.name, ({model.name: "the best model"} if model else {}) | against, gaps)
+    for best in filter(None, (model, index)):
+        rivals = [each.name for each in systems if each.kind == best.kind and each.name != best.name]
+        level = [name for name in rivals if (gap := gaps.get((best.name, name))) and not gap.is_shown]
+        if level:
+            shown = [*level[:NAMED], *([f"{len(level) - NAMED} others"] if len(level) > NAMED else [])]
+            listed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+            yield f"The test cannot tell {best.name} apart from {listed}."
+        elif rivals:
+            yield f"The test shows that {best.name} is above every other {best.kind}."
+
+
+def _differences(name: str, others: Mapping[str, str], gaps: Mapping[tuple[str, str], Gap]) -> Iterator[str]:
+    """A sentence on how much a system is above or below each of some others, if they were compared."""
+    for other, what in others.items():
+        gap = gaps.get((name, other))
+        if gap is None:
+            continue
+        side, gap = ("above", gap) if gap.difference >= 0 else ("below", gap.turned())
+        interval = f"95% interval {gap.low:.1f} to {gap.high:.1f}".replace("-", "−")
+        shown = f"shows this on {gap.better or 'none'} of {gap.tasks} tasks"
+        if gap.tasks == 1:
+            shown = "shows this" if gap.better else "does not show this"
+        opposite = f", and the opposite on {gap.worse}" if gap.worse else ""
+        yield f"It is {gap.difference:.1f} {side} {other}, {what} ({interval}). The adjusted test {shown}{opposite}."
+
+
+def _named(system: System) -> str:
+    return f"{system.name} with {mean_cell(system.score, system.deviation)}"
+
+
+def _kind(name: str, configuration: Configuration) -> str:
+    if name in scored_models(configuration):
+        return "oracle" if model_of(name) in oracle_models(configuration) else "model"
+    if name in configuration.indexes:
+        return "index"
+    return "encoder" if name.startswith(UNTRAINED) else "baseline"

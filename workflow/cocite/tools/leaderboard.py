@@ -1,0 +1,59 @@
+"""`cocite scores`, and the verdict at the end of a run: that of the report, as text."""
+
+from pathlib import Path
+
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.plan.recorded import PROVENANCE
+from cocite.report.labels import mean_cell
+from cocite.report.verdict import Board, System, board_frame, read_verdict
+from cocite.tools.answers import Answer, print_answer
+from cocite.tools.commands import Form
+
+
+def verdict_of(results: Path) -> tuple[list[tuple[Board, list[str]]], list[str]]:
+    """The boards of a finished run with the lines of their verdicts, and a line on generated data, if there are any.
+
+    Raises `InputError` if the run has no scores yet.
+    """
+    if not (results / PROVENANCE).is_file():
+        raise InputError(f"{results} has no scores yet; finish the run, or name other results with --results.")
+    boards, generated = read_verdict(results)
+    judged = [(each, [f"{each.name} ({each.measure})", *(f"  {words}" for words in each.words)]) for each in boards]
+    return judged, [f"Generated data. {generated}"] if generated else []
+
+
+def verdict_in_lines(results: Path) -> list[str]:
+    """The whole verdict of a finished run."""
+    judged, generated = verdict_of(results)
+    return [line for _, lines in judged for line in lines] + generated
+
+
+def report_verdict(results: Path) -> None:
+    """Report the verdict of a run that has just ended."""
+    if lines := verdict_in_lines(results):
+        report("\n".join([*lines, f"All scores: cocite scores --results {results}"]))
+
+
+def print_scores(results: Path, form: Form) -> None:
+    """Print the boards, each with its verdict; CSV and JSON have all numbers and no words."""
+    judged, generated = verdict_of(results)
+    if form in ("csv", "json"):
+        frame = board_frame([board for board, _ in judged])
+        print_answer(Answer("", frame.columns, frame.rows()), form)
+        return
+    for board, lines in judged:
+        columns = ["system", "what it is", "score", f"difference to {board.reference}" if board.reference else ""]
+        rows = [(each.name, each.about, *_cells(each, board)) for each in board.systems]
+        print_answer(Answer("\n".join(["", *lines, ""]), columns, rows), form)
+    for line in generated:
+        report(line)
+
+
+def _cells(system: System, board: Board) -> tuple[str, str | None]:
+    score = mean_cell(system.score, system.deviation)
+    if system.tasks < board.tasks:
+        score += f" ({system.tasks} of {board.tasks} tasks)"
+    if system.gap is None:
+        return score, None
+    return score, f"{system.gap.difference:+.1f}{system.star} ({system.gap.low:+.1f} to {system.gap.high:+.1f})"
