@@ -1,7 +1,5 @@
 """After an update of the corpus only papers whose text changed are embedded, and the table is that of a whole run."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
@@ -9,11 +7,14 @@ from tests.encoder.building import TOPICS, built, write_papers
 from tests.encoder.published import fetched, published
 
 from cocite.config.encoders import StaticSettings
+from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 from cocite.encoder import embedding
 from cocite.encoder.documents import documents_of
 from cocite.encoder.embedding import embed_tables
-from cocite.encoder.model import CARD, embed_alike, open_encoder
+from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.model import embed_alike, open_encoder
+from cocite.encoder.static import is_static
 
 WORDS = " ".join(TOPICS.values()).split()
 
@@ -90,12 +91,14 @@ def embed(tmp_path):
 
 @pytest.fixture
 def older(model, tmp_path):
-    """The results of a run over the older papers, in which the encoder had another name and card."""
+    """The results of a run over the older papers, whose encoder was fetched from this folder under another name."""
     base = tmp_path / "older"
     papers = write_papers(base / "corpus/papers/0.parquet", OLDER)
     folder = base / "encoder/other/seed-3"
-    shutil.copytree(model, folder / "model")
-    (folder / "model" / CARD).write_text("another card")
+    if is_static(model):
+        fetch_encoder(StaticSettings(kind="static", model=str(model)), folder / "model")
+    else:
+        fetched(model, folder / "model", max_length=read_json(model / "sentence_bert_config.json")["max_seq_length"])
     how = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
     embed_tables(folder / "model", [papers], folder / "papers", "papers", **how)
     return base

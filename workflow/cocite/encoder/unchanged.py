@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.core.atomic import read_json
 from cocite.core.checkpoints import fingerprint_of
 from cocite.core.progress import report
 from cocite.core.searching import vector_blocks
@@ -24,6 +25,7 @@ from cocite.encoder.tokens import Text, Tokenizer, texts_of
 
 CHECKED = 16
 """Papers that are embedded again, to see whether the earlier run's encoder computed as this one does."""
+WHENCE = ("is_local", "local_files_only")
 TABLE, VECTORS = "papers", "paper_embeddings"
 
 
@@ -71,15 +73,19 @@ def find_unchanged(
 
 def _earlier_vectors(base: Path, model: Path, name: str) -> Path | None:
     """The vectors of a bucket by an encoder with the same files but its card, trained or not."""
-    wanted = _fingerprint(model)
+    wanted = _contents(model)
     tables = sorted(base.glob(f"encoder/*/seed-*/papers/{name}"))
-    return next((table for table in tables if _fingerprint(table.parents[1] / "model") == wanted), None)
+    return next((table for table in tables if _contents(table.parents[1] / "model") == wanted), None)
 
 
-def _fingerprint(model: Path) -> list[str]:
-    """What the vectors by an encoder follow from."""
-    files = sorted(path for path in model.rglob("*") if path.is_file() and path.name != CARD)
-    return [f"{path.relative_to(model)} {fingerprint_of([path])}" for path in files]
+def _contents(model: Path) -> dict[str, object]:
+    """What the vectors by an encoder follow from: its files. Two keys of the tokenizer only tell whence it was read."""
+    files = {str(path.relative_to(model)): path for path in model.rglob("*") if path.is_file() and path.name != CARD}
+    contents: dict[str, object] = {name: fingerprint_of([path]) for name, path in files.items()}
+    if (settings := model / "tokenizer_config.json").is_file():
+        kept = {key: value for key, value in read_json(settings).items() if key not in WHENCE}
+        contents[settings.name] = kept
+    return contents
 
 
 def _digests(papers: Path, tokenizer: Tokenizer) -> NDArray[np.void]:
