@@ -155,6 +155,8 @@ def embed_tables(
 
     The vectors of a source do not depend on the other sources.
     """
+    if base is not None and table != "papers":
+        raise InputError(f"--base has no effect on the table {table}: only vectors of papers are taken; leave it out.")
     take_gpus(1)
     encoder = open_encoder(model, precision, dimension, reduced=True).eval()
     adapters = adapters or (NO_ADAPTER,)
