@@ -276,12 +276,13 @@ rule embed_documents:
         runtime=plan.encoder.embedding_minutes,
         gpu=int(plan.with_gpu),
     params:
-        version=3,
+        version=4,
         sources=folders_of("documents"),
         table="documents",
         precision=scored_in(configuration),
         dimension=plan.encoder.kept_dimensions,
         adapters=plan.encoder.adapters_for([]),
+        base=[],
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
         vectors=subpath(output[0], parent=True),
     shell:
@@ -292,6 +293,7 @@ rule embed_documents:
             {params.dimension:q} \
             {params.adapters:q} \
             --model {input.model:q} \
+            {params.base:q} \
             --threads {threads} \
             --state {params.state:q} \
             --output {params.vectors:q} \
@@ -331,11 +333,12 @@ use rule embed_documents as embed_papers with:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-papers-{bucket}.jsonl"
     params:
-        version=2,
+        version=3,
         sources=lambda wildcards, input: input.documents,
         table="papers",
         precision=scored_in(configuration) if plan.evaluation.by_citations() else configuration.precision,
         adapters=plan.encoder.adapter_for_papers,
+        base=plan.encoder.base_of_papers,
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 
 
@@ -353,7 +356,7 @@ use rule embed_documents as embed_texts with:
         model=either(plan.encoder.with_weights),
         triplets=either(plan.triplets.bringing_texts),
     params:
-        version=1,
+        version=2,
         sources=lambda wildcards, input: input.documents,
         table="sampled_texts",
         precision=configuration.precision,

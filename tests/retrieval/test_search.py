@@ -177,6 +177,13 @@ def test_links_of_papers_without_a_text_are_refused_and_so_is_a_model_without_ve
     assert not (small.folder / "index").exists()
 
 
+@given(st.lists(st.integers(-3, 40), max_size=120), st.integers(1, 12))
+def test_the_best_are_the_first_in_order_of_score_and_row(scores, count):
+    rows = np.arange(len(scores)) * 2 + 5
+    expected = sorted(zip([-score for score in scores], rows.tolist(), strict=True))[:count]
+    assert search.best(np.array(scores, np.float32), rows, count).tolist() == [row for _, row in expected]
+
+
 @given(st.text())
 def test_words_are_split_as_bm25s_does(text):
     (expected,) = tokenize([text], stopwords=[], return_ids=False, show_progress=False)

@@ -28,11 +28,16 @@ BEFORE_THE_FIRST = -1
 """The epoch of the spans that are validated on."""
 
 
-def batches_of_like_length(lengths: Numbers, tokens: int) -> Iterator[Numbers]:
-    """Documents in batches of at most so many tokens, or of one; the longest first, to show a lack of memory."""
+def batches_of_like_length(lengths: Numbers, tokens: int, *, equal: bool = False) -> Iterator[Numbers]:
+    """Documents in batches of at most so many tokens, or of one; the longest first, to show a lack of memory.
+
+    With `equal`, all documents of a batch have the same length.
+    """
     order = np.argsort(-lengths, kind="stable")
     while len(order):
-        size = max(1, tokens // max(1, int(lengths[order[0]])))
+        longest = int(lengths[order[0]])
+        size = max(1, tokens // max(1, longest))
+        size = int(np.searchsorted(-lengths[order[:size]], -longest, "right")) if equal else size
         yield order[:size]
         order = order[size:]
 

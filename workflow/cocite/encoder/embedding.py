@@ -39,12 +39,12 @@ from cocite.core.progress import ahead, progress_bar, report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, count_rows, vector_column, write_table
 from cocite.encoder.adapters import read_adapter, switch_on
-from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents, Numbers, count_within
-from cocite.encoder.model import Encoder, embed, embed_batch, open_encoder
+from cocite.encoder.model import Encoder, embed, embed_alike, open_encoder
 from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
+from cocite.encoder.unchanged import find_unchanged
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
 """The tables that can be embedded, and the tables of their vectors."""
@@ -146,32 +146,47 @@ def embed_tables(
         Sequence[str],
         typer.Option(help="Name of an adapter, once for each; an empty one, or none, for the encoder as it is."),
     ] = (),
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Results folder of an earlier run, whose vectors of papers with the same text are taken."),
+    ] = None,
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood.
 
     The vectors of a source do not depend on the other sources.
     """
+    if base is not None and table != "papers":
+        raise InputError(f"--base has no effect on the table {table}: only vectors of papers are taken; leave it out.")
     take_gpus(1)
     encoder = open_encoder(model, precision, dimension, reduced=True).eval()
     adapters = adapters or (NO_ADAPTER,)
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source
         vectors = output / f"{source.stem}.parquet"
-        embed_documents(encoder, model, documents, vectors, table, adapters, threads=threads, state=state / source.stem)
+        embed_documents(
+            encoder, model, documents, vectors, table, adapters, threads=threads, state=state / source.stem, base=base
+        )
     remove_state(state)
 
 
 def embed_documents(
     encoder: Encoder, model: Path, documents: Path, output: Path, table: str, adapters: Sequence[str], *,
-    threads: int, state: Path,
+    threads: int, state: Path, base: Path | None = None,
 ) -> None:  # fmt: skip
     """Write one vector by each adapter for each document that has a text, in order of document; then remove `state`.
 
+    Of papers whose text is that of the run in `base`, the vectors are copied; papers have one adapter at most.
     Raises `InputError` if a vector is not finite, or the disk is full.
     """
     files = checked_files(documents, table)
     total = count_rows(files)
     sources = {source_of(file, table) for file in files} if encoder.tokenizer.reading.further else set()
+    unchanged = None
+    if base is not None:
+        _switch_on(encoder, model, adapters[0])
+        with _workers(1) as worker:
+            vectors_of = partial(embed_texts, encoder)
+            unchanged = worker.submit(find_unchanged, base, model, documents, encoder.tokenizer, vectors_of).result()
     follows_from = {
         "inputs": fingerprint_of([model, *files, *(source[0] for source in sources if source is not None)]),
         "device": encoder.device.type,
@@ -180,15 +195,19 @@ def embed_documents(
         "adapters": sorted(adapters),
         "batches": [WINDOW, encoder.tokens_in_batch],
         "versions": library_versions(),
+        "unchanged": None if unchanged is None else fingerprint_of([unchanged.earlier]),
     }
     open_state(state, follows_from, work="embedding", independent=True, checked_by_work=[VECTORS])
     with explain_full_disk(state), ExitStack() as stack:
         filled = {}
         for adapter in sorted(adapters):
-            switch_on(encoder, read_adapter(encoder, model, adapter) if adapter else None)
+            _switch_on(encoder, model, adapter)
             filled[adapter] = VectorFile(state / f"adapter-{adapter}", encoder.dimension, WINDOW)
             stack.enter_context(filled[adapter].file)
-            _embed(encoder, files, table, filled[adapter], total, threads)
+            for known in unchanged.blocks() if unchanged is not None else ():
+                filled[adapter].write(*known)
+            is_known = np.zeros(total, np.bool_) if unchanged is None else unchanged.is_same
+            _embed(encoder, files, table, filled[adapter], is_known, threads)
         declared = TABLES[EMBEDDINGS[table]]
         columns = {key: declared.columns[key].type for key in declared.key}
         schema = pa.schema({**columns, "vector": pa.list_(pa.float32(), encoder.dimension)})
@@ -204,20 +223,30 @@ def embed_documents(
     remove_state(state)
 
 
+def _workers(threads: int) -> ThreadPoolExecutor:
+    """Threads that each compute by themselves: last bits depend on how many share a product of matrices."""
+    return ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+
+
+def _switch_on(encoder: Encoder, model: Path, adapter: str) -> None:
+    switch_on(encoder, read_adapter(encoder, model, adapter) if adapter else None)
+
+
 def _embed(
-    encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
-) -> None:
-    """Fill the file with the vectors that it does not have yet."""
+    encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", is_known: NDArray[np.bool_],
+    threads: int,
+) -> None:  # fmt: skip
+    """Fill the file with the vectors that it does not have yet, of rows that are not known."""
     start, on_gpu = vectors.reached_window, encoder.device.type == "cuda"
-    windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
+    windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW, is_known=is_known)
     # On a CPU, where each thread embeds a batch, tokenising ahead would only take threads from the encoder.
     windows = ahead(windows) if on_gpu else windows
-    bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
-    workers = ThreadPoolExecutor(1 if on_gpu else threads, initializer=torch.set_num_threads, initargs=(1,))
+    bar = progress_bar(of="Embedding", unit=table, total=len(is_known), initial=start * WINDOW)
+    workers = _workers(1 if on_gpu else threads)
     with bar, ExitStack() as stack:
         stack.callback(workers.shutdown, cancel_futures=True)
         for window in windows:
-            batches = list(batches_of_like_length(window.tokens.lengths, encoder.tokens_in_batch))
+            batches = list(encoder.batches(window.tokens.lengths))
             vectors.check([row for some in batches[: vectors.progress.batches] for row in window.rows[some].tolist()])
             done = vectors.progress.batches
             left = batches[done:]
@@ -237,7 +266,7 @@ def _embed(
 def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) -> NDArray[np.float32]:
     if isinstance(tokens, Sentences):
         return embed_sums(encoder, tokens, rows)
-    return embed_batch(encoder, tokens, rows)
+    return embed_alike(encoder, tokens, rows)
 
 
 def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
@@ -263,15 +292,17 @@ class Window:
 
 
 def tokenised_windows(
-    files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
-) -> Iterator[Window]:
-    """The windows of `size` documents, from number `start` on."""
+    files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int,
+    is_known: NDArray[np.bool_] | None = None,
+) -> Iterator[Window]:  # fmt: skip
+    """The windows of `size` documents, from number `start` on, without those that are known."""
     rows = islice(texts_of(files, tokenizer, table), start * size, None)
     for first in count(start * size, size):
         read = list(islice(rows, size))
         if not read:
             return
-        kept = [row for row, each in enumerate(read) if each.text]
+        known = np.zeros(len(read), np.bool_) if is_known is None else is_known[first : first + len(read)]
+        kept = [row for row, each in enumerate(read) if each.text and not known[row]]
         texts = [read[row] for row in kept]
         yield Window(
             names=[each.id for each in texts],
@@ -326,9 +357,7 @@ class VectorFile:
 
     def put(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
         """Write the vectors of the next batch to these rows."""
-        for row, vector in zip(rows.tolist(), vectors, strict=True):
-            self.file.seek(row * self.width)
-            self.file.write(vector.tobytes())
+        self.write(rows, vectors)
         self.progress.batches += 1
         self.progress.checksum = zlib.crc32(vectors.tobytes(), self.progress.checksum)
         if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
@@ -336,6 +365,12 @@ class VectorFile:
             os.fsync(self.file.fileno())
             write_checked_json(self.reached, asdict(self.progress))
             self.synced_at = time.monotonic()
+
+    def write(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
+        """Write vectors to these rows."""
+        for row, vector in zip(rows.tolist(), vectors, strict=True):
+            self.file.seek(row * self.width)
+            self.file.write(vector.tobytes())
 
     def end_window(self) -> None:
         """Count the window at work as done."""

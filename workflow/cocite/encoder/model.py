@@ -48,6 +48,9 @@ WITH_DECODER = ("t5", "mt5", "umt5")
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
 """Tokens of a batch that is embedded, with padding: on a CPU to stay in its caches, on a GPU to fill it."""
 
+FEW_ROWS = 4
+"""Rows of a matrix from which on the product of each does not depend on how many there are (measured with MKL)."""
+
 
 class Encoder(nn.Module):
     """A transformer and a pooling: tokens of documents in, one vector for each out."""
@@ -109,6 +112,11 @@ class Encoder(nn.Module):
     def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
         """What `forward` takes of some documents."""
         return documents.padded(rows, self.tokenizer.padding)
+
+    def batches(self, lengths: Numbers) -> Iterator[Numbers]:
+        """Documents that are embedded together. On a CPU those of a batch have the same length (`embed_alike`)."""
+        equal = self.reads == "tokens" and self.device.type == "cpu"
+        return batches_of_like_length(lengths, self.tokens_in_batch, equal=equal)
 
     def save(self, folder: Path, card: str) -> None:
         """Write the weights and the model card into a folder that has the tokenizer already."""
@@ -267,9 +275,22 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
     """The vectors of documents, documents × dimension, in their order."""
     encoder.eval()
     vectors = np.empty((len(documents), encoder.dimension), dtype=np.float32)
-    for rows in batches_of_like_length(documents.lengths, encoder.tokens_in_batch):
-        vectors[rows] = embed_batch(encoder, documents, rows)
+    for rows in encoder.batches(documents.lengths):
+        vectors[rows] = embed_alike(encoder, documents, rows)
     return vectors
+
+
+def embed_alike(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:
+    """The vectors of the documents of one of the encoder's batches, rows × dimension.
+
+    On one thread of a CPU the vector of a document depends on no other document: padding would change last bits, so
+    that there is none, and so would products of matrices with few rows, so that a batch of few tokens is repeated.
+    """
+    if encoder.reads == "tokens":
+        rows_of_each = 1 if encoder.dense is not None else max(1, int(documents.lengths[rows[0]]))
+        repeated = np.resize(rows, max(len(rows), -(-FEW_ROWS // rows_of_each)))
+        return embed_batch(encoder, documents, repeated)[: len(rows)]
+    return embed_batch(encoder, documents, rows)
 
 
 def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:

@@ -111,6 +111,12 @@ class EncoderPlan(StagePlan):
         """The option for the adapter by which a model embeds papers; nothing if it has none."""
         return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
 
+    @cached_property
+    def base_of_papers(self) -> list[str]:
+        """The option for the results of an earlier run, whose vectors of papers that have not changed are taken."""
+        base = self.plan.corpus.reused_base
+        return ["--base", base] if base else []
+
     def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to embed documents: by the size of their texts and that of the encoder. On two threads an encoder of
         MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to take a hundredth of that
