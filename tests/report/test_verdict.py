@@ -81,18 +81,18 @@ def test_a_star_needs_most_tasks_by_the_adjusted_test_and_none_of_the_opposite()
     mixed = compared("bm25", "m", 1.0, -9.0, -9.0, -9.0, shown=TASKS)
     [board] = judged(SCORES, [*mixed, *COMPARISONS[4:]])
     assert {each.name: each.star for each in board.systems}["m"] == ""
-    assert "above bm25, the best reference (95% interval 4.5 to 7.5)" in board.words[1]
-    assert board.words[1].endswith("shows this on 3 of 4 tasks, and the opposite on 1.")
+    assert "above bm25, the best reference (95% interval 4.5 to 7.5; " in board.words[1]
+    assert board.words[1].endswith("shows it on 3 of 4 tasks, and the opposite on 1).")
 
 
 def test_the_words_say_what_the_stars_say():
     [board] = judged(SCORES, COMPARISONS)
     assert list(board.words) == [
         "The best model is m with 55.5 ± 0.7.",
-        "It is 10.5 above bm25, the best reference (95% interval 8.5 to 11.5). The adjusted test shows this on 3 of 4 "
-        "tasks.",
-        "It is 30.0 above untrained_e, its encoder (95% interval 29.0 to 32.0). The adjusted test shows this on 4 of 4 "
-        "tasks.",
+        "It is 10.5 above bm25, the best reference (95% interval 8.5 to 11.5; the adjusted test shows it on 3 of 4 "
+        "tasks).",
+        "It is 30.0 above untrained_e, its encoder (95% interval 29.0 to 32.0; the adjusted test shows it on 4 of 4 "
+        "tasks).",
         "The test cannot tell m apart from n.",
     ]
     apart = compared("m", "n", 2.0, 2.0, 2.0, 2.0, shown=TASKS)
@@ -109,7 +109,7 @@ def test_what_was_trained_once_has_a_star_in_parentheses():
 def test_a_model_below_the_reference_is_said_to_be_below_it():
     lower = [*score("m", *[20.0] * 4, seeds=(1, 2)), *SCORES[-12:]]
     [board] = judged(lower, compared("bm25", "m", 20.0, 20.0, 20.0, 20.0, shown=TASKS))
-    assert board.words[1].startswith("It is 20.0 below bm25, the best reference (95% interval 19.0 to 22.0).")
+    assert board.words[1].startswith("It is 20.0 below bm25, the best reference (95% interval 19.0 to 22.0;")
 
 
 def test_an_oracle_is_on_the_board_and_never_the_best():
@@ -154,5 +154,5 @@ def test_searches_of_a_holdout_have_a_board_with_the_best_index_against_the_best
     assert (ranking.name, searching.name) == ("h, ranking candidates", "h, whole corpus")
     assert searching.words[1:] == [
         "The best index is papers with 35.5 ± 0.7.",
-        "It is 10.0 above m, the best model (95% interval 8.0 to 11.0). The adjusted test shows this on 2 of 2 tasks.",
+        "It is 10.0 above m, the best model (95% interval 8.0 to 11.0; the adjusted test shows it on 2 of 2 tasks).",
     ]

@@ -229,11 +229,11 @@ def _differences(name: str, others: Mapping[str, str], gaps: Mapping[tuple[str, 
             continue
         side, gap = ("above", gap) if gap.difference >= 0 else ("below", gap.turned())
         interval = f"95% interval {gap.low:.1f} to {gap.high:.1f}".replace("-", "−")
-        shown = f"shows this on {gap.better or 'none'} of {gap.tasks} tasks"
+        shown = f"shows it on {gap.better or 'none'} of {gap.tasks} tasks"
         if gap.tasks == 1:
-            shown = "shows this" if gap.better else "does not show this"
+            shown = "shows it" if gap.better else "does not show it"
         opposite = f", and the opposite on {gap.worse}" if gap.worse else ""
-        yield f"It is {gap.difference:.1f} {side} {other}, {what} ({interval}). The adjusted test {shown}{opposite}."
+        yield f"It is {gap.difference:.1f} {side} {other}, {what} ({interval}; the adjusted test {shown}{opposite})."
 
 
 def _named(system: System) -> str:
