@@ -71,10 +71,10 @@ def test_other_errors_are_left_as_they_are(batch):
 
 
 def test_a_training_that_runs_out_of_memory_says_so(inputs, tmp_path, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(Objective, "_passed", fail)
+    monkeypatch.setattr("cocite.encoder.objective._passed", fail)
     with pytest.raises(InputError, match="Memory ran out over a batch of"):
         trained(tmp_path, inputs)
 

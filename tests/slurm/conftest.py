@@ -21,7 +21,7 @@ from tests.slurm.mishaps import cancel, hold_up_training, jobs, lose_the_node, o
 from tests.workflow.conftest import ROOT, SMALL
 
 CONFIGURATION: dict[str, Any] = {
-    **{key: SMALL[key] for key in ("seed", "release", "precision", "queries", "embeddings", "encoders")},
+    **{key: SMALL[key] for key in ("run_seed", "release", "precision", "queries", "embeddings", "encoders")},
     "gpu": True,
     "corpus": {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}},
     "graphs": {"cocitation": {"signal": "cocitation"}},
