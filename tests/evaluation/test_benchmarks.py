@@ -12,7 +12,7 @@ from cocite.config.configuration import configure
 from cocite.config.runs import scored_runs
 from cocite.core.errors import InputError
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
+DOCUMENTATION = Path(__file__).parents[2] / "docs/benchmarks.md"
 
 
 def test_no_two_tasks_share_a_name_and_the_documentation_lists_every_one():

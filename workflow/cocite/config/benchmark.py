@@ -23,7 +23,7 @@ class Benchmark(Entry):
     """What is scored; a benchmark has a field `kind` as well, its name."""
 
     kind: str
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
+    """What is scored, and the layout of its files (docs/benchmarks.md says more)."""
     declared: ClassVar[tuple[Task, ...]]
     """Its tasks. Jobs are named after them, so no two tasks share a name."""
     made_by: ClassVar[type[Entry] | None] = None
@@ -104,7 +104,7 @@ class UserSuppliedBenchmark(Benchmark):
     """What benchmarks have that others made."""
 
     tasks: Annotated[Names, Field(min_length=1)] | None = None
-    """Names of the tasks to score (docs/evaluation.md lists them); each must exist. Default: all tasks in the folder;
+    """Names of the tasks to score (docs/benchmarks.md lists them); each must exist. Default: all tasks in the folder;
     missing ones are counted."""
     id_space: DocumentIds = "s2"
     """The id space of its documents: s2 for Semantic Scholar's corpus ids, openalex for OpenAlex's work numbers, corpus

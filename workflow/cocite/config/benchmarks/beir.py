@@ -165,7 +165,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
             for file in files_of(Path(folder), self.split):
                 if not file.is_file():
                     lacks = f"has no file {file.relative_to(folder)}, nor one in another form that is read"
-                    yield f"{key}: the folder {folder} of the dataset {name} {lacks} (docs/evaluation.md)."
+                    yield f"{key}: the folder {folder} of the dataset {name} {lacks} (docs/benchmarks.md)."
         known = [task_of(dataset).name for dataset in self.datasets]
         for task in self.tasks or ():
             if task not in known:
