@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import yaml
 from tests.cookbook import recipes
 from typer.main import get_command
 
@@ -18,6 +19,7 @@ from cocite.tools.documentation import ROOT, as_shown, cookbook_page, generated
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 GENERATED = generated(get_command(app))
+SHARED = yaml.safe_load((ROOT / "docs/figures.yaml").read_text())
 
 
 @pytest.mark.parametrize("path", sorted(GENERATED))
@@ -41,6 +43,17 @@ def test_every_link_of_the_documentation_leads_somewhere():
     for page in [ROOT / "README.md", *PAGES]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("figure", SHARED, ids=lambda figure: figure["name"])
+def test_pages_that_share_a_figure_give_the_same_value(figure):
+    assert len(figure["pages"]) > 1
+    for page in figure["pages"]:
+        text = " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
+        for value in figure["values"]:
+            places = [match.span() for match in re.finditer(rf"(?<![\d.,]){re.escape(value)}(?![\d]|[.,]\d)", text)]
+            close = [re.search(figure["near"], text[max(0, start - 300) : end + 300]) for start, end in places]
+            assert any(close), f"{page}.md lacks {value} for {figure['name']}"
 
 
 def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_title(tmp_path):
