@@ -63,7 +63,7 @@ def make(
     names = {f"{graph}-{engine}" for graph in graphs for engine in engines}
     config["embeddings"] = {name: entry for name, entry in config["embeddings"].items() if name in names}
     config["graphs"] = {graph: config["graphs"][graph] for graph in graphs}
-    config |= {"seed": seed, "pathvars": {part: str(folder / part) for part in ("results", "logs", "benchmarks")}}
+    config |= {"run_seed": seed, "pathvars": {part: str(folder / part) for part in ("results", "logs", "benchmarks")}}
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "config.yaml"
     written.write_text(yaml.safe_dump(config))
