@@ -54,7 +54,7 @@ def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_th
 
 
 @pytest.mark.parametrize("left_out", [None, [2, 1, 2]])
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("pooling", ["cls", "last", "mean", "max"])
 def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling, left_out):
     model.pooling = pooling
     documents, rows = documents_with(FIVE, ONE, THREE), np.arange(3)
