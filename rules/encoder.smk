@@ -53,7 +53,9 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.linear_map)),
+        encoder=either(
+            name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.linear_map)
+        ),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
