@@ -119,6 +119,18 @@ def test_a_table_is_saved_as_csv_with_its_rows_and_numbers(page):
     assert {row["scirepeval: classification (compat)"] == "" for row in rows if row["model"] == "bm25"} == {True}
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("=1+1", "'=1+1"), ("+cmd|x", "'+cmd|x"), ("+1.5* +0.5 to +2", "+1.5* +0.5 to +2")]
+)
+def test_what_a_spreadsheet_would_compute_is_saved_as_a_text(page, name, expected):
+    cell = "document.querySelector('figure.table:has(#models-caption) tbody th').textContent"
+    before = page.run(cell)
+    page.run(f"{cell} = arguments[0]", name)
+    _, text = saved(page, "figure.table:has(#models-caption)")
+    page.run(f"{cell} = arguments[0]", before)
+    assert text.splitlines()[1].startswith(f"{expected},")
+
+
 def test_a_figure_is_saved_as_one_drawing_with_its_panels_and_legend(page):
     name, text = saved(page, "#validation_curves-figure")
     root = read_svg(text)

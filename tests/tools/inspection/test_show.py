@@ -286,7 +286,7 @@ def hostile(results):
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.parametrize("form", ["text", "csv", "json"])
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
 @pytest.mark.parametrize("about", [["papers"], ["cocitations", "--paper", "1", "--of", "all"]])
 def test_no_title_reaches_the_terminal_as_anything_but_text(show, form, about):
     printed = show(*about, "--format", form)
@@ -296,7 +296,7 @@ def test_no_title_reaches_the_terminal_as_anything_but_text(show, form, about):
     if form == "csv" and about == ["papers"]:
         titles = [row["title"] for row in csv.DictReader(io.StringIO(printed))]
         assert sorted(titles)[:2] == ['\'=HYPERLINK("http://evil","x")', "'@SUM(A1)\\r\n+1"]
-    if form == "text" and about != ["papers"]:
+    if form == "table" and about != ["papers"]:
         assert r"\x1b]0;owned\x07Bees\x1b[2J" in printed  # the heading
 
 

@@ -19,8 +19,8 @@ from cocite.core.progress import report
 
 app = typer.Typer(add_completion=False)
 
-Form = Literal["table", "text", "csv", "json", "markdown"]
-"""The ways to print an answer; `text` is another name of `table`."""
+Form = Literal["table", "csv", "json", "markdown"]
+"""The ways to print an answer."""
 LOOK, BEFORE, SHARE = "Look at a run", "Before a run", "Share a run"
 """The groups of these commands in `cocite --help`."""
 Known = Literal["more", "balanced", "less"]
@@ -87,7 +87,7 @@ def show(
     folder = results_of(results, configfile)
     if table is None:
         with open_results(folder) as db:
-            listing = contents.list_tables(db, folder, for_people=form in ("table", "text"))
+            listing = contents.list_tables(db, folder, for_people=form == "table")
         print_answer(listing, form)
         return
     chosen = contents.named_table(folder, table)
@@ -143,7 +143,7 @@ def search(
             answer = papers_of_index(db, chosen, query, limit, known)
         elif by_model:
             answer = nearest_papers(db, by_model, query, limit)
-    if form not in ("table", "text"):
+    if form != "table":
         report(answer.heading)
     print_answer(answer, form)
 

@@ -26,6 +26,9 @@
     const text = (cell) => [...cell.childNodes].map((node) => (node.nodeName === "SMALL" ? " " : "") + node.textContent).join("").trim();
     const quoted = (words) => {
       const line = words.replace(/\s+/g, " ").replaceAll("−", "-").replace(/^–$/, "");
+      // A spreadsheet computes what begins like this, and titles come from strangers; differences are numbers.
+      const isComputed = /^[=+@＝＋－＠-]/.test(line) && !/^[+-][\d.][-+\d.,*()±%to ]*$/.test(line);
+      if (isComputed) return quoted(`'${line}`);
       return /[",]/.test(line) ? `"${line.replaceAll('"', '""')}"` : line;
     };
     const line = (row) => [...row.cells].filter((cell) => !cell.classList.contains("bar")).map((cell) => quoted(text(cell)));
