@@ -273,7 +273,7 @@ rule embed_documents:
     threads: 8 if plan.with_gpu else 1  # with a GPU, they tokenise
     resources:
         # For a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
-        # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. With a GPU, 1.9 GB were used.
+        # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. With a GPU, 1.7 GB were used.
         mem_mb=megabytes(4000 if plan.with_gpu else 1500, model=3),
         runtime=plan.encoder.embedding_minutes,
         gpu=int(plan.with_gpu),

@@ -10,7 +10,7 @@ fast, by PCG64 from a seed of torch's generator. The probability is rounded to a
 numbers are scaled. A GPU keeps torch's dropout.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -114,7 +114,7 @@ def _kernel_is_right(encoder: Encoder) -> bool:
     numbers = torch.arange(float(np.prod(shape)), device=device).sin().requires_grad_()
     starts = torch.tensor([0, *np.cumsum(lengths)], device=device, dtype=torch.int32)
     causal = sizes.model_type in DECODERS
-    for window in (ALL,) if causal else (ALL, 40):
+    for window in (ALL, 40):
         attended = []
         for kernel in (KERNELS[device.type], attention_of_each):
             query, key, value = numbers.to(encoder.computes_in).view(shape).split([asking, asked, asked], dim=1)
@@ -149,9 +149,14 @@ def _attention_of_packed(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     tokens = (some[0].transpose(0, 1) for some in (query, key, value))
     window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
-    how: dict[str, Any] = {"window": window, "causal": getattr(module, "is_causal", False)}
+    how: dict[str, Any] = {"window": window, "causal": _is_causal(module, keywords)}
     kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, **how)
     return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
+
+
+def _is_causal(module: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether a token attends only to those before it, which a call may say, and else the layer does."""
+    return bool(keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True))
 
 
 def _mask_of_packed(attention_mask: Tensor | None = None, **keywords: Any) -> Tensor | None:
@@ -208,7 +213,7 @@ def _attention_dropping(
 
     It is that of transformers without dropout, for causal attention without a mask, masks that add, and shared keys.
     """
-    causal = keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True)
+    causal = _is_causal(module, keywords)
     adds = attention_mask is not None and attention_mask.dtype != torch.bool
     if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
         keywords |= {"dropout": dropout, "scaling": scaling}

@@ -195,7 +195,7 @@ def _choose_tokens(
     if before == {**follows_from, "settings": {**follows_from["settings"], "mini_batch_tokens": chosen}}:
         return chosen if isinstance(chosen, int) else 0
     how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
-    if torch.cuda.is_available():
+    if encoder.device.type == "cuda":
         free, _ = torch.cuda.mem_get_info()
         memory_mb = int(GPU_SHARE * free / 1e6)
         how = {"estimate": gpu_memory, "number_format": str(encoder.computes_in).removeprefix("torch.")}

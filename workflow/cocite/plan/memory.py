@@ -28,7 +28,7 @@ STEP = 64
 PIECES_AT_LEAST = 2**16
 """The smallest mini-batches of a static encoder."""
 LIBRARIES_MB = {"cpu": 700, "cuda": 2500}
-"""Memory of a process before it has weights. With a GPU, trainings of MiniLM used 2.0 to 2.2 GB outside of it."""
+"""Memory of a process before it has weights. With a GPU, trainings of MiniLM used 2.0 to 2.1 GB outside of it."""
 BYTES_OF_A_WEIGHT, BYTES_OF_A_FROZEN_WEIGHT = 20, 4
 """Weight, gradient, the two moments of AdamW, and the copy that is saved; and a weight that does not learn."""
 BYTES_OF_A_TOKEN = 135
@@ -38,8 +38,8 @@ BYTES_OF_A_PAIR = 12
 GPU_BYTES_OF_A_TOKEN = 50
 """The same as `BYTES_OF_A_TOKEN` in bfloat16 on a GPU, whose attention stores no pairs (44 to 47 with BERT-base)."""
 OF_DECODERS = 2.2
-"""Factor on a GPU for decoders, whose layers are wider: in the shape of Qwen3-Embedding-0.6B, 15,000 tokens took some
-100 bytes."""
+"""Factor on a GPU for decoders, whose layers are wider. Estimated from a decoder in the shape of Qwen3-Embedding-0.6B:
+with at most 35,968 tokens at once a batch of 32 triplets took 51 GB, and one of 128 ran out of 79 GB."""
 GPU_SHARE = 0.9
 """Share of the free memory of a GPU that a training plans with; the rest is lost between blocks of other sizes."""
 STATIC = "model2vec"
