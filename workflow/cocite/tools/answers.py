@@ -68,7 +68,7 @@ def print_answer(answer: Answer, form: "Form") -> None:
         cells = ([printable(cell).replace("|", "\\|") for cell in line] for line in lines)
         table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
         heading = "\n".join(map(printable, answer.heading.strip().splitlines()))
-        sys.stdout.write(f"{heading}\n\n{table}\n\n")
+        sys.stdout.write(f"{heading}\n{table}\n\n")
     else:
         _print_text(answer)
 
