@@ -67,7 +67,7 @@ def print_answer(answer: Answer, form: "Form") -> None:
         lines = [answer.columns, ["---"] * len(answer.columns), *(map(as_text, row) for row in answer.rows)]
         cells = ([printable(cell).replace("|", "\\|") for cell in line] for line in lines)
         table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
-        heading = "\n".join(map(printable, answer.heading.strip().splitlines()))
+        heading = "\n".join(map(printable, answer.heading.lstrip().split("\n")))
         sys.stdout.write(f"{heading}\n{table}\n\n")
     else:
         _print_text(answer)
