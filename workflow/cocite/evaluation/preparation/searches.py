@@ -12,8 +12,7 @@ found, as in trec_eval and mteb. A document that is the query itself is never am
 evaluation (`ignore_identical_ids`), whatever its judgement; one that only has the same number is.
 
 LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub. Broad questions (specificity 0) and specific
-ones (1) are separate tasks, since the published depths differ: task and specific ones (1) another, since the depths
-that are published differ:
+ones (1) are separate tasks, since their scores are published at different depths:
 
     query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
     corpus_clean/full-*.parquet     papers: corpusid, title, abstract
