@@ -38,7 +38,7 @@ def cocite(finished, monkeypatch):
 
 @pytest.mark.end_to_end
 def test_the_questions_of_the_cookbook_are_answered_in_the_columns_on_the_page(database):
-    assert len(RECIPES) == COOKBOOK.count("\n## ") == 8
+    assert len(RECIPES) == COOKBOOK.count("\n## ") == 7
     for question, recipe in RECIPES.items():
         answer = database.execute(recipe.query)
         assert [name for name, *_ in answer.description] == recipe.columns, question
