@@ -86,7 +86,17 @@ def test_lists_of_dois(folder):
     )
     row = "02001-02002,10.1234/def,10.1234/Abc,2002-01,P1Y,no,no"
     write("coci/2020.csv", "oci,citing,cited,creation,timespan,journal_sc,author_sc", row)
-    (corpus,) = corpora("Lists of DOIs")
+    corpus = {
+        **{"source": "table", "ids": "string"},
+        "papers": {
+            **{"files": "papers.parquet", "prefix": "https://doi.org/", "lowercase": True},
+            "columns": {name: name for name in ("title", "abstract", "year", "doi")} | {"id": "doi"},
+        },
+        "citations": {
+            **{"files": "coci/*.csv", "lowercase": True},
+            "columns": {"citing": "citing", "cited": "cited"},
+        },
+    }
     made = make_corpus(folder / "made", corpus)
     assert titles(made) == {"10.1234/abc": "A", "10.1234/def": "B"}
     assert made.named_pairs == {("10.1234/def", "10.1234/abc")}
@@ -142,7 +152,13 @@ def test_aminer(folder):
         {"id": "1b", "title": "B", "authors": [], "venue": {"raw": "VIS"}},
     ]
     write_records("oag/mag_papers_0.txt", nested)
-    lines, graph = (make_corpus(folder / f"{at}", corpus) for at, corpus in enumerate(corpora("AMiner")))
+    (corpus,) = corpora("AMiner")
+    lines = make_corpus(folder / "lines", corpus)
+    pattern = r"`(files: oag/\*\.txt)` with `(format: jsonl)` in both.*\n`(columns: {.*})`"
+    (files, form, columns) = re.findall(pattern, SECTIONS["AMiner"])[0]
+    corpus["papers"] = yaml.safe_load(f"{files}\n{form}\n{columns}")
+    corpus["citations"] |= yaml.safe_load(f"{files}\n{form}")
+    graph = make_corpus(folder / "graph", corpus)
     assert titles(lines) == {"5390-a": "A", "5390-b": "B"}
     assert lines.named_pairs == {("5390-a", "5390-b"), ("5390-a", "5390-c")}
     assert lines.papers[0]["authors"] == graph.papers[0]["authors"] == ["Jo Doe"]

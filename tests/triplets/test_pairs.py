@@ -478,6 +478,11 @@ ROWS = [
 ]
 
 
+def write_rows():
+    (text,) = re.findall(r"```json\n(.*?)```", SECTIONS["Rows with texts"], flags=re.DOTALL)
+    lines(Path("rows/train.jsonl"), map(json.loads, text.splitlines()))
+
+
 def write_beir_files():
     lines(Path("beir/corpus.jsonl"), [{"_id": f"d{n}", "title": f"Title {n}", "text": f"Text {n}."} for n in range(3)])
     lines(Path("beir/queries.jsonl"), [{"_id": "q1", "text": "a few words"}])
@@ -508,7 +513,7 @@ def write_inpars_files():
 @pytest.mark.parametrize(
     ("title", "write", "expected"),
     [
-        ("Rows with texts", None, ROWS),
+        ("Rows with texts", write_rows, ROWS),
         ("BEIR's layout", write_beir_files, [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
         ("SPECTER's triplets", write_specter_files, [("Paper p", ["Paper q"], ["Paper r"])]),
         (
@@ -523,10 +528,7 @@ def test_the_example_of_each_layout_in_the_documentation_is_read_as_documented(
     folder, monkeypatch, title, write, expected
 ):
     monkeypatch.chdir(folder)
-    blocks = dict(re.findall(r"```(python|yaml)\n(.*?)```", SECTIONS[title], flags=re.DOTALL))
-    if write is None:  # the page writes the files
-        exec(compile(blocks["python"], "pairs.md", "exec"), {})  # noqa: S102
-    else:
-        write()
-    [entry] = yaml.safe_load(blocks["yaml"])["triplets"].values()
+    write()
+    [block] = re.findall(r"```yaml\n(.*?)```", SECTIONS[title], flags=re.DOTALL)
+    [entry] = yaml.safe_load(block)["triplets"].values()
     assert run(folder, **{key: value for key, value in entry.items() if key != "sampler"}).examples == expected
