@@ -125,7 +125,20 @@ def test_dblp(folder):
         '1;Jo Doe|Kim Roe;...|journals/x/B99|...;https://doi.org/10.1/a;X;journals/x/A01;2020;1-9;"One; two";u;1;2001',
         "2;Kim Roe;;;X;journals/x/B99;2020;10-19;Two;u;1;1999",
     )
-    (corpus,) = corpora("DBLP")
+    names = "id author cite ee journal key mdate pages title url volume year".split()
+    form = {"kind": "csv", "delimiter": ";", "header": names}
+    columns = {"id": "key", "title": "title", "year": "year", "venue": "journal"}
+    corpus = {
+        **{"source": "table", "ids": "string", "authors": True},
+        "papers": {
+            **{"files": "output_article.csv", "format": form},
+            "columns": {**columns, "authors": {"column": "author", "separator": "|"}},
+        },
+        "citations": {
+            **{"files": "output_article.csv", "format": form, "nulls": ["..."]},  # of papers that DBLP does not know
+            "columns": {"citing": "key", "cited": {"column": "cite", "separator": "|"}},
+        },
+    }
     made = make_corpus(folder / "made", corpus)
     assert titles(made) == {"journals/x/A01": "One; two", "journals/x/B99": "Two"}
     assert made.papers[0]["authors"] == ["Jo Doe", "Kim Roe"]
