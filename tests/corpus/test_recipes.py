@@ -125,7 +125,7 @@ def test_dblp(folder):
         '1;Jo Doe|Kim Roe;...|journals/x/B99|...;https://doi.org/10.1/a;X;journals/x/A01;2020;1-9;"One; two";u;1;2001',
         "2;Kim Roe;;;X;journals/x/B99;2020;10-19;Two;u;1;1999",
     )
-    names = "id author cite ee journal key mdate pages title url volume year".split()
+    names = ["id", "author", "cite", "ee", "journal", "key", "mdate", "pages", "title", "url", "volume", "year"]
     form = {"kind": "csv", "delimiter": ";", "header": names}
     columns = {"id": "key", "title": "title", "year": "year", "venue": "journal"}
     corpus = {
