@@ -86,7 +86,17 @@ def test_lists_of_dois(folder):
     )
     row = "02001-02002,10.1234/def,10.1234/Abc,2002-01,P1Y,no,no"
     write("coci/2020.csv", "oci,citing,cited,creation,timespan,journal_sc,author_sc", row)
-    (corpus,) = corpora("Lists of DOIs")
+    corpus = {
+        **{"source": "table", "ids": "string"},
+        "papers": {
+            **{"files": "papers.parquet", "prefix": "https://doi.org/", "lowercase": True},
+            "columns": {name: name for name in ("title", "abstract", "year", "doi")} | {"id": "doi"},
+        },
+        "citations": {
+            **{"files": "coci/*.csv", "lowercase": True},
+            "columns": {"citing": "citing", "cited": "cited"},
+        },
+    }
     made = make_corpus(folder / "made", corpus)
     assert titles(made) == {"10.1234/abc": "A", "10.1234/def": "B"}
     assert made.named_pairs == {("10.1234/def", "10.1234/abc")}
@@ -115,7 +125,20 @@ def test_dblp(folder):
         '1;Jo Doe|Kim Roe;...|journals/x/B99|...;https://doi.org/10.1/a;X;journals/x/A01;2020;1-9;"One; two";u;1;2001',
         "2;Kim Roe;;;X;journals/x/B99;2020;10-19;Two;u;1;1999",
     )
-    (corpus,) = corpora("DBLP")
+    names = ["id", "author", "cite", "ee", "journal", "key", "mdate", "pages", "title", "url", "volume", "year"]
+    form = {"kind": "csv", "delimiter": ";", "header": names}
+    columns = {"id": "key", "title": "title", "year": "year", "venue": "journal"}
+    corpus = {
+        **{"source": "table", "ids": "string", "authors": True},
+        "papers": {
+            **{"files": "output_article.csv", "format": form},
+            "columns": {**columns, "authors": {"column": "author", "separator": "|"}},
+        },
+        "citations": {
+            **{"files": "output_article.csv", "format": form, "nulls": ["..."]},  # of papers that DBLP does not know
+            "columns": {"citing": "key", "cited": {"column": "cite", "separator": "|"}},
+        },
+    }
     made = make_corpus(folder / "made", corpus)
     assert titles(made) == {"journals/x/A01": "One; two", "journals/x/B99": "Two"}
     assert made.papers[0]["authors"] == ["Jo Doe", "Kim Roe"]
@@ -142,7 +165,13 @@ def test_aminer(folder):
         {"id": "1b", "title": "B", "authors": [], "venue": {"raw": "VIS"}},
     ]
     write_records("oag/mag_papers_0.txt", nested)
-    lines, graph = (make_corpus(folder / f"{at}", corpus) for at, corpus in enumerate(corpora("AMiner")))
+    (corpus,) = corpora("AMiner")
+    lines = make_corpus(folder / "lines", corpus)
+    pattern = r"`(files: oag/\*\.txt)` with `(format: jsonl)` in both.*\n`(columns: {.*})`"
+    (files, form, columns) = re.findall(pattern, SECTIONS["AMiner"])[0]
+    corpus["papers"] = yaml.safe_load(f"{files}\n{form}\n{columns}")
+    corpus["citations"] |= yaml.safe_load(f"{files}\n{form}")
+    graph = make_corpus(folder / "graph", corpus)
     assert titles(lines) == {"5390-a": "A", "5390-b": "B"}
     assert lines.named_pairs == {("5390-a", "5390-b"), ("5390-a", "5390-c")}
     assert lines.papers[0]["authors"] == graph.papers[0]["authors"] == ["Jo Doe"]

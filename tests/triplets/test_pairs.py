@@ -478,19 +478,57 @@ ROWS = [
 ]
 
 
+def write_rows():
+    (text,) = re.findall(r"```json\n(.*?)```", SECTIONS["Rows with texts"], flags=re.DOTALL)
+    lines(Path("rows/train.jsonl"), map(json.loads, text.splitlines()))
+
+
+def write_beir_files():
+    lines(Path("beir/corpus.jsonl"), [{"_id": f"d{n}", "title": f"Title {n}", "text": f"Text {n}."} for n in range(3)])
+    lines(Path("beir/queries.jsonl"), [{"_id": "q1", "text": "a few words"}])
+    tabs(Path("beir/qrels/train.tsv"), [HEADER, ("q1", "d0", 1), ("q1", "d1", 0)])
+
+
+def write_specter_files():
+    papers = {name: {"paper_id": name, "title": f"Paper {name}", "abstract": None} for name in ("p", "q", "r")}
+    lines(Path("specter/metadata.json"), [papers])
+    lines(Path("specter/data.json"), [{"p": {"q": {"count": 5}, "r": {"count": 1}}}])
+    tabs(Path("specter/train.txt"), ["p"])
+
+
+def write_msmarco_files():
+    mined = {"qid": 7, "pos": [1], "neg": {"bm25": [2, 3], "dense": [3, 4]}}
+    lines(Path("msmarco/msmarco-hard-negatives.jsonl"), [mined])
+    tabs(Path("msmarco/collection.tsv"), [(passage, f"Passage {passage}.") for passage in range(1, 5)])
+    tabs(Path("msmarco/queries.train.tsv"), [(7, "what is a passage")])
+    tabs(Path("scores.tsv"), [(7, 1, 9.5), (7, 2, 8.0), (7, 3, 6.5), (7, 4, -2.0)])
+
+
+def write_inpars_files():
+    rows = [{"query": f"query {n}", "doc_id": f"d{n}", "log_probs": [-0.1 * n, -0.2]} for n in range(3)]
+    lines(Path("inpars/queries.jsonl"), rows)
+    lines(Path("inpars/corpus.jsonl"), [{"_id": f"d{n}", "title": "", "text": f"Document {n}."} for n in range(3)])
+
+
 @pytest.mark.parametrize(
-    ("title", "expected"),
+    ("title", "write", "expected"),
     [
-        ("Rows with texts", ROWS),
-        ("BEIR's layout", [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
-        ("SPECTER's triplets", [("Paper p", ["Paper q"], ["Paper r"])]),
-        ("MS MARCO's mined negatives", [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)]),
-        ("InPars", [("query 0", ["Document 0."], []), ("query 1", ["Document 1."], [])]),
+        ("Rows with texts", write_rows, ROWS),
+        ("BEIR's layout", write_beir_files, [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
+        ("SPECTER's triplets", write_specter_files, [("Paper p", ["Paper q"], ["Paper r"])]),
+        (
+            "MS MARCO's mined negatives",
+            write_msmarco_files,
+            [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)],
+        ),
+        ("InPars", write_inpars_files, [("query 0", ["Document 0."], []), ("query 1", ["Document 1."], [])]),
     ],
 )
-def test_the_example_of_each_layout_in_the_documentation_is_read_as_documented(folder, monkeypatch, title, expected):
+def test_the_example_of_each_layout_in_the_documentation_is_read_as_documented(
+    folder, monkeypatch, title, write, expected
+):
     monkeypatch.chdir(folder)
-    blocks = dict(re.findall(r"```(python|yaml)\n(.*?)```", SECTIONS[title], flags=re.DOTALL))
-    exec(compile(blocks["python"], "pairs.md", "exec"), {})  # noqa: S102
-    [entry] = yaml.safe_load(blocks["yaml"])["triplets"].values()
+    write()
+    [block] = re.findall(r"```yaml\n(.*?)```", SECTIONS[title], flags=re.DOTALL)
+    [entry] = yaml.safe_load(block)["triplets"].values()
     assert run(folder, **{key: value for key, value in entry.items() if key != "sampler"}).examples == expected
