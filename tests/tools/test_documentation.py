@@ -11,14 +11,12 @@ import duckdb
 import pytest
 import yaml
 from tests.cookbook import recipes
-from typer.main import get_command
 
-from cocite.cli import app
 from cocite.core.tables import TABLES
 from cocite.tools.documentation import ROOT, as_shown, cookbook_page, generated
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-GENERATED = generated(get_command(app))
+GENERATED = generated()
 SHARED = yaml.safe_load((ROOT / "docs/figures.yaml").read_text())
 
 
@@ -69,7 +67,8 @@ def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_
     assert shown("[`test_a.py`](../../tests/test_a.py)") == "`tests/test_a.py`"
     assert shown("[its test](../../tests/test_a.py) says") == "its test (`tests/test_a.py`) says"
     assert shown("in [other.md](../other.md#a-part)") == "in [Another page](../other.md#a-part)"
-    untouched = ["[this](../other.md#a-part)", "[gone](../../gone.yaml)", "![map](../map.svg)", "[w](https://a.b/c)"]
+    assert shown("the table `papers` has") == "the table [`papers`](../tables.md#papers) has"
+    untouched = ["the table `no_such`", "the key `papers`", "[this](../other.md#a-part)", "[gone](../../gone.yaml)", "![map](../map.svg)", "[w](https://a.b/c)"]
     assert [shown(link) for link in untouched] == untouched
 
 

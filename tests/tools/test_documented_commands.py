@@ -20,8 +20,7 @@ from cocite.corpus.sources.directory import list_folder
 from cocite.tools.documentation import ROOT
 
 SCHEMA = Draft202012Validator(json_schema())
-GENERATED = ROOT / "docs/reference/commands.md"
-PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page != GENERATED)]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BELOW = re.compile(r"^    (?:\.venv/bin/)?((?:cocite|snakemake|make) .*)$", flags=re.MULTILINE)
 """A command in a block of its own."""
 INLINE = re.compile(r"`(?:\.venv/bin/)?(cocite [a-z][^`]*)`")

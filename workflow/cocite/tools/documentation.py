@@ -1,14 +1,15 @@
-"""Generated files, which a test keeps in step with their sources, and a hook of MkDocs.
+"""Generated files, which a test keeps in step with their sources, and the hooks of MkDocs.
 
-docs/config.md and workflow/schemas come from the configuration's entries, docs/tables.md from the declarations,
-docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock.
+docs/config.md and workflow/schemas come from the configuration's entries, and envs/pipeline.yaml from the lock.
 
-The hook adapts links between files to the site. Instead of a link to a file of the project that is not a page, the site
-shows the file's name. A link whose text is the file name of a page shows the page's title. A link to a file that does
-not exist stays as it is: MkDocs reports it, and the build fails.
+The hooks add two pages that only the site has: all tables (elsewhere `cocite show` prints them) and all commands
+(elsewhere `--help`). They adapt the pages to the site: "table `papers`" becomes a link to that table. Instead of a link
+to a file of the project that is not a page, the site shows the file's name. A link whose text is the file name of a page
+shows the page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build fails.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,10 +33,10 @@ RECIPE = re.compile(
 """A question of the cookbook: a heading, its explanation, a query in a block of SQL, and its output on the demo."""
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 """Text, path and place of a link with a path: neither a picture, nor an address, nor a place on the same page."""
+TABLE = re.compile(r"(?<=\btable\s)`(\w+)`")
+"""The name of a table in a sentence."""
 INTRODUCTION = """\
 # Commands
-
-<!-- Generated from the commands themselves by `make docs`. -->
 
 The first commands look at a run, prepare one or share one. The others are the steps of the pipeline: a rule does no
 work itself, but calls one of them, which also works by hand. Every command has `--help`. If the environment is not
@@ -44,11 +45,11 @@ active, put `.venv/bin/` before it.
 
 
 @app.command()
-def write(context: typer.Context) -> None:
-    """Write docs/config.md, docs/tables.md, docs/reference/commands.md and envs/pipeline.yaml."""
+def write() -> None:
+    """Write docs/config.md, the schema of the configuration and envs/pipeline.yaml."""
     from cocite.core.atomic import write_text
 
-    for path, text in generated(context.find_root().command).items():
+    for path, text in generated().items():
         write_text(ROOT / path, text)
 
 
@@ -62,15 +63,13 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
         write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))
 
 
-def generated(command_line: Any) -> dict[str, str]:
-    """The generated files, by their path from the project's root; `command_line` is that of all commands."""
+def generated() -> dict[str, str]:
+    """The generated files, by their path from the project's root."""
     from cocite.config.described import configuration_page, json_schema
 
     return {
         "docs/config.md": configuration_page(),
         "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
-        "docs/tables.md": tables_page(),
-        "docs/reference/commands.md": "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)]),
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
     }
 
@@ -80,8 +79,7 @@ def tables_page() -> str:
     from cocite.config.described import cell
     from cocite.core.tables import TABLES
 
-    lines = ["# Tables", "", "<!-- Generated from workflow/cocite/core/tables/declarations by `make docs`. -->", ""]
-    lines += ["Every table is Parquet; paths are relative to the results folder.", ""]
+    lines = ["# Tables", "", "Every table is Parquet; paths are relative to the results folder.", ""]
     for table in TABLES.values():
         key = ", ".join(f"`{name}`" for name in table.key)
         lines += [f"## {table.name}", "", f"`{table.path}`", "", table.description, "", f"Primary key: {key}.", ""]
@@ -91,6 +89,11 @@ def tables_page() -> str:
             lines.append(f"| `{name}` | {column.type} | {nullable} | {cell(column.meaning)} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def commands_page(command_line: Any) -> str:
+    """Every command with its options, as Markdown; `command_line` is the group of all commands."""
+    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
 
 
 def conda_environment(lock: str) -> str:
@@ -147,14 +150,31 @@ def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
     return RECIPE.sub(with_output, page)
 
 
+def on_files(files: Any, config: Any) -> Any:
+    """The pages of the site with those that only the site has; MkDocs calls this."""
+    from mkdocs.structure.files import File
+    from typer.main import get_command
+
+    from cocite.cli import app as command_line
+
+    files.append(File.generated(config, "tables.md", content=tables_page()))
+    files.append(File.generated(config, "reference/commands.md", content=commands_page(get_command(command_line))))
+    return files
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """The text of a page as the site shows it; MkDocs calls this."""
-    return as_shown(markdown, Path(page.file.abs_src_path), documentation=Path(config.docs_dir))
+    documentation = Path(config.docs_dir)
+    return as_shown(markdown, documentation / page.file.src_uri, documentation=documentation)
 
 
 def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
-    """The text of a page in which only links to pages, which are below `documentation`, stay links."""
+    """The text of a page in which only links to pages, which are below `documentation`, stay links, and names of tables
+    become links."""
+    from cocite.core.tables import TABLES
+
     pages = documentation.resolve()
+    reference = Path(os.path.relpath(pages / "tables.md", page.resolve().parent)).as_posix()
 
     def written(link: re.Match[str]) -> str:
         text, target, place = link.groups(default="")
@@ -170,4 +190,7 @@ def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
         name = f"`{path.relative_to(pages.parent)}`"
         return name if is_its_name else f"{text} ({name})"
 
-    return LINK.sub(written, markdown)
+    def linked(table: re.Match[str]) -> str:
+        return f"[`{table[1]}`]({reference}#{table[1]})" if table[1] in TABLES else table[0]
+
+    return TABLE.sub(linked, LINK.sub(written, markdown))
