@@ -5,12 +5,14 @@ CORES ?= 2
 MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
 BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training training_memory static_encoder examples embedding bert_base scoring beir_folders baselines brought twins corpus_search index serve
+SYNERGY ?= data/synergy
+REVIEWS ?= Chou_2004 Donners_2021 Jeyaraman_2020 Meijboom_2021 Menon_2022 Nelson_2002 Oud_2018 Sep_2021 van_der_Valk_2021
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) --keep-going --show-failed-logs \
     --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run archive test test-long bench lint format docs lock clean
+.PHONY: help run archive synergy test test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -22,6 +24,18 @@ run: $(VENV)/run.stamp ## Install, then run CONFIG (the demo unless told otherwi
 
 archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG, with every rule and command: report.zip
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
+
+# Abstracts are published as indexes of words, and become texts here (--ignore-legal); do not publish these texts again.
+synergy: $(SYNERGY)/venv/bin/synergy ## Download SYNERGY; write REVIEWS as tables for experiments/synergy-public.yaml
+> @cd "$(SYNERGY)" && rm -rf tables.part \
+>   && HOME="$$PWD" SYNERGY_SET=synergy venv/bin/synergy get --ignore-legal --output tables.part \
+>     --vars title,abstract_original,publication_year,referenced_works --dataset $(REVIEWS) 2> errors.log \
+>   && rm -rf tables && mv tables.part tables && echo "The tables are in $(SYNERGY)/tables." \
+>   || { tail -n 1 errors.log; echo "SYNERGY was not downloaded completely, for the reason above. Run \`make synergy\` again."; exit 1; } >&2
+
+$(SYNERGY)/venv/bin/synergy:
+> $(PYTHON) -m venv "$(SYNERGY)/venv"
+> "$(SYNERGY)/venv/bin/pip" install --quiet --constraint envs/lock.txt synergy-dataset==2.2 pandas
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
 > $(BIN)/pytest --numprocesses $(CORES) -m "not long"

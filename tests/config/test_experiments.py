@@ -43,6 +43,19 @@ def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
 
 
+def test_the_public_corpus_is_compared_with_the_settings_of_the_documented_figures(shared, monkeypatch, tmp_path):
+    monkeypatch.setenv("COCITE_SHARED", str(shared))
+    monkeypatch.chdir(tmp_path)
+    tables = Path("data/synergy/tables")
+    tables.mkdir(parents=True)
+    (tables / "Chou_2004.csv").touch()
+    documented, public = (
+        resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
+        for name in ("synergy-index-later", "synergy-public")
+    )
+    assert {key for key in documented if documented[key] != public[key]} == {"corpus", "release", "pathvars"}
+
+
 def test_the_recipe_is_the_same_on_small_corpora_and_at_paper_scale(tmp_path, shared, monkeypatch):
     monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
     monkeypatch.setenv("COCITE_SHARED", str(shared))
