@@ -115,7 +115,7 @@ def assert_same_tables(updated: Path, fresh: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "cut"),
     [
-        ({"seed": 11, "share": 0.05, "shards": 1}, {"buckets": 1, "parts": 1}),
+        pytest.param({"seed": 11, "share": 0.05, "shards": 1}, {"buckets": 1, "parts": 1}, marks=pytest.mark.long),
         ({"seed": 12, "share": 0.05}, {"buckets": 3, "parts": 4}),
         ({"share": 0.0}, {}),
     ],

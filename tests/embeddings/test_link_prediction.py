@@ -24,6 +24,7 @@ def last_scores(imported: Path, settings: BigGraph) -> dict[str, dict[str, float
     return train_graph_embedding(imported, settings, seed=1, state=imported.parent / "state").scores[-1]
 
 
+@pytest.mark.long
 def test_a_graph_without_structure_is_at_chance(tmp_path, graphs, settings):
     scores = last_scores(graphs.imported(tmp_path, graphs.random(1000, 10_000)), settings(chunks=1))
     for kind in ("raw", "filtered"):

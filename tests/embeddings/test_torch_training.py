@@ -59,10 +59,10 @@ def in_three(monkeypatch):
     ("changed", "least"),
     [
         ({}, 0.98),
-        ({"loss": "softmax"}, 0.98),
+        pytest.param({"loss": "softmax"}, 0.98, marks=pytest.mark.long),
         ({"comparator": "cos", "loss": {"kind": "ranking", "margin": 0.5}}, 0.8),
         ({"storage": "bfloat16", "max_norm": None}, 0.98),
-        ({"precision": "float32", "batch_negatives": 0}, 0.98),
+        pytest.param({"precision": "float32", "batch_negatives": 0}, 0.98, marks=pytest.mark.long),
     ],
     ids=str,
 )

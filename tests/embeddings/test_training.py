@@ -63,13 +63,14 @@ def kill_at(moment: Path, process: "subprocess.Popen[str]") -> None:
     assert not psutil.wait_procs(workers, timeout=10)[1]
 
 
-@pytest.fixture(scope="module", params=[1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[1, 3])
 def parted(request, tmp_path_factory, graphs):
     """60 communities of 14 papers, in one partition and in several."""
     folder = tmp_path_factory.mktemp(f"in-{request.param}")
     return graphs.imported(folder, graphs.communities(60, 14), partitions=request.param)
 
 
+@pytest.mark.long
 def test_a_killed_training_ends_like_one_that_was_not(parted, tmp_path, settings, capsys):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(parted, **arguments(whole, settings()))
@@ -117,7 +118,7 @@ def test_partitions_learn_what_one_learns(tmp_path, graphs, settings):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"loss": "logistic"},
+        pytest.param({"loss": "logistic"}, marks=pytest.mark.long),
         pytest.param({"loss": "softmax"}, marks=pytest.mark.long),
         {"comparator": "cos", "loss": WIDE},
         pytest.param({"max_norm": None}, marks=pytest.mark.long),

@@ -175,7 +175,8 @@ def like_trec(root, documents, queries, judged):
     (root.root / "own/corpus.jsonl.gz").write_bytes(packed)
 
 
-@pytest.mark.parametrize("layout", [like_scifact, pytest.param(like_trec, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("layout", [like_scifact, like_trec])
 def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     collection, model, tmp_path, monkeypatch, layout
 ):

@@ -59,6 +59,9 @@ def test_a_table_without_a_paper_shows_its_first_rows_or_its_columns_with_their_
     assert "1 is the nearest" in printed
     assert "the embedding whose table it is" in printed
     assert "dot" not in printed
+    assert invoke("show", "neighbours", "--columns", "--results", "no-run").stdout == printed
+    with pytest.raises(InputError, match=r"There is no table neighbour; did you mean neighbours\?"):
+        show("neighbour", "--columns")
 
 
 def test_rows_can_be_chosen_and_ordered_and_a_wrong_column_is_named(rows):

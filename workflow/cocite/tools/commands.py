@@ -84,6 +84,9 @@ def show(
         raise InputError("Name a table for these options; `cocite show` lists all there are.")
     if paper is not None and (where or order or columns):
         raise InputError("--paper shows the rows about a paper; leave --where, --order and --columns out.")
+    if columns and table:
+        print_answer(contents.columns_of(table), form)
+        return
     folder = results_of(results, configfile)
     if table is None:
         with open_results(folder) as db:
@@ -98,9 +101,6 @@ def show(
             print_answer(
                 contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit or contents.ROWS), form
             )
-            return
-        if columns:
-            print_answer(contents.columns_of(db, chosen), form)
             return
         print_answer(contents.first_rows(db, folder, chosen, of, limit, where, order), form)
 

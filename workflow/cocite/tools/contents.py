@@ -5,6 +5,7 @@ table with corpus ids shows the rows that contain the paper.
 """
 
 import difflib
+import re
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from cocite.core.errors import InputError
 from cocite.core.progress import byte_size, report
 from cocite.core.tables import ID, TABLES, Table
-from cocite.core.tables.places import Place, as_text, files_by_place
+from cocite.core.tables.places import NUMBERS, SHARDS, Place, as_text, files_by_place
 from cocite.core.written_ids import LARGEST_ID, is_id
 from cocite.plan.recorded import configuration_of, configured_in
 from cocite.tools.answers import Answer, fetched
@@ -26,8 +27,6 @@ FRAME = 5
 """Lines of a terminal for the heading, the names of columns, and what is left out."""
 WHOLE = 1000
 """More characters than any meaning has."""
-PATH_TYPES = {"VARCHAR": "string", "INTEGER": "int32"}
-"""DuckDB's types of the columns that come from file paths → their names in the declarations."""
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: bool) -> Answer:
@@ -56,16 +55,20 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: boo
     return Answer(heading, ["table", "rows", "size", "what it holds (its columns)"], shown, WHOLE)
 
 
-def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
-    """The columns of a table's view with types and meanings; the first ones come from the paths of its files."""
-    rows = []
-    for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall():
-        if name in table.columns:
-            of, meaning = table.columns[name].type, table.columns[name].meaning
-            rows.append((name, f"list of {of.value_type}" if pa.types.is_list(of) else str(of), meaning))
-        else:
-            rows.append((name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is"))
-    return Answer(f"{table.name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
+def columns_of(name: str) -> Answer:
+    """The columns of a table with types and meanings; the first ones come from the paths of its files.
+
+    Raises `InputError` if there is no table of this name.
+    """
+    if name not in TABLES:
+        raise InputError(f"There is no table {name}; {_similar(name) or 'there are ' + ', '.join(TABLES) + '.'}")
+    table = TABLES[name]
+    in_path = [each for each in re.findall(r"{(\w+)}", table.path) if each not in (*SHARDS, *table.columns)]
+    rows = [(each, "int32" if each in NUMBERS else "string", f"the {each} whose table it is") for each in in_path]
+    for each, column in table.columns.items():
+        of = column.type
+        rows.append((each, f"list of {of.value_type}" if pa.types.is_list(of) else str(of), column.meaning))
+    return Answer(f"{name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
 
 
 def first_rows(
@@ -107,8 +110,13 @@ def named_table(results: Path, name: str) -> Table:
     choices = f"there are {', '.join(present) or 'none at all'}."
     if name in TABLES:
         raise InputError(f"{results} holds no table {name} yet; {choices}")
+    raise InputError(f"{results} holds no table {name}; {_similar(name) or choices}")
+
+
+def _similar(name: str) -> str:
+    """The question whether the user means a table of a similar name, if there is one."""
     close = difflib.get_close_matches(name.lower(), TABLES, n=1)
-    raise InputError(f"{results} holds no table {name}; {f'did you mean {close[0]}?' if close else choices}")
+    return f"did you mean {close[0]}?" if close else ""
 
 
 def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:

@@ -3,9 +3,10 @@
 docs/config.md and workflow/schemas come from the configuration's entries, and envs/pipeline.yaml from the lock.
 
 The hooks add two pages that only the site has: all tables (elsewhere `cocite show` prints them) and all commands
-(elsewhere `--help`). They adapt the pages to the site: "table `papers`" becomes a link to that table. Instead of a link
-to a file of the project that is not a page, the site shows the file's name. A link whose text is the file name of a page
-shows the page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build fails.
+(elsewhere `--help`). They adapt the pages to the site: "table `papers`" becomes a link to that table. Instead of a
+link to a file of the project that is not a page, the site shows the file's name. A link whose text is the file name of
+a page shows the page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build
+fails.
 """
 
 import json

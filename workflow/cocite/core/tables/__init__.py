@@ -1,6 +1,6 @@
 """Every table of CoCite, declared once: its contents, primary key, columns and path.
 
-`files.py` checks tables against these declarations on writing; `docs/tables.md` and the views of
+`files.py` checks tables against these declarations on writing; the site's page of tables and the views of
 `results/cocite.duckdb` are generated from them. A table is written in the order of its primary key, so that uniqueness
 is checked by comparing neighbouring rows; `ordered=False` marks tables in another order.
 """
