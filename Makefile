@@ -48,8 +48,8 @@ bench: $(VENV)/dev.stamp ## Measure speed and memory beside rivals (BENCH="inges
 > set -e; for name in $(BENCH); do $(BIN)/python -m tests.benchmarks $$name .bench; done
 
 lint: $(VENV)/dev.stamp ## Formatting, linting and types
-> $(BIN)/ruff format --check workflow tests
-> $(BIN)/ruff check workflow tests
+> $(BIN)/ruff format --check workflow tests docs/hooks.py
+> $(BIN)/ruff check workflow tests docs/hooks.py
 > $(BIN)/snakefmt --check Snakefile rules
 > $(BIN)/mypy
 > $(BIN)/snakemake --lint

@@ -80,7 +80,7 @@ def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
     # The project's own configuration, but for its pages and what takes long.
     (tmp_path / "mkdocs.yml").write_text(
         f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\n"
-        f"hooks: [{ROOT}/workflow/cocite/tools/documentation.py]\n"
+        f"hooks: [{ROOT}/docs/hooks.py]\n"
     )
     built = build_site(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert built.returncode == 1

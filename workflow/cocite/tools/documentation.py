@@ -1,12 +1,11 @@
-"""Generated files, which a test keeps in step with their sources, and the hooks of MkDocs.
+"""Generated files, which a test keeps in step with their sources, and what `docs/hooks.py` changes for the site.
 
 docs/config.md and workflow/schemas come from the configuration's entries, and envs/pipeline.yaml from the lock.
 
-The hooks add two pages that only the site has: all tables (elsewhere `cocite show` prints them) and all commands
-(elsewhere `--help`). They adapt the pages to the site: "table `papers`" becomes a link to that table. Instead of a
-link to a file of the project that is not a page, the site shows the file's name. A link whose text is the file name of
-a page shows the page's title. A link to a file that does not exist stays as it is: MkDocs reports it, and the build
-fails.
+Two pages are on the site only: all tables (elsewhere `cocite show` prints them) and all commands (elsewhere `--help`).
+On its pages, "table `papers`" is a link to that table. Instead of a link to a file of the project that is not a page,
+the site shows the file's name. A link whose text is the file name of a page shows the page's title. A link to a file
+that does not exist stays as it is: MkDocs reports it, and the build fails.
 """
 
 import json
@@ -149,24 +148,6 @@ def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
         return recipe["asked"] + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     return RECIPE.sub(with_output, page)
-
-
-def on_files(files: Any, config: Any) -> Any:
-    """The pages of the site with those that only the site has; MkDocs calls this."""
-    from mkdocs.structure.files import File
-    from typer.main import get_command
-
-    from cocite.cli import app as command_line
-
-    files.append(File.generated(config, "tables.md", content=tables_page()))
-    files.append(File.generated(config, "reference/commands.md", content=commands_page(get_command(command_line))))
-    return files
-
-
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """The text of a page as the site shows it; MkDocs calls this."""
-    documentation = Path(config.docs_dir)
-    return as_shown(markdown, documentation / page.file.src_uri, documentation=documentation)
 
 
 def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
