@@ -1,7 +1,7 @@
 """Encoders made of trained ones without another training: the mean of their weights, and another pooling.
 
-Trainings from the same encoder that differ in their seed end near each other, so that the mean of their weights is an
-encoder as well (Wortsman et al., 2022, "Model soups"), which embeds as fast as each of them.
+Trainings from the same encoder that differ in their seed end with similar weights, so that the mean of their weights is
+an encoder as well (Wortsman et al., 2022, "Model soups"), which embeds as fast as each of them.
 """
 
 import os
