@@ -6,9 +6,11 @@ A number names a paper only among ids of the same origin: paper 5 of OpenAlex is
 keeps documents of a benchmark out, or looks for them, calls `link_between` before it compares ids.
 """
 
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -40,6 +42,37 @@ def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, ha
     if documents == "corpus" or documents == corpus != "own":
         return "ids"
     return "matches" if documents == "s2" and has_match else "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKey:
+    """The user's key of an API, which is only ever read from the environment."""
+
+    variable: str
+    """The environment variable."""
+    page: str
+    """Where users get a key."""
+    sent_in: Literal["headers", "params"]
+    """The part of a request that it is sent in."""
+    name: str
+    """The name of that header or parameter."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the user has set it."""
+        return bool(os.environ.get(self.variable, "").strip())
+
+    def read(self) -> str:
+        """The key. Raises `InputError` if it is not set, or cannot be a key."""
+        if not self.is_set:
+            raise InputError(
+                f"The environment variable {self.variable} is not set; ask for a key at {self.page} and run "
+                f"`export {self.variable}=…`."
+            )
+        key = os.environ[self.variable].strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"The environment variable {self.variable} has invalid characters; copy the key again.")
+        return key
 
 
 class WorkFilters(Entry):
@@ -148,8 +181,6 @@ class Source(Entry):
     """Keys for processing the release; the others determine its shards."""
     fetches: ClassVar[bool] = True
     """Whether shards are downloaded into the results; otherwise each run lists and reads them in place."""
-    needs_key: ClassVar[bool] = False
-    """Whether it needs the user's key in S2_API_KEY."""
     updates_by_diffs: ClassVar[bool] = False
     """Whether a base is moved to the release by diffs, a bucket after another; otherwise shards are taken from it."""
     marks_citations: ClassVar[bool] = True
@@ -194,6 +225,11 @@ class Source(Entry):
     def downloads(self) -> bool:
         """Whether shards come from another machine."""
         return self.fetches
+
+    @property
+    def api_key(self) -> ApiKey | None:
+        """The key that it needs; None if it needs none."""
+        return None
 
     def first_asked(self, release: str) -> str | None:
         """The URL that answers if the release can be downloaded; none if no other machine is needed."""

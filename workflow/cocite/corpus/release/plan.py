@@ -22,7 +22,6 @@ from cocite.core.errors import existing_folder
 from cocite.core.options import Output, Results, State
 from cocite.core.progress import about, byte_size
 from cocite.core.tables.places import path_of
-from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.manifest import (
     CopiedShard,
     DatasetName,
@@ -244,7 +243,8 @@ def print_plan(
     missing = sum(need.to_download for need in plan.needs.values())
     times = [f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES]
     arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
-    key = f"    export {KEY_VARIABLE}=…\n" if plan.source.needs_key and not has_key() else ""
+    needed = plan.source.api_key
+    key = f"    export {needed.variable}=…\n" if needed and not needed.is_set else ""
     paragraphs = [
         f"Release {plan.release}, {plan.known_from}:",
         _table(plan.needs),
