@@ -100,6 +100,23 @@ class WorkFilters(Entry):
         return self
 
 
+class Expansion(Entry):
+    """Works that are added to those of a query."""
+
+    references: Annotated[int, Field(ge=0, le=1)] = 1
+    """1 adds the works that those of the query cite, the most cited by them first; 0 adds none."""
+    citing: Annotated[int, Field(ge=0, le=1)] = 0
+    """1 adds works that cite those of the query; 0 adds none."""
+    limit: Count = 100_000
+    """Most works that each of the two adds."""
+
+    @model_validator(mode="after")
+    def _adds_some(self) -> "Expansion":
+        if not self.references and not self.citing:
+            raise inconsistent(" adds nothing with references: 0 and citing: 0; leave it out.")
+        return self
+
+
 class ContextSettings(Entry):
     """Which of the sentences that cite become contexts."""
 
@@ -262,6 +279,10 @@ class Source(Entry):
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """The plan's sentence on the jobs, given the number of shards of each dataset."""
         return f"Each of the {sum(shards.values())} shards is ingested by a separate job."
+
+    def cost_in_words(self, manifest: Any) -> str:
+        """The plan's sentence on calls of an API that is paid by the call; empty for a download."""
+        return ""
 
     def remarks(self) -> Iterator[str]:
         """The plan's sentence on the records themselves, if they can be read before the run."""
