@@ -211,7 +211,7 @@ def test_works_that_vanish_while_they_are_paged_are_counted(read_works, tmp_path
     with served(catalogue=catalogue, requests=Changing(catalogue, ranked[-3:])) as source:
         found = tables(read_works, fetch(source, tmp_path))
     assert found == copied(read_works, tmp_path, ranked[:-3])
-    assert f"3 of {len(MATCHING)} works vanished" in capfd.readouterr().err
+    assert f"3 of the {len(MATCHING)} works that matched at first did not come" in capfd.readouterr().err
 
 
 def test_merged_works_are_those_that_they_became_and_no_copy_of_them(read_works, tmp_path, capfd):

@@ -125,7 +125,7 @@ class DatasetsApi:
     def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
         """The answer for a path; None if the API does not have it and `may_be_missing`."""
         url = f"{self._base_url}/{path}"
-        response = ask(self._session, url, is_doubtful=is_doubtful)
+        response = ask(self._session, url, is_doubtful=_is_doubtful)
         if response.status_code in (401, 403):
             raise InputError(
                 f"{host_of(url)} refuses the key in {S2_KEY.variable} (status {response.status_code}): "
@@ -135,7 +135,7 @@ class DatasetsApi:
             return None
         if not response.ok:
             raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
-        if not is_json(response):
+        if not _is_json(response):
             raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
         try:
             return TypeAdapter(kind).validate_python(response.json())
@@ -152,13 +152,12 @@ def first_fault(error: ValidationError) -> str:
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
 
 
-def is_doubtful(response: requests.Response) -> bool:
+def _is_doubtful(response: requests.Response) -> bool:
     """Whether a retry may help: a gateway rejected the key, or half an answer came."""
-    return response.status_code == 403 or (response.ok and not is_json(response))
+    return response.status_code == 403 or (response.ok and not _is_json(response))
 
 
-def is_json(response: requests.Response) -> bool:
-    """Whether the body of an answer is JSON, and so whole."""
+def _is_json(response: requests.Response) -> bool:
     try:
         response.json()
     except requests.JSONDecodeError:

@@ -4,9 +4,11 @@ The API takes the key as a parameter of the URL. So no message has a URL with pa
 without the key, and a redirect is followed only on the same host, and with our own parameters.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -14,7 +16,7 @@ import requests
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from cocite.core.errors import LONGEST_REASON, InputError
-from cocite.corpus.release.client import first_fault, is_doubtful, is_json
+from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, seconds_asked
 from cocite.corpus.sources.openalex import KEY
 
@@ -90,10 +92,8 @@ class WorksApi:
         response = self._follow(sent, received)
         if not response.ok:
             raise self._refusal(response, sent.get("cursor", FIRST))
-        if not is_json(response):
-            raise InputError(f"{self._url} does not answer with JSON; is corpus.api the base URL of the API?")
         try:
-            return _Answer.model_validate(response.json())
+            return _Answer.model_validate(_parsed(response.content))
         except ValidationError as error:
             raise InputError(
                 f"{self._host} answers with other JSON than expected ({first_fault(error)}); is corpus.api the base "
@@ -107,7 +107,7 @@ class WorksApi:
             response = ask(
                 self._session,
                 url,
-                is_doubtful=lambda response: is_doubtful(response) or _ends_early(response, received),
+                is_doubtful=lambda response: _is_doubtful(response, received),
                 is_final=_is_used_up,
                 params={**sent, KEY.name: self._key},
                 allow_redirects=False,
@@ -146,18 +146,30 @@ class WorksApi:
 
 def _message(response: requests.Response) -> str:
     """What the API says of an error, in one line."""
-    content = response.json() if is_json(response) else None
+    content = _parsed(response.content)
     said = [content.get(key) for key in ("error", "message")] if isinstance(content, dict) else []
     return " ".join(": ".join(text for text in said if isinstance(text, str)).split())
 
 
-def _ends_early(response: requests.Response, received: int) -> bool:
-    """Whether a page is empty although more works match than were received: seldom, they have vanished since."""
+@lru_cache(maxsize=1)
+def _parsed(body: bytes) -> Any:
+    """A body as JSON; None if it is not JSON, and so not whole."""
     try:
-        answer = _Answer.model_validate(response.json())
-    except (requests.JSONDecodeError, ValidationError):
-        return False
-    return response.ok and not answer.results and received < answer.meta.count
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _is_doubtful(response: requests.Response, received: int) -> bool:
+    """Whether a retry may help: after 403, which also means too fast; half an answer; or a page that is empty although
+    more works match than were received, which seldom is because they have vanished since."""
+    if not response.ok:
+        return response.status_code == 403
+    try:
+        answer = _Answer.model_validate(_parsed(response.content))
+    except ValidationError:
+        return _parsed(response.content) is None
+    return not answer.results and received < answer.meta.count
 
 
 def _is_used_up(response: requests.Response) -> bool:

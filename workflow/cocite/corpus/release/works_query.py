@@ -25,7 +25,7 @@ from cocite.core.atomic import atomic_path, sync
 from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
-from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest, Shard
 from cocite.corpus.release.works_api import (
     CHEAPEST,
     FIRST,
@@ -94,7 +94,7 @@ def list_query(query: Query, release: str) -> Manifest:
     if count > query.limit:
         raise InputError(
             f"{count:,} works of OpenAlex match {query}, more than corpus.limit ({query.limit:,}): "
-            f"{_cost(_pages(count), query.price)}; narrow the filter, or set limit: {_round_up(count)}."
+            f"{_cost(_calls(count), query.price)}; narrow the filter, or set limit: {_round_up(count)}."
         )
     works = count + sum(_most_added(query, count).values())
     size = works * PACKED_OF_WORK
@@ -105,11 +105,15 @@ def list_query(query: Query, release: str) -> Manifest:
 
 def cost_in_words(query: Query, manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added."""
-    count = sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
-    parts = [f"{count:,} works match: {_cost(_pages(count), query.price)}."]
+    count = _works_in(manifest.datasets[WORKS].shards)
+    parts = [f"{count:,} works match: {_cost(_calls(count), query.price)}."]
     for name, added in _most_added(query, count).items():
-        parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(_pages(added), CHEAPEST)}.")
+        parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(_calls(added), CHEAPEST)}.")
     return " ".join([*parts, f"A free key has ${FREE_A_DAY:.2f} a day; if it is used up, the next day's run resumes."])
+
+
+def _works_in(shards: Sequence[Shard]) -> int:
+    return sum(shard.records for shard in shards if isinstance(shard, CopiedShard))
 
 
 def _most_added(query: Query, count: int) -> dict[str, int]:
@@ -120,7 +124,7 @@ def _most_added(query: Query, count: int) -> dict[str, int]:
     return {name: min(query.expand.limit, CITED_BY_WORK * count) for name, is_asked in asked.items() if is_asked}
 
 
-def _pages(count: int) -> int:
+def _calls(count: int) -> int:
     return -(-count // PER_PAGE) + 1
 
 
@@ -143,26 +147,25 @@ def _alone(api: WorksApi, query: Query) -> str:
     return f" (alone, {', '.join(f'{condition} matches {count:,}' for condition, count in counts.items())})"
 
 
-def fetch_query(query: Query, *, state: Path, output: Path) -> None:
+def fetch_query(query: Query, shards: Sequence[Shard], *, state: Path, output: Path) -> None:
     """Make a folder with the works; `state` keeps what has come. Raises `InputError` if the API refuses."""
+    count = _works_in(shards)
     pages = Pages(api=WorksApi(query.api), folder=state / "pages", select=query.select)
     with atomic_path(output) as folder:
         folder.mkdir()
         with igzip.open(folder / SHARD, "wb") as lines:
             gathered = Gathered(lines=lines)
-            _gather(query, pages, gathered)
+            _gather(query, count, pages, gathered)
         _report(query, pages, gathered)
     shutil.rmtree(state)
 
 
-def _gather(query: Query, pages: "Pages", gathered: "Gathered") -> None:
-    count = 0
-    for page in pages.all(query.parameters, of="request works"):
-        count = count or page.count
+def _gather(query: Query, count: int, pages: "Pages", gathered: "Gathered") -> None:
+    for page in progress(pages.all(query.parameters), of="request works", unit="calls", total=_calls(count)):
         gathered.add(page.works)
     queried, references = list(gathered.ids), gathered.references()
     if len(queried) < count:
-        report(f"{count - len(queried):,} of {count:,} works vanished from the answers while they were paged.")
+        report(f"{count - len(queried):,} of the {count:,} works that matched at first did not come.")
     if query.expand is None:
         return
     if query.expand.references:
@@ -255,7 +258,7 @@ class Pages:
     kept: int = 0
     """Pages so far that were there already."""
 
-    def all(self, parameters: Parameters, of: str = "") -> Iterator[Page]:
+    def all(self, parameters: Parameters) -> Iterator[Page]:
         """All works that match, each page once. A cursor that lapses starts the query again, as its next page."""
         cursor: str | None = FIRST
         number = received = restarts = 0
@@ -269,8 +272,6 @@ class Pages:
                 restarts, cursor, received = restarts + 1, FIRST, 0
                 continue
             received += len(page.works)
-            if of and number % 50 == 0:
-                report(f"{of}: {received:,} of {page.count:,}")
             yield page
             number, cursor = number + 1, page.cursor
 

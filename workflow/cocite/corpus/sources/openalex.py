@@ -174,7 +174,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         if self.is_query:
             from cocite.corpus.release.works_query import fetch_query
 
-            fetch_query(self._query(), state=state, output=output)
+            fetch_query(self._query(), shards, state=state, output=output)
             return
         from cocite.corpus.release.copies import RemoteCopy, choose_columns, columns_downloaded, link_shards
         from cocite.corpus.release.download import download_shards, whole
