@@ -84,18 +84,13 @@ def ask(
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
     """Sleep after this many consecutive failures (from 1), at least as long as Retry-After in the last answer."""
-    pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
-    asked_for = 0 if response is None else seconds_asked(response, LONGEST_WAIT)
-    time.sleep(max(pause, asked_for) + SystemRandom().uniform(0, pause))
-
-
-def seconds_asked(response: requests.Response, most: int) -> float:
-    """The seconds that Retry-After of an answer asks to wait, up to the most; 0 if it asks for none."""
-    header = response.headers.get("Retry-After")
+    header = None if response is None else response.headers.get("Retry-After")
     try:
-        return Retry(retry_after_max=most).parse_retry_after(header) if header else 0
+        asked_for = Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
     except (InvalidHeader, ValueError, OverflowError):
-        return 0
+        asked_for = 0
+    pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
+    time.sleep(max(pause, asked_for) + SystemRandom().uniform(0, pause))
 
 
 def host_of(url: str) -> str:

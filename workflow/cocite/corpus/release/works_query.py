@@ -8,7 +8,7 @@ follows from the query and the number of the page. So a later run asks for nothi
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,33 +20,23 @@ from isal import igzip
 from numpy.typing import NDArray
 
 from cocite.config.release_folder import WORKS
-from cocite.config.source import LATEST, Expansion
+from cocite.config.source import LATEST
 from cocite.core.atomic import atomic_path, sync
 from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
-from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest, Shard
-from cocite.corpus.release.works_api import (
-    CHEAPEST,
-    FIRST,
-    PER_PAGE,
-    LapsedCursorError,
-    Page,
-    Parameters,
-    Work,
-    WorksApi,
-)
+from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.works_api import FIRST, PER_PAGE, LapsedCursorError, Page, Parameters, Work, WorksApi
 from cocite.corpus.release.works_manifest import README
+from cocite.corpus.sources.openalex import USUAL_LIMIT, OpenAlex
 
 SHARD = "works.gz"
 PACKED_OF_WORK = 2000
 """Bytes of a packed work with abstract and references, about."""
-CITED_BY_WORK = 20
-"""Works that one adds to those that are cited, at most, about."""
-SEARCH_FACTOR = 10
-"""How much more a call costs that searches."""
-FREE_A_DAY = 1.0
-"""Dollars that a free key has for a day."""
+ADDED_BY_WORK = 20
+"""Works that each of those of a query adds, about."""
+PRICE, SEARCH_FACTOR = 0.0001, 10
+"""Dollars for a call that lists works, and how much more one costs that searches."""
 RESTARTS = 3
 """Most times that a query starts again because a cursor lapsed."""
 ID = re.compile(r"https://openalex\.org/W(\d{1,18})", re.ASCII)
@@ -54,133 +44,106 @@ ID = re.compile(r"https://openalex\.org/W(\d{1,18})", re.ASCII)
 Ids = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Query:
-    """What is requested, and from where."""
-
-    api: str
-    parameters: Parameters
-    """Those of the API that select works: filter, search, or both."""
-    limit: int
-    expand: Expansion | None
-    authors: bool
-    """Whether the authors of works are requested."""
-
-    @property
-    def select(self) -> str:
-        """The parts of a work that a corpus may need, as for a copy."""
-        return ",".join(sorted({column.partition(".")[0] for column in columns_downloaded(authors=self.authors)}))
-
-    @property
-    def price(self) -> float:
-        """Dollars for a call that lists its works."""
-        searches = "search" in self.parameters or ".search" in self.parameters.get("filter", "")
-        return CHEAPEST * (SEARCH_FACTOR if searches else 1)
-
-    def __str__(self) -> str:
-        """The parameters as a configuration has them."""
-        return " with ".join(f"{name}: {value}" for name, value in self.parameters.items())
-
-
-def list_query(query: Query, release: str) -> Manifest:
+def list_query(source: OpenAlex, release: str) -> Manifest:
     """The manifest of what a query gives; `latest` is pinned to this day.
 
     Raises `InputError` if no work matches, or more than the limit.
     """
-    api = WorksApi(query.api)
-    count = api.count(query.parameters)
+    api = WorksApi(source.location)
+    count, limit = api.count(source.query), source.limit or USUAL_LIMIT
+    words = " with ".join(f"{name}: {value}" for name, value in source.query.items())
     if not count:
-        raise InputError(f"No work of OpenAlex matches {query}{_alone(api, query)}; correct corpus.filter.")
-    if count > query.limit:
+        raise InputError(f"No work of OpenAlex matches {words}{_alone(api, source)}; correct the query.")
+    if count > limit:
         raise InputError(
-            f"{count:,} works of OpenAlex match {query}, more than corpus.limit ({query.limit:,}): "
-            f"{_cost(_calls(count), query.price)}; narrow the filter, or set limit: {_round_up(count)}."
+            f"{count:,} works of OpenAlex match {words}, more than corpus.limit ({limit:,}): "
+            f"{_cost(count, _price(source))}; narrow the query, or set corpus.limit to {(count // 1000 + 1) * 1000}."
         )
-    works = count + sum(_most_added(query, count).values())
-    size = works * PACKED_OF_WORK
+    size = PACKED_OF_WORK * (count + sum(_most_added(source, count).values()))
     shard = CopiedShard(name=SHARD, path=SHARD, bytes=size, needed=size, records=count, estimated=True)
     day = f"{datetime.now(UTC):%Y-%m-%d}" if release == LATEST else release
     return Manifest(release=day, datasets={WORKS: Dataset(shards=(shard,), readme=README)})
 
 
-def cost_in_words(query: Query, manifest: Manifest) -> str:
-    """The calls, dollars and time for the works that match by a manifest, and for those that are added."""
-    count = _works_in(manifest.datasets[WORKS].shards)
-    parts = [f"{count:,} works match: {_cost(_calls(count), query.price)}."]
-    for name, added in _most_added(query, count).items():
-        parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(_calls(added), CHEAPEST)}.")
-    return " ".join([*parts, f"A free key has ${FREE_A_DAY:.2f} a day; if it is used up, the next day's run resumes."])
+def cost_of_query(source: OpenAlex, manifest: Manifest) -> str:
+    """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
+    count = sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
+    parts = [f"{count:,} works match: {_cost(count, _price(source))}."]
+    for name, added in _most_added(source, count).items():
+        parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(added, PRICE)}.")
+    return " ".join([*parts, "A free key has $1 a day; if it is used up, run again on the next day to resume."])
 
 
-def _works_in(shards: Sequence[Shard]) -> int:
-    return sum(shard.records for shard in shards if isinstance(shard, CopiedShard))
-
-
-def _most_added(query: Query, count: int) -> dict[str, int]:
-    """Key of `expand` → the works that it adds at most, about."""
-    if query.expand is None:
+def _most_added(source: OpenAlex, count: int) -> dict[str, int]:
+    """Key of `expand` → the works that it adds, about or at most."""
+    if source.expand is None:
         return {}
-    asked = {"references": query.expand.references, "citing": query.expand.citing}
-    return {name: min(query.expand.limit, CITED_BY_WORK * count) for name, is_asked in asked.items() if is_asked}
+    asked = {"references": source.expand.references, "citing": source.expand.citing}
+    return {name: min(source.expand.limit, ADDED_BY_WORK * count) for name, is_asked in asked.items() if is_asked}
 
 
-def _calls(count: int) -> int:
-    return -(-count // PER_PAGE) + 1
+def _price(source: OpenAlex) -> float:
+    """Dollars for a call of the query."""
+    searches = "search" in source.query or ".search" in source.query["filter"]
+    return PRICE * (SEARCH_FACTOR if searches else 1)
 
 
-def _cost(calls: int, price: float) -> str:
-    """The calls that take so much, each about a second."""
+def _cost(count: int, price: float) -> str:
+    """What so many works cost, at about a second for a call."""
+    calls = -(-count // PER_PAGE) + 1
     return f"about {calls:,} calls of the API, ${calls * price:.2f} by its price list, {about(calls)}"
 
 
-def _round_up(count: int) -> int:
-    """A limit that leaves room for works that come in the meantime."""
-    return -(-count // 1000) * 1000 + 1000
-
-
-def _alone(api: WorksApi, query: Query) -> str:
+def _alone(api: WorksApi, source: OpenAlex) -> str:
     """How many works each condition of a filter matches without the others, if there are some."""
-    conditions = query.parameters.get("filter", "").split(",")
-    if len(conditions) < 2 or any('"' in condition for condition in conditions):
+    conditions = source.query.get("filter", "").split(",")
+    if len(conditions) == 1 or '"' in "".join(conditions):
         return ""
     counts = {condition: api.count({"filter": condition}) for condition in conditions}
     return f" (alone, {', '.join(f'{condition} matches {count:,}' for condition, count in counts.items())})"
 
 
-def fetch_query(query: Query, shards: Sequence[Shard], *, state: Path, output: Path) -> None:
+def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Path) -> None:
     """Make a folder with the works; `state` keeps what has come. Raises `InputError` if the API refuses."""
-    count = _works_in(shards)
-    pages = Pages(api=WorksApi(query.api), folder=state / "pages", select=query.select)
+    columns = columns_downloaded(authors=source.authors)
+    select = ",".join(sorted({column.partition(".")[0] for column in columns}))
+    pages = Pages(api=WorksApi(source.location), folder=state / "pages", select=select, release=manifest.release)
     with atomic_path(output) as folder:
         folder.mkdir()
         with igzip.open(folder / SHARD, "wb") as lines:
             gathered = Gathered(lines=lines)
-            _gather(query, count, pages, gathered)
-        _report(query, pages, gathered)
+            _gather(source, pages, gathered)
+    within = int(np.count_nonzero(np.isin(gathered.references(), gathered.numbers())))
+    report(
+        f"{len(gathered.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
+        f"and {pages.kept:,} pages of earlier ones."
+    )
+    if within < len(gathered.ids) and source.expand is None:
+        report("That is less than one citation per work; corpus.expand: {} adds the works that they cite.")
     shutil.rmtree(state)
 
 
-def _gather(query: Query, count: int, pages: "Pages", gathered: "Gathered") -> None:
-    for page in progress(pages.all(query.parameters), of="request works", unit="calls", total=_calls(count)):
+def _gather(source: OpenAlex, pages: "Pages", gathered: "Gathered") -> None:
+    counts = []
+    for page in progress(pages.all(source.query), of="request works", unit="calls"):
+        counts.append(page.count)
         gathered.add(page.works)
-    queried, references = list(gathered.ids), gathered.references()
-    if len(queried) < count:
-        report(f"{count - len(queried):,} of the {count:,} works that matched at first did not come.")
-    if query.expand is None:
-        return
-    if query.expand.references:
-        cited = most_cited(references, queried, query.expand.limit)
+    queried, expand = list(gathered.ids), source.expand
+    if len(queried) < counts[0]:
+        report(f"{counts[0] - len(queried):,} of the {counts[0]:,} works that matched at first did not come.")
+    if expand and expand.references:
+        cited = gathered.most_cited(expand.limit)
         for ids in progress(_batches(cited), of="request cited works", unit="calls"):
             gathered.add(pages.one(_any_of("ids.openalex", ids)).works)
         lacking = len(set(cited) - gathered.ids.keys())
         report(f"{len(cited):,} works that are cited were requested; {lacking:,} are not there (merged or deleted).")
-    if query.expand.citing:
-        room = query.expand.limit
+    if expand and expand.citing:
+        room = expand.limit
         for ids in progress(_batches(queried), of="request citing works", unit="batches"):
             for page in pages.all(_any_of("cites", ids)):
                 room -= gathered.add(page.works, room)
                 if not room:
-                    report(f"The limit of {query.expand.limit:,} works that cite is reached; others are left out.")
+                    report(f"The limit of {expand.limit:,} works that cite is reached; others are left out.")
                     return
 
 
@@ -190,26 +153,6 @@ def _batches(ids: Sequence[int]) -> list[Sequence[int]]:
 
 def _any_of(name: str, ids: Iterable[int]) -> Parameters:
     return {"filter": f"{name}:{'|'.join(f'W{each}' for each in ids)}"}
-
-
-def most_cited(references: Ids, known: Collection[int], limit: int) -> list[int]:
-    """The ids among references that are not known, up to a limit: the most frequent first, then the smallest."""
-    cited, times = np.unique(references, return_counts=True)
-    unknown = ~np.isin(cited, np.fromiter(known, dtype=np.int64, count=len(known)))
-    cited, times = cited[unknown], times[unknown]
-    ids: list[int] = cited[np.lexsort((cited, -times))][:limit].tolist()
-    return ids
-
-
-def _report(query: Query, pages: "Pages", gathered: "Gathered") -> None:
-    ids = np.fromiter(gathered.ids, dtype=np.int64, count=len(gathered.ids))
-    within = int(np.count_nonzero(np.isin(gathered.references(), ids)))
-    report(
-        f"{len(ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, and "
-        f"{pages.kept:,} pages of earlier ones."
-    )
-    if within < len(ids) and (query.expand is None or not query.expand.references):
-        report("That is less than one citation per work; corpus.expand: {references: 1} adds the works they cite.")
 
 
 @dataclass(kw_only=True)
@@ -228,7 +171,7 @@ class Gathered:
         for work in works:
             number = _number(work.get("id"))
             if number is None:
-                raise InputError(f"OpenAlex's API sent a work with the id {work.get('id')!r}; is corpus.api its URL?")
+                raise InputError(f"The API sent a work with the id {work.get('id')!r}; is corpus.api its base URL?")
             if number not in self.ids and len(new) != room:
                 new.setdefault(number, work)
         self.lines.write("".join(f"{json.dumps(work)}\n" for work in new.values()).encode())
@@ -237,9 +180,21 @@ class Gathered:
         self.cited.append(np.array([cited for each in listed for cited in each if cited is not None], dtype=np.int64))
         return len(new)
 
+    def numbers(self) -> Ids:
+        """The ids as an array."""
+        return np.fromiter(self.ids, dtype=np.int64, count=len(self.ids))
+
     def references(self) -> Ids:
         """The ids that the works so far cite, as often as they do."""
         return np.concatenate(self.cited)
+
+    def most_cited(self, limit: int) -> list[int]:
+        """The ids that they cite and that are not among them, up to a limit: the most cited first, then the
+        smallest."""
+        cited, times = np.unique(self.references(), return_counts=True)
+        unknown = np.flatnonzero(~np.isin(cited, self.numbers()))
+        ids: list[int] = cited[unknown[np.argsort(-times[unknown], kind="stable")][:limit]].tolist()
+        return ids
 
 
 def _number(url: object) -> int | None:
@@ -255,6 +210,8 @@ class Pages:
     api: WorksApi
     folder: Path
     select: str
+    release: str
+    """That of the manifest: pages of an earlier one are not used."""
     kept: int = 0
     """Pages so far that were there already."""
 
@@ -267,8 +224,8 @@ class Pages:
                 page = self._page(parameters, number, cursor, received)
             except LapsedCursorError as error:
                 if restarts == RESTARTS:
-                    raise InputError(f"{error} It has happened {restarts + 1} times; run again later.") from None
-                report(f"{error} Starting again from the first page.")
+                    raise InputError(f"{error}, even after {RESTARTS} starts; run again later.") from None
+                report(f"{error}; starting again from the first page.")
                 restarts, cursor, received = restarts + 1, FIRST, 0
                 continue
             received += len(page.works)
@@ -281,7 +238,7 @@ class Pages:
 
     def _page(self, parameters: Parameters, number: int, cursor: str | None, received: int) -> Page:
         sent = {**parameters, "select": self.select}
-        name = sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()[:16]
+        name = sha256(json.dumps([self.release, sent], sort_keys=True).encode()).hexdigest()[:16]
         path = self.folder / f"{name}-{number:06}.json.gz"
         if path.is_file():
             self.kept += 1

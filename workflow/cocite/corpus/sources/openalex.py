@@ -16,7 +16,6 @@ from cocite.config.source import ApiKey, Expansion, FetchedSource, IdSpace, Matc
 if TYPE_CHECKING:
     from cocite.corpus.release.copies import Copy
     from cocite.corpus.release.manifest import CopiedShard, Manifest
-    from cocite.corpus.release.works_query import Query
 
 BUCKET = "https://openalex.s3.amazonaws.com"
 """The public bucket, which is readable without an account."""
@@ -93,9 +92,15 @@ class OpenAlex(FetchedSource, MatchedSource):
         return self
 
     @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the API that select works."""
+        given = {"filter": self.filter, "search": self.search}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
     def is_query(self) -> bool:
         """Whether works are requested from the API."""
-        return self.filter is not None or self.search is not None
+        return bool(self.query)
 
     @property
     def api_key(self) -> ApiKey | None:
@@ -148,7 +153,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         if self.is_query:
             from cocite.corpus.release.works_query import list_query
 
-            return list_query(self._query(), release)
+            return list_query(self, release)
         from cocite.corpus.release.copies import columns_downloaded
         from cocite.corpus.release.manifest import read_manifest
         from cocite.corpus.release.works_manifest import list_works, mark_known, with_columns
@@ -174,7 +179,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         if self.is_query:
             from cocite.corpus.release.works_query import fetch_query
 
-            fetch_query(self._query(), shards, state=state, output=output)
+            fetch_query(self, manifest, state=state, output=output)
             return
         from cocite.corpus.release.copies import RemoteCopy, choose_columns, columns_downloaded, link_shards
         from cocite.corpus.release.download import download_shards, whole
@@ -230,21 +235,9 @@ class OpenAlex(FetchedSource, MatchedSource):
         """The calls of a query; nothing for a copy."""
         if not self.is_query:
             return ""
-        from cocite.corpus.release.works_query import cost_in_words
+        from cocite.corpus.release.works_query import cost_of_query
 
-        return cost_in_words(self._query(), manifest)
-
-    def _query(self) -> "Query":
-        from cocite.corpus.release.works_query import Query
-
-        given = {"filter": self.filter, "search": self.search}
-        return Query(
-            api=self.location,
-            parameters={name: value for name, value in given.items() if value is not None},
-            limit=self.limit or USUAL_LIMIT,
-            expand=self.expand,
-            authors=self.authors,
-        )
+        return cost_of_query(self, manifest)
 
     def _copy(self) -> "Copy":
         from cocite.corpus.release.copies import FolderCopy, RemoteCopy
