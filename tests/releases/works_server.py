@@ -36,13 +36,12 @@ class RefusedError(Exception):
 
 
 class WorksCatalogue(Catalogue):
-    """Works; `merged` are ids that no longer exist, and where they lead."""
+    """Works by their ids, which may change while they are served."""
 
     storages = ()
 
-    def __init__(self, works: Sequence[Work], merged: dict[str, str] | None = None) -> None:
+    def __init__(self, works: Sequence[Work]) -> None:
         self.works = {work["id"].removeprefix(ID): work for work in works}
-        self.merged = merged or {}
 
     def matching(self, sent: dict[str, str]) -> list[Work]:
         """The works that match, the most cited first."""
@@ -128,6 +127,8 @@ class WorksSite(FailingSite):
 
 class WorksHandler(FailingHandler):
     site: WorksSite
+    used_up = 429, "Rate limit exceeded", "Insufficient budget. You only have $0 remaining.", {"Retry-After": "40000"}
+    """Status, error, message and headers once the allowance of the day is used up."""
 
     def answer_api(self, parts: list[str]) -> None:
         """Answer for a list of works, or for one."""
@@ -141,21 +142,14 @@ class WorksHandler(FailingHandler):
         sent = {name: values[0] for name, values in parse_qs(url.query).items()}
         if sent.get("api_key") != self.site.key:
             raise RefusedError(401, "Unauthorized", f"The API key {sent.get('api_key')} is not valid.")
-        folder, _, single = url.path.strip("/").partition("/")
-        if folder == "moved":
+        if url.path.startswith("/moved"):
             raise RefusedError(301, "Moved", "elsewhere", {"Location": f"/works?{url.query}"})
-        if folder != "works":
+        if url.path != "/works":
             raise RefusedError(404, "Not found", "There is nothing here.")
-        if single in self.site.catalogue.merged:
-            location = f"/works/{self.site.catalogue.merged[single]}?{url.query}"
-            raise RefusedError(301, "Moved", "merged", {"Location": location})
-        if single:
-            return {name: self.site.catalogue.works[single][name] for name in sent["select"].split(",")}
         if self.arrival.fault == Fault.ALL_LAPSED:
             self.site.lapsed |= self.site.given
         if not self.site.allowance:
-            message = "Insufficient budget. This request costs $0.0001 but you only have $0 remaining."
-            raise RefusedError(429, "Rate limit exceeded", message, {"Retry-After": "40000"})
+            raise RefusedError(*self.used_up)
         page = self.site.catalogue.page(sent, self.site.lapsed)
         self.site.allowance -= 1
         if page["meta"].get("next_cursor"):

@@ -67,11 +67,15 @@ def list_query(source: OpenAlex, release: str) -> Manifest:
 
 def cost_of_query(source: OpenAlex, manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
-    count = sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
+    count = _matching(manifest)
     parts = [f"{count:,} works match: {_cost(count, _price(source))}."]
     for name, added in _most_added(source, count).items():
         parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(added, PRICE)}.")
     return " ".join([*parts, "A free key has $1 a day; if it is used up, run again on the next day to resume."])
+
+
+def _matching(manifest: Manifest) -> int:
+    return sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
 
 
 def _most_added(source: OpenAlex, count: int) -> dict[str, int]:
@@ -88,9 +92,14 @@ def _price(source: OpenAlex) -> float:
     return PRICE * (SEARCH_FACTOR if searches else 1)
 
 
+def _calls(count: int) -> int:
+    """Those for so many works; the last one finds none."""
+    return -(-count // PER_PAGE) + 1
+
+
 def _cost(count: int, price: float) -> str:
     """What so many works cost, at about a second for a call."""
-    calls = -(-count // PER_PAGE) + 1
+    calls = _calls(count)
     return f"about {calls:,} calls of the API, ${calls * price:.2f} by its price list, {about(calls)}"
 
 
@@ -112,7 +121,7 @@ def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Pa
         folder.mkdir()
         with igzip.open(folder / SHARD, "wb") as lines:
             gathered = Gathered(lines=lines)
-            _gather(source, pages, gathered)
+            _gather(source, _matching(manifest), pages, gathered)
     within = int(np.count_nonzero(np.isin(gathered.references(), gathered.numbers())))
     report(
         f"{len(gathered.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
@@ -123,14 +132,12 @@ def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Pa
     shutil.rmtree(state)
 
 
-def _gather(source: OpenAlex, pages: "Pages", gathered: "Gathered") -> None:
-    counts = []
-    for page in progress(pages.all(source.query), of="request works", unit="calls"):
-        counts.append(page.count)
+def _gather(source: OpenAlex, count: int, pages: "Pages", gathered: "Gathered") -> None:
+    for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
         gathered.add(page.works)
     queried, expand = list(gathered.ids), source.expand
-    if len(queried) < counts[0]:
-        report(f"{counts[0] - len(queried):,} of the {counts[0]:,} works that matched at first did not come.")
+    if len(queried) < count:
+        report(f"{count - len(queried):,} of the {count:,} works that matched at first did not come.")
     if expand and expand.references:
         cited = gathered.most_cited(expand.limit)
         for ids in progress(_batches(cited), of="request cited works", unit="calls"):
