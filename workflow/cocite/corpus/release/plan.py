@@ -213,7 +213,8 @@ def list_shards(
     results: Results,
     output: Output,
 ) -> None:
-    """List the shards of a release, or of the diffs that lead to it. Keys: S2_API_KEY for s2, OPENALEX_API_KEY for queries."""
+    """List the shards of a release, or of the diffs that lead to it. The source s2 needs the key in S2_API_KEY, a query
+    of openalex that in OPENALEX_API_KEY."""
     write_manifest(output, settings.list_release(release, results))
 
 
