@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.corpus.made_openalex import DATE, work, write_copy
+from tests.releases.works_server import WorksCatalogue, serve_works
 from tests.workflow.conftest import edited, planned
 
 from cocite.core.tables.files import read_table
@@ -97,3 +98,32 @@ def test_papers_of_openalex_are_matched_and_the_documents_of_a_benchmark_are_kep
     spaces = read_table(run.folder / "results/report/id_spaces.parquet", "id_spaces").to_pylist()
     known = {row["owner"]: (row["id_space"], row["known_by"]) for row in spaces}
     assert known == {"corpus": ("openalex", None), "mdcr": ("s2", "matches")}
+
+
+@pytest.mark.long
+@pytest.mark.end_to_end
+def test_a_query_gives_the_tables_of_a_copy_and_leaves_its_key_nowhere(run, tmp_path, monkeypatch):
+    key = "a-key-that-must-stay-secret"
+    monkeypatch.setenv("OPENALEX_API_KEY", key)
+    made = [
+        work(FAR + n, abstract=f"About {n}", references=[FAR + (n + m) % 240 for m in (1, 5)], year=2000 + n % 20)
+        for n in range(240)
+    ]
+    write_copy(tmp_path / "copy", "jsonl", [each for each in made if 2004 < each["publication_year"] < 2015])
+    tables = [f"corpus/{table}/{bucket}.parquet" for table in ("papers", "citations") for bucket in range(2)]
+    copy = {"format": "jsonl", "path": str(tmp_path / "copy/data/jsonl"), "jobs": 1}
+    with serve_works(WorksCatalogue(made), key=key) as api:
+        # Angle brackets and braces mean something to Snakemake.
+        query = {"filter": "publication_year:<2015,publication_year:>2004", "search": "about", "api": api}
+        for results, corpus in {"copied": copy, "queried": query}.items():
+            folders = {"results": results, "logs": f"logs/{results}", "benchmarks": "benchmarks"}
+            config = {"release": DATE, "corpus": {"source": "openalex", "buckets": 2, **corpus}, "pathvars": folders}
+            path = run.configure(config, f"{results}.yaml")
+            run.make(*(f"{results}/{table}" for table in tables), config=path)
+        assert "Nothing to be done" in run.make(*(f"{results}/{table}" for table in tables), config=path)
+    for table in tables:
+        assert (run.folder / "queried" / table).read_bytes() == (run.folder / "copied" / table).read_bytes()
+    written = [file for file in run.folder.rglob("*") if file.is_file()]
+    assert not [file for file in written if key.encode() in file.read_bytes()]
+    log = (run.folder / "logs/queried/corpus/download-works-0.log").read_text()
+    assert "120 works, with 168 citations among them; 3 calls of this run" in log

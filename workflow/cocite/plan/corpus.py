@@ -12,7 +12,7 @@ from snakemake.io import temp
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
 from cocite.config.source import Link, Source
-from cocite.plan.stage import A_DAY, StagePlan, as_text, expand, size_mb
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb, within_a_day
 
 NUMBERED = "<results>/corpus/numbered/{list}.txt"
 LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
@@ -140,9 +140,17 @@ class CorpusPlan(StagePlan):
 
     def download_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time of a download, at first no more than a day: two seconds per MB, and two hours if the server is down."""
+        return within_a_day(120 + self._mb_to_download(wildcards, input) / 30, attempt)
+
+    def download_mb(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of a download; for a query, 1.5 kB for each work of 2 kB."""
+        asks = getattr(self.source, "is_query", False)
+        return ceil(300 + (0.75 * self._mb_to_download(wildcards, input) if asks else 0)) * attempt
+
+    def _mb_to_download(self, wildcards: Any, input: Any) -> float:
         shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
-        size = sum(shard.get("needed", shard["bytes"]) for shard in shards) / 1e6 / self.number_of_parts(wildcards)
-        return min(A_DAY, ceil(120 + size / 30)) * attempt
+        size: int = sum(shard.get("needed", shard["bytes"]) for shard in shards)
+        return size / 1e6 / self.number_of_parts(wildcards)
 
     def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to copy a part of what the base has ingested, three seconds per MB."""

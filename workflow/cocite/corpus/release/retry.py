@@ -53,9 +53,11 @@ def ask(
     url: str,
     *,
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
+    is_final: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET with retries, few of them while an answer `is_doubtful`. Raises `InputError`, without the link, at last."""
+    """GET with retries, few of them while an answer `is_doubtful` and none once one `is_final`. Raises `InputError`,
+    without the link, at last."""
     failures = doubts = 0
     while True:
         response = None
@@ -67,8 +69,8 @@ def ask(
         except requests.RequestException as error:
             # The error's own text contains the link; and its chain would be printed with it.
             raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
-        if response is not None and response.status_code not in PASSING_STATUSES:
-            if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
+        if response is not None and (response.status_code not in PASSING_STATUSES or is_final(response)):
+            if doubts == DOUBTFUL_RETRIES or is_final(response) or not is_doubtful(response):
                 return response
             doubts += 1
         if response is not None:
