@@ -156,26 +156,27 @@ def serve(
 
     Where faults come at random, the storage has a second host to redirect to.
     """
-    with _serving(FailingSite(CatalogueWithDiffs(folder), key, link_seconds), faults, requests) as origin:
+    site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
+    with serving(site, Mishaps(faults or Faults()), requests) as origin:
         yield f"{origin}{API}"
 
 
 @contextmanager
 def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arrival] | None = None) -> Iterator[str]:
     """Serve the copy of OpenAlex in a folder, with faults and `requests` as above; yield the URL of the folder."""
-    with _serving(FailingSite(CopyCatalogue(folder)), faults, requests) as origin:
+    with serving(FailingSite(CopyCatalogue(folder)), Mishaps(faults or Faults()), requests) as origin:
         yield origin
 
 
 @contextmanager
-def _serving(site: "FailingSite", faults: Faults | None, requests: list[Arrival] | None) -> Iterator[str]:
+def serving(site: "FailingSite", mishaps: Mishaps, requests: list[Arrival] | None) -> Iterator[str]:
     """Answer for a site; yield the origin."""
-    site.mishaps = Mishaps(faults or Faults())
+    site.mishaps = mishaps
     site.requests = [] if requests is None else requests
     with ExitStack() as stack:
         stack.callback(site.mishaps.end_stalls)
         for host in (HOST, OTHER_HOST) if site.mishaps.faults.share else (HOST,):
-            site.origins.append(stack.enter_context(running(site, FailingHandler, host)))
+            site.origins.append(stack.enter_context(running(site, site.handler, host)))
         site.origin = site.origins[0]
         yield site.origin
 
@@ -184,6 +185,7 @@ class FailingSite(Site):
     catalogue: CatalogueWithDiffs | CopyCatalogue
     mishaps: Mishaps
     requests: list[Arrival]
+    handler: type["FailingHandler"]
 
     def __init__(self, catalogue: Catalogue, key: str = "", link_seconds: float = 3600.0) -> None:
         super().__init__(catalogue)
@@ -290,3 +292,6 @@ class FailingHandler(Handler):
     def send_block(self, block: bytes) -> None:
         super().send_block(block)
         self.arrival.body_sent += len(block)
+
+
+FailingSite.handler = FailingHandler

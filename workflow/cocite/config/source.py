@@ -6,9 +6,11 @@ A number names a paper only among ids of the same origin: paper 5 of OpenAlex is
 keeps documents of a benchmark out, or looks for them, calls `link_between` before it compares ids.
 """
 
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -42,6 +44,37 @@ def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, ha
     return "matches" if documents == "s2" and has_match else "text"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApiKey:
+    """The user's key of an API, which is only ever read from the environment."""
+
+    variable: str
+    """The environment variable."""
+    page: str
+    """Where users get a key."""
+    sent_in: Literal["headers", "params"]
+    """The part of a request that it is sent in."""
+    name: str
+    """The name of that header or parameter."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the user has set it."""
+        return bool(os.environ.get(self.variable, "").strip())
+
+    def read(self) -> str:
+        """The key. Raises `InputError` if it is not set, or cannot be a key."""
+        if not self.is_set:
+            raise InputError(
+                f"The environment variable {self.variable} is not set; ask for a key at {self.page} and run "
+                f"`export {self.variable}=…`."
+            )
+        key = os.environ[self.variable].strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"The environment variable {self.variable} has invalid characters; copy the key again.")
+        return key
+
+
 class WorkFilters(Entry):
     """Which works of OpenAlex are taken; the others are counted and left out while they are read."""
 
@@ -64,6 +97,23 @@ class WorkFilters(Entry):
     def _years_rise(self) -> "WorkFilters":
         if self.from_year is not None and self.to_year is not None and self.from_year > self.to_year:
             raise inconsistent(f".from_year ({self.from_year}) must not be after to_year ({self.to_year}).")
+        return self
+
+
+class Expansion(Entry):
+    """Works that are added to those of a query."""
+
+    references: Annotated[int, Field(ge=0, le=1)] = 1
+    """1 adds the works that those of the query cite, the most cited by them first; 0 adds none."""
+    citing: Annotated[int, Field(ge=0, le=1)] = 0
+    """1 adds works that cite those of the query; 0 adds none."""
+    limit: Count = 100_000
+    """Most works that each of the two adds."""
+
+    @model_validator(mode="after")
+    def _adds_some(self) -> "Expansion":
+        if not self.references and not self.citing:
+            raise inconsistent(" adds nothing with references: 0 and citing: 0; leave it out.")
         return self
 
 
@@ -148,8 +198,6 @@ class Source(Entry):
     """Keys for processing the release; the others determine its shards."""
     fetches: ClassVar[bool] = True
     """Whether shards are downloaded into the results; otherwise each run lists and reads them in place."""
-    needs_key: ClassVar[bool] = False
-    """Whether it needs the user's key in S2_API_KEY."""
     updates_by_diffs: ClassVar[bool] = False
     """Whether a base is moved to the release by diffs, a bucket after another; otherwise shards are taken from it."""
     marks_citations: ClassVar[bool] = True
@@ -195,6 +243,11 @@ class Source(Entry):
         """Whether shards come from another machine."""
         return self.fetches
 
+    @property
+    def api_key(self) -> ApiKey | None:
+        """The key that it needs; None if it needs none."""
+        return None
+
     def first_asked(self, release: str) -> str | None:
         """The URL that answers if the release can be downloaded; none if no other machine is needed."""
         return None
@@ -226,6 +279,10 @@ class Source(Entry):
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """The plan's sentence on the jobs, given the number of shards of each dataset."""
         return f"Each of the {sum(shards.values())} shards is ingested by a separate job."
+
+    def cost_in_words(self, manifest: Any) -> str:
+        """The plan's sentence on calls of an API that is paid by the call; empty for a download."""
+        return ""
 
     def remarks(self) -> Iterator[str]:
         """The plan's sentence on the records themselves, if they can be read before the run."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 import requests
@@ -18,12 +19,11 @@ import requests
 from cocite.config.configuration import Corpus, resolve_or_explain, results_folder
 from cocite.config.folders import folders_of, nearest, obstacle
 from cocite.config.settings import entry_of
-from cocite.config.source import Source
+from cocite.config.source import ApiKey, Source
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size
-from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import KEYS, plan_corpus
 from cocite.tools.cluster import TIMEOUT, Configuration, Finding, examine_cluster, least_requests
 
@@ -102,29 +102,29 @@ def key(config: Configuration) -> Finding:
     url = source.first_asked(config["release"])
     if url is None:
         return Finding("ok", f"the source {source.source} needs no key")
-    if source.needs_key and not has_key():
-        to_do = f"run `export {KEY_VARIABLE}=…`; keys are given at https://www.semanticscholar.org/product/api"
-        return Finding("failed", f"{KEY_VARIABLE} is not set", to_do)
-    headers = {KEY_HEADER: os.environ[KEY_VARIABLE].strip()} if source.needs_key else {}
+    needed = source.api_key
+    if needed and not needed.is_set:
+        to_do = f"run `export {needed.variable}=…`; keys are given at {needed.page}"
+        return Finding("failed", f"{needed.variable} is not set", to_do)
+    sent: dict[str, Any] = {needed.sent_in: {needed.name: os.environ[needed.variable].strip()}} if needed else {}
     where = source.origin(results_folder(config))
     try:
-        status = requests.get(
-            url, headers=headers, timeout=TIMEOUT, allow_redirects=not source.needs_key, stream=True
-        ).status_code
+        status = requests.get(url, timeout=TIMEOUT, allow_redirects=not needed, stream=True, **sent).status_code
     except (requests.RequestException, ValueError) as error:
         return Finding("failed", f"{where} cannot be reached ({type(error).__name__})", "check the network")
-    return _of_status(status, where, config["release"], needs_key=source.needs_key)
+    return _of_status(status, where, config["release"], needed)
 
 
-def _of_status(status: int, where: str, release: str, *, needs_key: bool) -> Finding:
+def _of_status(status: int, where: str, release: str, needed: ApiKey | None) -> Finding:
     """What an answer with this status means."""
-    answers = {
-        200: Finding("ok", f"{where} accepts the key"),
-        401: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again"),
-        403: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again, or ask for a new one"),
-        404: Finding("failed", f"{where} has no release {release}", "check `release` and `corpus.api`"),
-    }
-    if not needs_key:
+    if needed:
+        answers = {
+            200: Finding("ok", f"{where} accepts the key"),
+            401: Finding("failed", f"{where} refuses the key", f"copy {needed.variable} again"),
+            403: Finding("failed", f"{where} refuses the key", f"copy {needed.variable} again, or ask for a new one"),
+            404: Finding("failed", f"{where} has no release {release}", "check `release` and `corpus.api`"),
+        }
+    else:
         url = "check `corpus.url` and `corpus.format`, or leave out the former"
         answers = {
             200: Finding("ok", f"{where} answers, and needs no key"),

@@ -6,7 +6,6 @@ key nor a signed link.
 """
 
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +21,8 @@ from cocite.core.progress import progress, report
 from cocite.corpus.release import retry
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, lacks_dataset
 from cocite.corpus.release.retry import RateLimitAdapter, Storage, ask, host_of, other_length, shard_name, total_of
+from cocite.corpus.sources.s2 import S2_KEY
 
-KEY_VARIABLE = "S2_API_KEY"
-KEY_HEADER = "x-api-key"
 RELEASES_TO_NAME = 5
 LAPSED = (400, 403, 416)
 """Statuses of an expired link: 403, or 416 for a range; 400 if the session that signed it has ended."""
@@ -81,7 +79,7 @@ class KeptKeySession(requests.Session):
         super().rebuild_auth(prepared_request, response)
         asked, redirected = urlsplit(response.request.url), urlsplit(prepared_request.url)
         if (asked.scheme, asked.netloc) != (redirected.scheme, redirected.netloc):
-            prepared_request.headers.pop(KEY_HEADER, None)
+            prepared_request.headers.pop(S2_KEY.name, None)
 
 
 class DatasetsApi:
@@ -91,7 +89,7 @@ class DatasetsApi:
         """`turns` is the file through which all jobs keep the rate limit; the key defaults to the environment's."""
         self._base_url = base_url.rstrip("/")
         self._session = KeptKeySession()
-        self._session.headers[KEY_HEADER] = key or _read_key()
+        self._session.headers[S2_KEY.name] = key or S2_KEY.read()
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, RateLimitAdapter(turns))
 
@@ -127,17 +125,17 @@ class DatasetsApi:
     def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
         """The answer for a path; None if the API does not have it and `may_be_missing`."""
         url = f"{self._base_url}/{path}"
-        response = ask(self._session, url, is_doubtful=_is_doubtful)
+        response = ask(self._session, url, is_doubtful=is_doubtful)
         if response.status_code in (401, 403):
             raise InputError(
-                f"{host_of(url)} refuses the key in {KEY_VARIABLE} (status {response.status_code}): "
+                f"{host_of(url)} refuses the key in {S2_KEY.variable} (status {response.status_code}): "
                 "check that it is complete and still valid."
             )
         if response.status_code in (400, 404) and may_be_missing:
             return None
         if not response.ok:
             raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
-        if not _is_json(response):
+        if not is_json(response):
             raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
         try:
             return TypeAdapter(kind).validate_python(response.json())
@@ -154,29 +152,13 @@ def first_fault(error: ValidationError) -> str:
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
 
 
-def has_key() -> bool:
-    """Whether the user has set a key."""
-    return bool(os.environ.get(KEY_VARIABLE, "").strip())
-
-
-def _read_key() -> str:
-    if not has_key():
-        raise InputError(
-            f"The environment variable {KEY_VARIABLE} is not set; ask for a key at "
-            f"https://www.semanticscholar.org/product/api and run `export {KEY_VARIABLE}=…`."
-        )
-    key = os.environ[KEY_VARIABLE].strip()
-    if not (key.isascii() and key.isprintable()):
-        raise InputError(f"The environment variable {KEY_VARIABLE} has invalid characters; copy the key again.")
-    return key
-
-
-def _is_doubtful(response: requests.Response) -> bool:
+def is_doubtful(response: requests.Response) -> bool:
     """Whether a retry may help: a gateway rejected the key, or half an answer came."""
-    return response.status_code == 403 or (response.ok and not _is_json(response))
+    return response.status_code == 403 or (response.ok and not is_json(response))
 
 
-def _is_json(response: requests.Response) -> bool:
+def is_json(response: requests.Response) -> bool:
+    """Whether the body of an answer is JSON, and so whole."""
     try:
         response.json()
     except requests.JSONDecodeError:

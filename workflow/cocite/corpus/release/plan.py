@@ -22,7 +22,6 @@ from cocite.core.errors import existing_folder
 from cocite.core.options import Output, Results, State
 from cocite.core.progress import about, byte_size
 from cocite.core.tables.places import path_of
-from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.manifest import (
     CopiedShard,
     DatasetName,
@@ -75,7 +74,7 @@ class Plan:
     """What a release needs on the disk, and what is there, in bytes."""
 
     source: Source
-    release: str
+    manifest: Manifest
     known_from: str
     """Source of the list of its shards."""
     needs: Mapping[str, Need]
@@ -96,7 +95,7 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
     at_peak, at_end = _disk(manifest, needs, source)
     return Plan(
         source=source,
-        release=manifest.release,
+        manifest=manifest,
         known_from=known_from,
         needs=needs,
         at_peak=at_peak,
@@ -242,13 +241,15 @@ def print_plan(
     config = read_configuration(configfile, KEYS)
     plan = plan_corpus(config)
     missing = sum(need.to_download for need in plan.needs.values())
-    times = [f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES]
+    times = " or ".join(f"{about(missing / rate / 1e6)} at {rate} MB/s" for rate in RATES)
+    cost = plan.source.cost_in_words(plan.manifest) or f"The download takes {times}."
     arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
-    key = f"    export {KEY_VARIABLE}=…\n" if plan.source.needs_key and not has_key() else ""
+    needed = plan.source.api_key
+    key = f"    export {needed.variable}=…\n" if needed and not needed.is_set else ""
     paragraphs = [
-        f"Release {plan.release}, {plan.known_from}:",
+        f"Release {plan.manifest.release}, {plan.known_from}:",
         _table(plan.needs),
-        *([f"The download takes {' or '.join(times)}."] if missing else []),
+        *([cost] if missing else []),
         _disk_in_words(plan, results_folder(config)),
         plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
         *plan.source.remarks(),

@@ -53,9 +53,11 @@ def ask(
     url: str,
     *,
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
+    is_final: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET with retries, few of them while an answer `is_doubtful`. Raises `InputError`, without the link, at last."""
+    """GET with retries, few of them while an answer `is_doubtful` and none once one `is_final`. Raises `InputError`,
+    without the link, at last."""
     failures = doubts = 0
     while True:
         response = None
@@ -67,8 +69,8 @@ def ask(
         except requests.RequestException as error:
             # The error's own text contains the link; and its chain would be printed with it.
             raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
-        if response is not None and response.status_code not in PASSING_STATUSES:
-            if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
+        if response is not None and (response.status_code not in PASSING_STATUSES or is_final(response)):
+            if doubts == DOUBTFUL_RETRIES or is_final(response) or not is_doubtful(response):
                 return response
             doubts += 1
         if response is not None:
@@ -82,13 +84,18 @@ def ask(
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
     """Sleep after this many consecutive failures (from 1), at least as long as Retry-After in the last answer."""
-    header = None if response is None else response.headers.get("Retry-After")
-    try:
-        asked_for = Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
-    except (InvalidHeader, ValueError, OverflowError):
-        asked_for = 0
     pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
+    asked_for = 0 if response is None else seconds_asked(response, LONGEST_WAIT)
     time.sleep(max(pause, asked_for) + SystemRandom().uniform(0, pause))
+
+
+def seconds_asked(response: requests.Response, most: int) -> float:
+    """The seconds that Retry-After of an answer asks to wait, up to the most; 0 if it asks for none."""
+    header = response.headers.get("Retry-After")
+    try:
+        return Retry(retry_after_max=most).parse_retry_after(header) if header else 0
+    except (InvalidHeader, ValueError, OverflowError):
+        return 0
 
 
 def host_of(url: str) -> str:

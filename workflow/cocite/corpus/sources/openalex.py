@@ -1,27 +1,40 @@
-"""A copy of OpenAlex, which needs no key: works are downloaded from a URL, or read from a folder."""
+"""OpenAlex: the works of a copy, which needs no key, from a URL or a folder; or those of a query, from the API.
+
+A query is one job, which makes one request after the other and one file of works, in the layout of a copy.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.entries import GivenPath, Url, Whole, as_json
+from cocite.config.entries import Count, GivenPath, Text, Url, Whole, as_json, inconsistent
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.config.source import FetchedSource, IdSpace, MatchedSource, Source, WorkFilters
+from cocite.config.source import ApiKey, Expansion, FetchedSource, IdSpace, MatchedSource, Source, WorkFilters
 
 if TYPE_CHECKING:
     from cocite.corpus.release.copies import Copy
     from cocite.corpus.release.manifest import CopiedShard, Manifest
+    from cocite.corpus.release.works_query import Query
 
 BUCKET = "https://openalex.s3.amazonaws.com"
 """The public bucket, which is readable without an account."""
+API = "https://api.openalex.org"
+A_LIST = "works?per_page=1&select=id"
+"""What the API gives to those with a key."""
+KEY = ApiKey(
+    variable="OPENALEX_API_KEY", page="https://openalex.org/settings/api (free)", sent_in="params", name="api_key"
+)
+USUAL_LIMIT = 100_000
+"""Most works of a query unless the configuration has another limit."""
 FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-data"}
 """Format → the folder of its manifest in the bucket."""
 
 
 class OpenAlex(FetchedSource, MatchedSource):
-    """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder."""
+    """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder; or requests the works that
+    match a query from the API, with the key in OPENALEX_API_KEY."""
 
     source: Literal["openalex"]
     """Source of the release."""
@@ -37,6 +50,19 @@ class OpenAlex(FetchedSource, MatchedSource):
     """Jobs that share the files of works: each downloads some, and another one ingests them."""
     filters: WorkFilters = WorkFilters()
     """Filters of works."""
+    filter: Text | None = None
+    """Filter of OpenAlex's API, such as primary_topic.id:T10102,publication_year:2005-2026: only the works that match
+    are requested, from the API and not from a copy."""
+    search: Text | None = None
+    """Words to search for, as the API's parameter search; combined with filter, or without it. Calls cost ten times as
+    much."""
+    limit: Count | None = None
+    """Most works that filter and search may match; if more match, the run stops before any is fetched. Default:
+    100,000."""
+    expand: Expansion | None = None
+    """Works to add to those that match; {} adds those that they cite. Default: none."""
+    api: Url | None = None
+    """Base URL of the API, or of a mirror. Default: https://api.openalex.org."""
     base: GivenPath | None = None
     """Results folder of an earlier run, of an older copy in the same format, that kept its ingested rows
     (keep_ingested) with the same filters, authors and number of buckets, and with match if it is set here. Of files
@@ -55,9 +81,30 @@ class OpenAlex(FetchedSource, MatchedSource):
     authors_of_packed: ClassVar = 0.02
     ids_of_packed: ClassVar = 0.0
 
+    @model_validator(mode="after")
+    def _copy_or_query(self) -> "OpenAlex":
+        of_query = ("limit", "expand", "api")
+        if not self.is_query and (useless := [name for name in of_query if getattr(self, name) is not None]):
+            raise inconsistent(f".{useless[0]} has no effect without filter or search; add one, or leave it out.")
+        defaults = {name: field.default for name, field in type(self).model_fields.items()}
+        of_copy = ("format", "url", "path", "jobs", "base")
+        if self.is_query and (useless := [name for name in of_copy if getattr(self, name) != defaults[name]]):
+            raise inconsistent(f".{useless[0]} is for a copy and has no effect with filter or search; leave it out.")
+        return self
+
+    @property
+    def is_query(self) -> bool:
+        """Whether works are requested from the API."""
+        return self.filter is not None or self.search is not None
+
+    @property
+    def api_key(self) -> ApiKey | None:
+        """OpenAlex's, for a query."""
+        return KEY if self.is_query else None
+
     def parts(self, dataset: str) -> int:
-        """As many jobs as the configuration says."""
-        return self.jobs
+        """As many jobs as the configuration says; one for a query, as the API takes one request at a time."""
+        return 1 if self.is_query else self.jobs
 
     def parquet_of_byte(self, table: str) -> float:
         """By the format."""
@@ -75,24 +122,33 @@ class OpenAlex(FetchedSource, MatchedSource):
 
     @property
     def location(self) -> str:
-        """The URL of the copy, or its folder."""
+        """The URL of the API, or of the copy, or its folder."""
+        if self.is_query:
+            return self.api or API
         return self.path or self.url or f"{BUCKET}/{FOLDERS[self.format]}"
 
     def first_asked(self, release: str) -> str | None:
-        """The manifest, which is given to everyone."""
+        """The manifest, which is given to everyone, or a list of works, which the API gives to those with a key."""
+        if self.is_query:
+            return f"{self.location.rstrip('/')}/{A_LIST}"
         from cocite.corpus.release.works_manifest import PLACES
 
         return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
 
     def origin(self, results: Path) -> str:
-        """The URL of the copy, or its folder."""
-        return self._copy().origin
+        """The URL of the API, or of the copy, or its folder."""
+        return self.location if self.is_query else self._copy().origin
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
 
-        Raises `InputError` if the copy has no manifest or no works, or is of another day.
+        Raises `InputError` if the copy has no manifest or no works, or is of another day; or if a query matches no work
+        or too many.
         """
+        if self.is_query:
+            from cocite.corpus.release.works_query import list_query
+
+            return list_query(self._query(), release)
         from cocite.corpus.release.copies import columns_downloaded
         from cocite.corpus.release.manifest import read_manifest
         from cocite.corpus.release.works_manifest import list_works, mark_known, with_columns
@@ -114,7 +170,12 @@ class OpenAlex(FetchedSource, MatchedSource):
         state: Path,
         output: Path,
     ) -> None:
-        """Download files, of Parquet the columns that are needed; link to those in a folder."""
+        """Download files, of Parquet the columns that are needed; link to those in a folder; or request a query."""
+        if self.is_query:
+            from cocite.corpus.release.works_query import fetch_query
+
+            fetch_query(self._query(), state=state, output=output)
+            return
         from cocite.corpus.release.copies import RemoteCopy, choose_columns, columns_downloaded, link_shards
         from cocite.corpus.release.download import download_shards, whole
 
@@ -130,6 +191,8 @@ class OpenAlex(FetchedSource, MatchedSource):
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """How many files each job has."""
+        if self.is_query:
+            return "One job requests all works; corpus.filters leave out some of them."
         each = -(-shards[WORKS] // self.jobs)
         files = "one file" if each == 1 else f"up to {each} files"
         return f"The {self.jobs} jobs of corpus.jobs have {files} each; filters leave out some of what they read."
@@ -162,6 +225,26 @@ class OpenAlex(FetchedSource, MatchedSource):
         if ("match" in corpus) != (self.match is not None):
             made = "with" if "match" in corpus else "without"
             yield f"{key}: {base} was made {made} corpus.match, which decides on MAG ids; do the same here."
+
+    def cost_in_words(self, manifest: "Manifest") -> str:
+        """The calls of a query; nothing for a copy."""
+        if not self.is_query:
+            return ""
+        from cocite.corpus.release.works_query import cost_in_words
+
+        return cost_in_words(self._query(), manifest)
+
+    def _query(self) -> "Query":
+        from cocite.corpus.release.works_query import Query
+
+        given = {"filter": self.filter, "search": self.search}
+        return Query(
+            api=self.location,
+            parameters={name: value for name, value in given.items() if value is not None},
+            limit=self.limit or USUAL_LIMIT,
+            expand=self.expand,
+            authors=self.authors,
+        )
 
     def _copy(self) -> "Copy":
         from cocite.corpus.release.copies import FolderCopy, RemoteCopy

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.source import FetchedSource, Source
+from cocite.config.source import ApiKey, FetchedSource, Source
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
 
+S2_KEY = ApiKey(
+    variable="S2_API_KEY",
+    page="https://www.semanticscholar.org/product/api",
+    sent_in="headers",
+    name="x-api-key",
+)
 Shards = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -44,11 +50,15 @@ class SemanticScholar(FetchedSource):
     are their files, which `cocite corpus plan` counts. Environment variables are expanded."""
 
     work_keys: ClassVar = (*Source.work_keys, "shards")
-    needs_key: ClassVar = True
     updates_by_diffs: ClassVar = True
     knows_latest: ClassVar = True
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.
     parquet_of_packed: ClassVar = {"papers": 0.3, "abstracts": 0.8, "citations": 0.2}
+
+    @property
+    def api_key(self) -> ApiKey:
+        """Semantic Scholar's."""
+        return S2_KEY
 
     def parts(self, dataset: str) -> int:
         """As many jobs as the configuration says."""

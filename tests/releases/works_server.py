@@ -1,0 +1,180 @@
+"""OpenAlex's API on this machine: works by filter, search and cursor, for those with the key; and its refusals."""
+
+import base64
+import json
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.releases.faults import Fault, Faults, Mishaps
+from tests.releases.server import Arrival, FailingHandler, FailingSite, serving
+
+from cocite.corpus.release.local_server import Catalogue
+
+Work = dict[str, Any]
+ID = "https://openalex.org/"
+PER_PAGE = 100
+FIELDS = {
+    "publication_year": lambda work: work["publication_year"],
+    "language": lambda work: work["language"],
+    "primary_topic.id": lambda work: (work["primary_topic"] or {}).get("id", "").removeprefix(ID),
+    "ids.openalex": lambda work: work["id"].removeprefix(ID),
+    "cites": lambda work: [each.removeprefix(ID) for each in work["referenced_works"]],
+}
+"""Filter → what it compares with its values, or any of them."""
+
+
+class RefusedError(Exception):
+    """An answer without works: its status, what it says, and further headers."""
+
+    def __init__(self, status: int, error: str, message: str, headers: dict[str, str] | None = None) -> None:
+        self.status, self.content, self.headers = HTTPStatus(status), {"error": error, "message": message}, headers
+        super().__init__(message)
+
+
+class WorksCatalogue(Catalogue):
+    """Works; `merged` are ids that no longer exist, and where they lead."""
+
+    storages = ()
+
+    def __init__(self, works: Sequence[Work], merged: dict[str, str] | None = None) -> None:
+        self.works = {work["id"].removeprefix(ID): work for work in works}
+        self.merged = merged or {}
+
+    def matching(self, sent: dict[str, str]) -> list[Work]:
+        """The works that match, the most cited first."""
+        conditions = [each.partition(":") for each in filter(None, sent.get("filter", "").split(","))]
+        for name, _, values in conditions:
+            if name not in FIELDS:
+                raise RefusedError(400, "Invalid query parameters error.", f"{name} is not a valid field.")
+            if values.count("|") >= PER_PAGE:
+                raise RefusedError(400, "Invalid query parameters error.", "Maximum number of values exceeded.")
+        words = sent.get("search", "").lower().split()
+        found = [
+            work
+            for work in self.works.values()
+            if all(_holds(work, name, values) for name, _, values in conditions)
+            and all(
+                word in f"{work['title']} {' '.join(work['abstract_inverted_index'] or {})}".lower() for word in words
+            )
+        ]
+        return sorted(found, key=_rank)
+
+    def page(self, sent: dict[str, str], lapsed: Collection[str]) -> dict[str, Any]:
+        """The answer for a list of works."""
+        size = int(sent.get("per_page", "25"))
+        if not 1 <= size <= PER_PAGE:
+            raise RefusedError(400, "Pagination error.", "per-page parameter must be between 1 and 100.")
+        if (cursor := sent.get("cursor")) in lapsed:
+            raise RefusedError(400, "Pagination error.", "Cursor value is invalid.")
+        found = self.matching(sent)
+        left = found if cursor in (None, "*") else [work for work in found if _rank(work) > _decoded(cursor)[:2]]
+        chosen, names = left[:size], sent["select"].split(",")
+        meta: dict[str, Any] = {"count": len(found), "db_response_time_ms": 9, "page": None, "per_page": size}
+        if cursor is not None:
+            meta["next_cursor"] = _encoded([*_rank(chosen[-1]), secrets.token_hex(4)]) if chosen else None
+        return {"meta": meta, "results": [{name: work[name] for name in names} for work in chosen], "group_by": []}
+
+
+def _rank(work: Work) -> list[Any]:
+    return [-(work["cited_by_count"] or 0), work["id"]]
+
+
+def _encoded(rank: list[Any]) -> str:
+    return base64.b64encode(json.dumps(rank).encode()).decode()
+
+
+def _decoded(cursor: str) -> list[Any]:
+    rank: list[Any] = json.loads(base64.b64decode(cursor))
+    return rank
+
+
+def _holds(work: Work, name: str, values: str) -> bool:
+    held = FIELDS[name](work)
+    if name == "publication_year" and "-" in values:
+        first, last = map(int, values.split("-"))
+        return held is not None and first <= held <= last
+    if name == "publication_year" and values[0] in "<>":
+        return held is not None and (held > int(values[1:]) if values[0] == ">" else held < int(values[1:]))
+    return bool({*values.split("|")} & {*(held if isinstance(held, list) else [str(held)])})
+
+
+class OneMishap(Mishaps):
+    """A fault that strikes one request, by its number from 0."""
+
+    def __init__(self, number: int, fault: Fault, **how: Any) -> None:
+        super().__init__(Faults(**how))
+        self._left, self._fault = number, fault
+
+    def strike(self, kind: str) -> Fault | None:
+        """The fault if it is that request."""
+        self._left -= 1
+        return self._fault if self._left == -1 else None
+
+
+class WorksSite(FailingSite):
+    catalogue: WorksCatalogue
+
+    def __init__(self, catalogue: WorksCatalogue, key: str, allowance: int) -> None:
+        super().__init__(catalogue, key)
+        self.allowance = allowance
+        self.given: set[str] = set()
+        self.lapsed: set[str] = set()
+        """Cursors that were given, and those of them that lapsed."""
+
+
+class WorksHandler(FailingHandler):
+    site: WorksSite
+
+    def answer_api(self, parts: list[str]) -> None:
+        """Answer for a list of works, or for one."""
+        try:
+            self.send_json(HTTPStatus.OK, self._answer(), {"X-RateLimit-Remaining-USD": f"{self.site.allowance / 1e4}"})
+        except RefusedError as refusal:
+            self.send_json(refusal.status, refusal.content, refusal.headers)
+
+    def _answer(self) -> dict[str, Any]:
+        url = urlsplit(self.path)
+        sent = {name: values[0] for name, values in parse_qs(url.query).items()}
+        if sent.get("api_key") != self.site.key:
+            raise RefusedError(401, "Unauthorized", f"The API key {sent.get('api_key')} is not valid.")
+        folder, _, single = url.path.strip("/").partition("/")
+        if folder == "moved":
+            raise RefusedError(301, "Moved", "elsewhere", {"Location": f"/works?{url.query}"})
+        if folder != "works":
+            raise RefusedError(404, "Not found", "There is nothing here.")
+        if single in self.site.catalogue.merged:
+            location = f"/works/{self.site.catalogue.merged[single]}?{url.query}"
+            raise RefusedError(301, "Moved", "merged", {"Location": location})
+        if single:
+            return {name: self.site.catalogue.works[single][name] for name in sent["select"].split(",")}
+        if self.arrival.fault == Fault.ALL_LAPSED:
+            self.site.lapsed |= self.site.given
+        if not self.site.allowance:
+            message = "Insufficient budget. This request costs $0.0001 but you only have $0 remaining."
+            raise RefusedError(429, "Rate limit exceeded", message, {"Retry-After": "40000"})
+        page = self.site.catalogue.page(sent, self.site.lapsed)
+        self.site.allowance -= 1
+        if page["meta"].get("next_cursor"):
+            self.site.given.add(page["meta"]["next_cursor"])
+        return page
+
+
+WorksSite.handler = WorksHandler
+
+
+@contextmanager
+def serve_works(
+    catalogue: WorksCatalogue,
+    *,
+    key: str,
+    allowance: int = 10**9,
+    mishaps: Mishaps | None = None,
+    requests: list[Arrival] | None = None,
+) -> Iterator[str]:
+    """Serve the works of a catalogue for a number of calls; yield the base URL."""
+    with serving(WorksSite(catalogue, key, allowance), mishaps or Mishaps(Faults()), requests) as origin:
+        yield origin
