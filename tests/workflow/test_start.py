@@ -8,6 +8,7 @@ import urllib.request
 
 import duckdb
 import pytest
+from tests.terminal import answer
 from tests.workflow.conftest import Run
 
 
@@ -30,22 +31,24 @@ def cocite(run: Run, *arguments: str) -> str:
 @pytest.mark.long
 @pytest.mark.end_to_end
 @pytest.mark.timeout(3600)
-def test_the_command_that_start_names_leads_from_two_tables_to_a_report_and_a_served_search(tables):
-    said = cocite(tables, "start", "--papers", "papers.csv", "--citations", "citations.csv")
-    plan, command, search = (line.partition("  #")[0].strip() for line in said.splitlines() if line.startswith("    "))
+def test_answers_in_a_terminal_lead_from_two_tables_to_a_report_and_a_served_search(tables, monkeypatch):
+    monkeypatch.chdir(tables.folder)
+    replies = [("files of your own?", "files"), ("Table of papers", "papers.csv"), ("Table of cit", "citations.csv")]
+    lines = [line for line in answer("start", replies).splitlines() if line.startswith("    ")]
+    plan, command, search = (line.partition("  #")[0].strip() for line in lines)
     for each in (plan, command):
         subprocess.run(["bash", "-c", each], cwd=tables.folder, check=True)
     assert (tables.folder / "results/my/report/index.html").is_file()
     database = duckdb.connect(tables.folder / "results/my/cocite.duckdb", read_only=True)
     ((paper, title),) = database.sql("SELECT corpusid, title FROM papers WHERE has_text LIMIT 1").fetchall()
-    assert 'search "…"' in search
-    found = json.loads(cocite(tables, "search", title, "--configfile", "my.yaml", "--format", "json"))
+    results = search.partition('search "…" ')[2].split()
+    found = json.loads(cocite(tables, "search", title, *results, "--format", "json"))
     assert paper in [row["corpusid"] for row in found]
-    serve = [sys.executable, "-c", "from cocite.cli import main; main()", "serve", "--configfile", "my.yaml"]
+    serve = [sys.executable, "-c", "from cocite.cli import main; main()", "serve", *results]
     with subprocess.Popen([*serve, "--port", "0"], cwd=tables.folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             url = next(match[0] for line in process.stderr if (match := re.search(r"http://127\.0\.0\.1:\d+/", line)))
-            with urllib.request.urlopen(f"{url}api/run", timeout=60) as answer:  # noqa: S310
-                assert json.load(answer)["models"][0]["name"].startswith("found")
+            with urllib.request.urlopen(f"{url}api/run", timeout=60) as page:  # noqa: S310
+                assert json.load(page)["models"][0]["name"].startswith("found")
         finally:
             process.terminate()

@@ -1,15 +1,11 @@
 """`cocite start`: what it writes for tables and for questions, what it asks, and what it refuses."""
 
 import csv
-import os
-import pty
 import random
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.terminal import answer
 from tests.tools.builders import invoke
 
 from cocite.config.configuration import resolve
@@ -77,9 +73,14 @@ def test_time_is_cut_where_a_tenth_of_the_papers_is_later_and_all_that_can_be_ar
 @pytest.mark.parametrize(
     ("papers", "years", "benchmark", "sentence"),
     [
-        (150, range(2000, 2020), {"kind": "holdout", "search": True, "by_time": True}, "shipped weights rank"),
-        (250, None, {"kind": "holdout", "search": True}, "No year leaves 30 later papers"),
-        (40, range(2000, 2020), None, "a test and an index need 30"),
+        (
+            150,
+            range(2000, 2020),
+            {"kind": "holdout", "search": True, "by_time": True},
+            "so the index has the weights that come with CoCite",
+        ),
+        (250, None, {"kind": "holdout", "search": True}, "No test by time: no year has 30 papers"),
+        (40, range(2000, 2020), None, "fewer than the 30 for a test and an index"),
     ],
 )
 def test_a_small_corpus_is_told_what_it_lacks_and_gets_what_works(papers, years, benchmark, sentence):
@@ -169,31 +170,11 @@ def test_a_file_that_exists_is_kept():
     assert Path("my.yaml").read_text() == "mine"
 
 
-def answer(questions):
-    """Run `cocite start` in a terminal, giving to each question that ends in a text the next answer; what it says."""
-    ours, terminal = pty.openpty()
-    command = [sys.executable, "-c", "from cocite.cli import main; main()", "start"]
-    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True) as process:
-        os.close(terminal)
-        said = ""
-        try:
-            for question, reply in questions:
-                while not re.search(re.escape(question) + r"[^\n]*: $", said):
-                    said += os.read(ours, 4096).decode()
-                os.write(ours, f"{reply}\n".encode())
-                said += "\n"
-            while part := os.read(ours, 4096):
-                said += part.decode()
-        except OSError:  # the terminal is closed when the command ends
-            pass
-    assert process.returncode == 0, said
-    return said
-
-
 def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
     year, *_ = write_corpus(300)
     write_rows("heads.csv", ["code", "heading", "text", "when"], ([paper, "On", "Text", year[paper]] for paper in year))
     said = answer(
+        "start",
         [
             ("files of your own?", "file"),
             ("files of your own?", "files"),
@@ -205,7 +186,7 @@ def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
             ("is `title`?", "heading"),
             ("is `abstract`?", "text"),
             ("is `year`?", ""),
-        ]
+        ],
     )
     assert "There is no file gone.csv" in said
     assert "'coda' is none of code, heading, text, when" in said
@@ -218,6 +199,6 @@ def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
     ("reply", "key"), [("topics.id:T1,publication_year:>2004", "filter"), ("science: maps of it", "search")]
 )
 def test_in_a_terminal_a_filter_is_told_from_words(reply, key):
-    answer([("files of your own?", ""), ("Which papers?", reply)])
+    answer("start", [("files of your own?", ""), ("Which papers?", reply)])
     corpus = written_configuration(Path("my.yaml"))["corpus"]
     assert corpus == {"source": "openalex", key: reply, "expand": {"references": 1}}

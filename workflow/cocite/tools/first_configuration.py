@@ -113,7 +113,8 @@ def write_first(
         yield f"    export {config.corpus.api_key.variable}=…    # from {config.corpus.api_key.page}"
     yield f"    {cocite} corpus plan --configfile {name}    # what the corpus costs"
     yield f"    {run_command(name)}    # runs it; interrupted, it resumes"
-    yield f'    {cocite} search "…" --configfile {name}{"" if config.indexes else " --embed"}'
+    results = shlex.quote(str(config.folders["results"]))
+    yield f'    {cocite} search "…" --results {results}{"" if config.indexes else " --embed"}'
 
 
 def ask_for_question() -> tuple[str | None, str | None, str | None, str | None]:
@@ -183,10 +184,14 @@ def of_tables(papers: str, citations: str, columns: Mapping[str, str], output: P
         queries["holdout"] = min(HELD_OUT, possible)
         queries |= {"holdout_from": found.cut} if found.cut else {}
     if found.cut is None:
-        remarks.append(f"No year leaves {MEASURING} later papers that cite {REFERENCES} earlier ones: no test by time.")
+        remarks.append(
+            f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
+        )
     if possible < LEARNING:
-        lost = "shipped weights rank" if possible >= MEASURING else f"a test and an index need {MEASURING}"
-        remarks.append(f"{possible:,} papers can be held out; to learn a ranking needs {LEARNING}: {lost}.")
+        needed = f"{LEARNING} to learn a ranking, so the index has the weights that come with CoCite"
+        if possible < MEASURING:
+            needed = f"{MEASURING} for a test and an index, so there is only an encoder"
+        remarks.append(f"{possible:,} papers can be held out: fewer than the {needed}.")
     settings: dict[str, Any] = {"source": "table"} | ({"ids": "string"} if found.other_ids else {}) | written
     settings |= {"allow_missing_abstract": True} if found.are_titles_enough else {}
     return Corpus(settings=settings, queries=queries, remarks=remarks, papers=found.papers, links=found.links)

@@ -124,7 +124,9 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
     if not paths:
         raise InputError(f"There is no file {files}; name a table of {kind}.")
     if (form := table.format_of(str(paths[0]))) is None:
-        raise InputError(f"{paths[0]}: the name of a table must end in {', '.join(ENDINGS)}, or in one of them and .gz.")
+        raise InputError(
+            f"{paths[0]}: the name of a table must end in {', '.join(ENDINGS)}, or in one of them and .gz."
+        )
     found = columns_in(table, paths[0])
     if isinstance(form, CsvFormat) and len(found) == 1 and (sign := next((s for s in ";\t|" if s in found[0]), "")):
         written["format"] = {"kind": "csv", "delimiter": sign}
