@@ -99,7 +99,7 @@ def test_whole_numbers_stay_ids_and_titles_do_where_abstracts_are_rare():
 
 
 def test_other_delimiters_columns_by_name_and_references_in_the_table_of_papers_are_read():
-    rows = [[f"p{paper}", "On", "Text", str([f"p{paper - step}" for step in (1, 2)])] for paper in range(2, 60)]
+    rows = [[f"p{paper}", 'On; "maps"', "Text", str([f"p{paper - step}" for step in (1, 2)])] for paper in range(2, 60)]
     write_rows("all.csv", ["Paper ID", "Heading", "Abstract", "References"], rows, delimiter=";")
     _, written = started("--papers", "all.csv", "--column", "title=Heading")
     corpus = written["corpus"]

@@ -270,7 +270,8 @@ def start(
     """
     from cocite.tools.first_configuration import write_first
 
-    for line in write_first(configfile, filters, search, papers, citations, column or []):
+    question = {"filter": filters, "search": search, "papers": papers, "citations": citations}
+    for line in write_first(configfile, question, column or []):
         typer.echo(printable(line))
 
 

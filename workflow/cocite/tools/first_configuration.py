@@ -21,7 +21,7 @@ from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
 from cocite.tools.documentation import ROOT
-from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey, typed
+from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey
 
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
@@ -79,15 +79,9 @@ class Corpus:
     links: int = FEW_LINKS
 
 
-def write_first(
-    configfile: Path,
-    filters: str | None,
-    search: str | None,
-    papers: str | None,
-    citations: str | None,
-    columns: Sequence[str],
-) -> Iterator[str]:
-    """Write a configuration; the lines that say what to do with it. Raises `InputError` before anything is written."""
+def write_first(configfile: Path, question: Mapping[str, str | None], columns: Sequence[str]) -> Iterator[str]:
+    """Write a configuration for a filter, a search, or files of papers and citations; the lines that say what to do
+    with it. Raises `InputError` before anything is written."""
     if configfile.exists() or not configfile.absolute().parent.is_dir():
         reason = "exists already" if configfile.exists() else "is in a folder that does not exist"
         raise InputError(f"{configfile} {reason}; name another file, as in `cocite start other.yaml`.")
@@ -95,15 +89,15 @@ def write_first(
     keys = [key for names in USUAL_NAMES.values() for key in names]
     if wrong := next((key for key, name in named.items() if key not in keys or not name), None):
         raise InputError(f"--column {wrong}: write KEY=NAME, with one of the keys {', '.join(keys)}.")
-    asks = not any((filters, search, papers, citations, columns)) and sys.stdin.isatty()
-    if asks:
-        filters, search, papers, citations = ask_for_question()
-    if (papers is None) == (filters is None and search is None) or (papers is None and (citations or columns)):
+    asks = not any(question.values()) and not columns and sys.stdin.isatty()
+    given = {key: value for key, value in (ask_for_question() if asks else question).items() if value is not None}
+    if not ("papers" in given) ^ bool(given.keys() & {"filter", "search"}) or (
+        "papers" not in given and (columns or "citations" in given)
+    ):
         raise InputError("Name one corpus: --filter or --search or both, or --papers with --citations.")
-    if papers is None:
-        corpus = of_query(filters, search)
-    else:
-        corpus = of_tables(papers, citations or papers, named, configfile, _ask_one_of if asks else None)
+    corpus = (
+        of_tables(given, named, configfile, _ask_one_of if asks else None) if "papers" in given else of_query(given)
+    )
     text, config = compose(corpus, configfile)
     with configfile.open("x", encoding="utf-8") as file:
         file.write(text)
@@ -117,15 +111,15 @@ def write_first(
     yield f'    {cocite} search "…" --results {results}{"" if config.indexes else " --embed"}'
 
 
-def ask_for_question() -> tuple[str | None, str | None, str | None, str | None]:
-    """A filter, words to search for, and the files of papers and of citations, as the user answers."""
+def ask_for_question() -> dict[str, str]:
+    """What the options name, as the user answers."""
     if _ask_one_of("Papers of OpenAlex, or files of your own?", ["openalex", "files"], "openalex") == "openalex":
         example = "a filter such as primary_topic.id:T10102,publication_year:2005-2026, or words to search for"
         answer = typer.prompt(f"Which papers? ({example})")
-        return (answer, None, None, None) if FILTER.fullmatch(answer) else (None, answer, None, None)
+        return {"filter" if FILTER.fullmatch(answer) else "search": answer}
     papers = typer.prompt("Table of papers", value_proc=_existing)
     citations = typer.prompt("Table of citations, or of papers with references", papers, value_proc=_existing)
-    return None, None, papers, citations
+    return {"papers": papers, "citations": citations}
 
 
 def _existing(files: str) -> str:
@@ -144,55 +138,52 @@ def _ask_one_of(question: str, choices: Sequence[str], default: str | None = Non
     return answer
 
 
-def of_query(filters: str | None, search: str | None) -> Corpus:
+def of_query(question: Mapping[str, str]) -> Corpus:
     """A corpus of works of OpenAlex, cut two years before the last. Raises `InputError` if a filter is none."""
-    if filters is not None and not FILTER.fullmatch(filters):
+    filters = question.get("filter", "")
+    if filters and not FILTER.fullmatch(filters):
         example = "primary_topic.id:T10102,publication_year:2005-2026"
         raise InputError(f"--filter {filters!r} is no filter such as {example}; words are for --search.")
-    years = [int(year) for pair in LAST_YEAR.findall(filters or "") for year in pair if year]
+    years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
     cut = min([*years, datetime.now(UTC).year]) - 2
-    asked = {key: value for key, value in {"filter": filters, "search": search}.items() if value is not None}
     return Corpus(
-        settings={"source": "openalex", **asked, "expand": {"references": 1}},
+        settings={"source": "openalex", **question, "expand": {"references": 1}},
         queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
         remarks=["Works of OpenAlex that match, and those that they cite."],
     )
 
 
-def of_tables(papers: str, citations: str, columns: Mapping[str, str], output: Path, ask: Ask | None) -> Corpus:
+def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: Path, ask: Ask | None) -> Corpus:
     """A corpus of two tables. Raises `InputError` if a column is unknown, or there is nothing to learn from."""
-    written = {
-        kind: described(kind, files, columns, ask) for kind, files in (("papers", papers), ("citations", citations))
-    }
-    tables = {kind: typed(kind, table) for kind, table in written.items()}
-    paths = {path for table in tables.values() for path in table.paths()}
-    size = byte_size(sum(Path(path).stat().st_size for path in paths))
+    papers, of_papers = described("papers", question["papers"], columns, ask)
+    citations, of_citations = described("citations", question.get("citations", question["papers"]), columns, ask)
+    size = byte_size(sum(Path(path).stat().st_size for path in {*of_papers.paths(), *of_citations.paths()}))
     report(f"Reading {size} of tables …")
     cores, memory_mb = machine()
-    found = survey(**tables, memory_mb=memory_mb, threads=cores, output=output.absolute())
+    found = survey(of_papers, of_citations, memory_mb=memory_mb, threads=cores, output=output.absolute())
     texts = f"{found.texts:,} with {'a title' if found.are_titles_enough else 'title and abstract'}"
     remarks = [
         f"{found.papers:,} papers, {texts}; {found.links:,} citations among them of {found.citations:,} ({size})."
     ]
-    if not found.cited:
+    if not found.texts or not found.links:
         raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
-    queries: dict[str, Any] = {"count": min(QUERIES, found.queries), "validation": 0.1}
-    if found.queries < MEASURING:
-        queries |= {"count": min(QUERIES, found.cited), "min_citations": 1, "min_references": 0}
-    possible = found.later if found.cut else found.by_chance // 5  # those held out by chance are lost to training
-    if possible >= MEASURING:
-        queries["holdout"] = min(HELD_OUT, possible)
-        queries |= {"holdout_from": found.cut} if found.cut else {}
+    queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
+    if found.links < FEW_LINKS:
+        queries |= {"min_citations": 1, "min_references": 0}
     if found.cut is None:
         remarks.append(
             f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
         )
+    possible = found.later if found.cut else found.by_chance // 5  # those held out by chance are lost to training
     if possible < LEARNING:
         needed = f"{LEARNING} to learn a ranking, so the index has the weights that come with CoCite"
         if possible < MEASURING:
             needed = f"{MEASURING} for a test and an index, so there is only an encoder"
         remarks.append(f"{possible:,} papers can be held out: fewer than the {needed}.")
-    settings: dict[str, Any] = {"source": "table"} | ({"ids": "string"} if found.other_ids else {}) | written
+    if possible >= MEASURING:
+        queries |= {"holdout": min(HELD_OUT, possible)} | ({"holdout_from": found.cut} if found.cut else {})
+    settings: dict[str, Any] = {"source": "table"} | ({"ids": "string"} if found.other_ids else {})
+    settings |= {"papers": papers, "citations": citations}
     settings |= {"allow_missing_abstract": True} if found.are_titles_enough else {}
     return Corpus(settings=settings, queries=queries, remarks=remarks, papers=found.papers, links=found.links)
 
