@@ -174,7 +174,7 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
         remarks.append(
             f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
         )
-    possible = found.later if found.cut else found.by_chance // 5  # those held out by chance are lost to training
+    possible = found.later if found.cut else found.by_chance // 3  # the others are needed to train
     if possible < LEARNING:
         needed = f"{LEARNING} to learn a ranking, so the index has the weights that come with CoCite"
         if possible < MEASURING:
