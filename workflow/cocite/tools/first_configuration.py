@@ -149,7 +149,10 @@ def of_query(question: Mapping[str, str]) -> Corpus:
     return Corpus(
         settings={"source": "openalex", **question, "expand": {"references": 1}},
         queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
-        remarks=["Works of OpenAlex that match, and those that they cite."],
+        remarks=[
+            "Works of OpenAlex that match, and those that they cite. The last three years test what earlier ones "
+            "teach; if these have few works, set queries.holdout_from to an earlier year."
+        ],
     )
 
 

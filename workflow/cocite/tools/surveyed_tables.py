@@ -136,7 +136,7 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
             name = ask(f"Which column of {files} is `{key}`?", found, None if key in NEEDED else "")
         elif name is None and key in NEEDED:
             has = f"no column that is clearly `{key}`; it has {', '.join(found)}"
-            raise InputError(f"{files} has {has}. Name the column with --column {key}=….")
+            raise InputError(f"{files} has {has}. Name one with --column {key}=…, or another table.")
         columns |= {key: name} if name else {}
     written["columns"] = columns
     entry = validated(PaperTable if kind == "papers" else CitationTable, written)
