@@ -39,11 +39,15 @@ def test_answers_in_a_terminal_lead_from_two_tables_to_a_report_and_a_served_sea
     for each in (plan, command):
         subprocess.run(["bash", "-c", each], cwd=tables.folder, check=True)
     assert (tables.folder / "results/my/report/index.html").is_file()
-    database = duckdb.connect(tables.folder / "results/my/cocite.duckdb", read_only=True)
-    ((paper, title),) = database.sql("SELECT corpusid, title FROM papers WHERE has_text LIMIT 1").fetchall()
+    query = """
+        SELECT corpusid, concat(title, ' ', abstract) FROM papers JOIN citations ON cited = corpusid
+        WHERE has_text GROUP BY ALL ORDER BY count(*) DESC, corpusid LIMIT 1
+    """
+    with duckdb.connect(tables.folder / "results/my/cocite.duckdb", read_only=True) as database:
+        ((most_cited, text),) = database.sql(query).fetchall()
     results = search.partition('search "…" ')[2].split()
-    found = json.loads(cocite(tables, "search", title, *results, "--format", "json"))
-    assert paper in [row["corpusid"] for row in found]
+    found = json.loads(cocite(tables, "search", text, *results, "--format", "json"))
+    assert most_cited in [row["corpusid"] for row in found]
     serve = [sys.executable, "-c", "from cocite.cli import main; main()", "serve", *results]
     with subprocess.Popen([*serve, "--port", "0"], cwd=tables.folder, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -91,13 +91,11 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
         raise InputError(f"--column {wrong}: write KEY=NAME, with one of the keys {', '.join(keys)}.")
     asks = not any(question.values()) and not columns and sys.stdin.isatty()
     given = {key: value for key, value in (ask_for_question() if asks else question).items() if value is not None}
-    if not ("papers" in given) ^ bool(given.keys() & {"filter", "search"}) or (
-        "papers" not in given and (columns or "citations" in given)
-    ):
+    is_query = bool(given.keys() & {"filter", "search"})
+    if is_query == ("papers" in given) or (is_query and (columns or "citations" in given)):
         raise InputError("Name one corpus: --filter or --search or both, or --papers with --citations.")
-    corpus = (
-        of_tables(given, named, configfile, _ask_one_of if asks else None) if "papers" in given else of_query(given)
-    )
+    ask = _ask_one_of if asks else None
+    corpus = of_query(given) if is_query else of_tables(given, named, configfile, ask)
     text, config = compose(corpus, configfile)
     with configfile.open("x", encoding="utf-8") as file:
         file.write(text)
