@@ -249,6 +249,33 @@ def doctor(
 
 
 @app.command(rich_help_panel=BEFORE)
+def start(
+    configfile: Annotated[Path, typer.Argument(help="The configuration to write.")] = Path("my.yaml"),
+    filters: Annotated[
+        str | None,
+        typer.Option("--filter", help="Filter of OpenAlex: primary_topic.id:T10102,publication_year:2005-2026."),
+    ] = None,
+    search: Annotated[str | None, typer.Option(help="Words to search OpenAlex for.")] = None,
+    papers: Annotated[str | None, typer.Option(help="Table of papers, or a pattern of several files.")] = None,
+    citations: Annotated[
+        str | None, typer.Option(help="Table of citations; default: that of papers, if they list references.")
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Name of a column, such as id=doi; can be given again.")
+    ] = None,
+) -> None:
+    """Write a configuration for papers of OpenAlex or your own tables, of a size that fits them and this machine.
+
+    Without options, it asks.
+    """
+    from cocite.tools.first_configuration import write_first
+
+    question = {"filter": filters, "search": search, "papers": papers, "citations": citations}
+    for line in write_first(configfile, question, column or []):
+        typer.echo(printable(line))
+
+
+@app.command(rich_help_panel=BEFORE)
 def config(configfile: Configuration = Path("config.yaml")) -> None:
     """Print a configuration with all defaults filled in; the exit status is 1 where it cannot be run."""
     import yaml

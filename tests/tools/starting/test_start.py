@@ -1,0 +1,204 @@
+"""`cocite start`: what it writes for tables and for questions, what it asks, and what it refuses."""
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+from tests.terminal import answer
+from tests.tools.builders import invoke
+
+from cocite.config.configuration import resolve
+from cocite.config.yaml_files import written_configuration
+from cocite.core.errors import InputError
+
+PAPERS = ["--papers", "papers.csv", "--citations", "citations.csv"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_rows(name, header, rows, delimiter=","):
+    with Path(name).open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([header, *rows])
+
+
+def write_corpus(papers, *, references=7, years=range(2000, 2020), named="10.1/{}", abstracts=1.0):
+    """Papers of random years that cite earlier ones and an unknown one; their years, citations and who has a text."""
+    drawn = random.Random(papers)
+    year = {named.format(paper): drawn.choice(years) if years else None for paper in range(papers)}
+    cited = {
+        (paper, other)
+        for paper in year
+        for other in drawn.sample(list(year), min(3 * references, papers))
+        if paper != other and (not years or year[other] < year[paper])
+    }
+    texts = {paper: "Text." if drawn.random() < abstracts else "" for paper in year}
+    write_rows("papers.csv", ["Id", "Title", "Abstract", "Published"], ([p, "On", texts[p], year[p]] for p in year))
+    write_rows("citations.csv", ["from", "to"], [*sorted(cited), *((paper, named.format(10**6)) for paper in year)])
+    return year, cited, {paper for paper, text in texts.items() if text}
+
+
+def started(*options, file="my.yaml"):
+    """What is said, and the configuration that is written, which can be run."""
+    said = invoke("start", file, *options).output
+    written = written_configuration(Path(file))
+    resolve(written)
+    return said, written
+
+
+def test_time_is_cut_where_a_tenth_of_the_papers_is_later_and_all_that_can_be_are_held_out():
+    year, cited, with_text = write_corpus(900, abstracts=0.8)
+    said, written = started(*PAPERS)
+    held_out = {
+        cut: sum(
+            year[paper] >= cut
+            and sum((paper, other) in cited and other in with_text for other in year if year[other] < cut) >= 5
+            for paper in with_text
+        )
+        for cut in range(2000, 2020)
+    }
+    share = {cut: sum(when >= cut for when in year.values()) / len(year) for cut in held_out}
+    cut = max(cut for cut in held_out if 0.1 <= share[cut] <= 0.3 and held_out[cut] >= 100)
+    assert (written["queries"]["holdout_from"], written["queries"]["holdout"]) == (cut, held_out[cut])
+    assert written["benchmarks"] == {"later": {"kind": "holdout", "search": True, "by_time": True, "selection": 0.3}}
+    assert written["corpus"]["ids"] == "string"
+    assert f"900 papers, {len(with_text):,} with title and abstract; {len(cited):,} citations among them" in said
+    assert "--configfile my.yaml --replace-workflow-config all" in said
+
+
+@pytest.mark.parametrize(
+    ("papers", "years", "benchmark", "sentence"),
+    [
+        (
+            150,
+            range(2000, 2020),
+            {"kind": "holdout", "search": True, "by_time": True},
+            "so the index has the weights that come with CoCite",
+        ),
+        (250, None, {"kind": "holdout", "search": True}, "No test by time: no year has 30 papers"),
+        (40, range(2000, 2020), None, "fewer than the 30 for a test and an index"),
+    ],
+)
+def test_a_small_corpus_is_told_what_it_lacks_and_gets_what_works(papers, years, benchmark, sentence):
+    write_corpus(papers, years=years)
+    said, written = started(*PAPERS)
+    assert sentence in said
+    assert list(written.get("benchmarks", {}).values()) == ([benchmark] if benchmark else [])
+    assert ("indexes" in written, "--embed" in said) == (bool(benchmark), not benchmark)
+
+
+def test_whole_numbers_stay_ids_and_titles_do_where_abstracts_are_rare():
+    write_corpus(300, named="{}", abstracts=0.2)
+    _, written = started(*PAPERS)
+    assert "ids" not in written["corpus"]
+    assert written["corpus"]["allow_missing_abstract"] is True
+
+
+def test_other_delimiters_columns_by_name_and_references_in_the_table_of_papers_are_read():
+    rows = [[f"p{paper}", 'On; "maps"', "Text", str([f"p{paper - step}" for step in (1, 2)])] for paper in range(2, 60)]
+    write_rows("all.csv", ["Paper ID", "Heading", "Abstract", "References"], rows, delimiter=";")
+    _, written = started("--papers", "all.csv", "--column", "title=Heading")
+    corpus = written["corpus"]
+    assert corpus["papers"]["columns"] == {"id": "Paper ID", "title": "Heading", "abstract": "Abstract"}
+    assert corpus["citations"]["columns"] == {"citing": "Paper ID", "cited": "References"}
+    assert corpus["papers"]["format"] == corpus["citations"]["format"] == {"kind": "csv", "delimiter": ";"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "cut"),
+    [
+        ("primary_topic.id:T10102,publication_year:2005-2016", 2014),
+        ("publication_year:2011|2012,type:article", 2010),
+        ("from_publication_date:1990-01-01,to_publication_date:2013-05-01", 2011),
+        ('title.search:"a # b: c",publication_year:2015', 2013),
+    ],
+)
+def test_works_of_openalex_are_cut_two_years_before_their_last(filters, cut):
+    said, written = started("--filter", filters, "--search", "citing: papers")
+    assert written["corpus"] == {
+        **{"source": "openalex", "filter": filters, "search": "citing: papers"},
+        "expand": {"references": 1},
+    }
+    assert written["queries"]["holdout_from"] == cut
+    assert "corpus plan --configfile my.yaml" in said
+
+
+REFUSED = [
+    ([], "Name one corpus: --filter or --search or both, or --papers with --citations."),
+    (["--search", "a", *PAPERS], "Name one corpus"),
+    (["--citations", "citations.csv"], "Name one corpus"),
+    (["--filter", "machine learning"], "words are for --search"),
+    (["--papers", "gone.csv"], "There is no file gone.csv"),
+    (["--papers", "notes.txt"], "notes.txt: the name of a table must end in .csv, .tsv"),
+    (
+        ["--papers", "odd.csv", "--citations", "citations.csv"],
+        "odd.csv has no column that is clearly `id`; it has a, b.",
+    ),
+    ([*PAPERS, "--column", "id=doi"], "papers.csv has no column doi, which corpus.papers.columns.id names; it has"),
+    ([*PAPERS, "--column", "ids=doi"], "--column ids: write KEY=NAME, with one of the keys id, title, abstract, year"),
+    (["--papers", "papers.csv", "--citations", "urls.csv"], "the two tables write ids differently"),
+    (
+        ["--papers", "broken.csv", "--citations", "citations.csv"],
+        "broken.csv, line 2: a cell begins with a double quote",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), REFUSED)
+def test_what_cannot_be_started_is_refused_and_nothing_is_written(options, sentence):
+    year, *_ = write_corpus(50)
+    write_rows("odd.csv", ["a", "b"], [[1, 2]])
+    write_rows("urls.csv", ["from", "to"], [[f"doi:{paper}", f"doi:{paper}x"] for paper in year])
+    Path("broken.csv").write_text('id,title\n1,"On\n')
+    Path("notes.txt").write_text("id\n")
+    with pytest.raises(InputError) as refused:
+        invoke("start", *options)
+    assert sentence in str(refused.value)
+    assert not Path("my.yaml").exists()
+
+
+def test_a_file_that_exists_is_kept():
+    Path("my.yaml").write_text("mine")
+    with pytest.raises(InputError, match=r"my\.yaml exists already; name another file"):
+        invoke("start", "--search", "maps")
+    with pytest.raises(InputError, match="is in a folder that does not exist"):
+        invoke("start", "new/my.yaml", "--search", "maps")
+    assert Path("my.yaml").read_text() == "mine"
+
+
+def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
+    year, *_ = write_corpus(300)
+    write_rows("heads.csv", ["code", "heading", "text", "when"], ([paper, "On", "Text", year[paper]] for paper in year))
+    said = answer(
+        "start",
+        [
+            ("files of your own?", "file"),
+            ("files of your own?", "files"),
+            ("Table of papers", "gone.csv"),
+            ("Table of papers", "heads.csv"),
+            ("Table of citations", "citations.csv"),
+            ("is `id`?", "coda"),
+            ("is `id`?", "code"),
+            ("is `title`?", "heading"),
+            ("is `abstract`?", "text"),
+            ("is `year`?", ""),
+        ],
+    )
+    assert "There is no file gone.csv" in said
+    assert "'coda' is none of code, heading, text, when" in said
+    written = written_configuration(Path("my.yaml"))
+    resolve(written)
+    assert written["corpus"]["papers"]["columns"] == {"id": "code", "title": "heading", "abstract": "text"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "key"), [("topics.id:T1,publication_year:>2004", "filter"), ("science: maps of it", "search")]
+)
+def test_in_a_terminal_a_filter_is_told_from_words(reply, key):
+    answer("start", [("files of your own?", ""), ("Which papers?", reply)])
+    corpus = written_configuration(Path("my.yaml"))["corpus"]
+    assert corpus == {"source": "openalex", key: reply, "expand": {"references": 1}}

@@ -1,0 +1,233 @@
+"""What `cocite start` writes: a configuration for a question or for tables, sized for them and for this machine."""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+
+from cocite.config.configuration import Configuration, configure
+from cocite.config.settings import validated
+from cocite.config.started import program
+from cocite.config.table_files import TableFiles
+from cocite.core.errors import InputError
+from cocite.core.memory import total_memory
+from cocite.core.progress import byte_size, report
+from cocite.tools.documentation import ROOT
+from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey
+
+QUERIES, HELD_OUT = 600, 1000
+"""As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
+FEW_LINKS = 5_000
+"""Citations among papers below which pairs that are cited together once are kept."""
+MANY_PAPERS, LITTLE_MEMORY = 1_000_000, 4000
+"""Papers above which, and MB below which, vectors are smaller."""
+LAST_YEAR = re.compile(r"publication_year:(?:<|\d{4}-|[\d|]*\|)?(\d{4})(?=,|$)|to_publication_date:(\d{4})")
+FILTER = re.compile(r"[a-z0-9_.]+:[^\s,][^,]*(,[a-z0-9_.]+:[^\s,][^,]*)*")
+"""Keys and values, such as publication_year:2026; words to search for are others."""
+TEMPLATE = """\
+# Written by `cocite start`; docs/config.md describes every key.
+{remarks}
+release: "{today:%Y-%m-%d}" # a name for this version of the corpus
+{corpus}
+{queries} # {test}
+graphs:
+  citation: {{signal: citation, directed: true}}
+  cocitation: {{signal: cocitation, min_count: {min_count}}}
+triplets:
+  citations: {{sampler: links, graph: citation, group: citations}}
+  cocitations: {{sampler: links, graph: cocitation, group: cocitations}}
+encoders:
+  static: {{kind: static, dimension: {dimension}}} # a table of word vectors, which a CPU trains in minutes
+models:
+  static:
+    encoder: static
+    objectives:
+      - {{triplets: citations, loss: {{kind: mnrl, scale: 10}}}}
+      - {{triplets: cocitations, loss: {{kind: mnrl, scale: 10}}}}
+    batch_size: 1024
+    epochs: 2
+    lr: 5.0e-3
+{measured}pathvars: {{results: results/{name}, logs: logs/{name}, benchmarks: benchmarks/{name}}}
+"""
+MEASURED = """\
+baselines: {{popularity: {{kind: popularity}}, bm25: {{kind: bm25}}}}
+indexes:
+  found: {{models: [static], graph: citation}} # searches text, words and citations, {weights}
+{benchmarks}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """A corpus for which a configuration is written."""
+
+    settings: dict[str, Any]
+    """The section `corpus`."""
+    queries: dict[str, Any]
+    """The section `queries`."""
+    remarks: list[str]
+    """Sentences on what it has and what it lacks."""
+    papers: int = 0
+    links: int = FEW_LINKS
+
+
+def write_first(configfile: Path, question: Mapping[str, str | None], columns: Sequence[str]) -> Iterator[str]:
+    """Write a configuration for a filter, a search, or files of papers and citations; the lines that say what to do
+    with it. Raises `InputError` before anything is written."""
+    if configfile.exists() or not configfile.absolute().parent.is_dir():
+        reason = "exists already" if configfile.exists() else "is in a folder that does not exist"
+        raise InputError(f"{configfile} {reason}; name another file, as in `cocite start other.yaml`.")
+    named = dict(column.partition("=")[::2] for column in columns)
+    keys = [key for names in USUAL_NAMES.values() for key in names]
+    if wrong := next((key for key, name in named.items() if key not in keys or not name), None):
+        raise InputError(f"--column {wrong}: write KEY=NAME, with one of the keys {', '.join(keys)}.")
+    asks = not any(question.values()) and not columns and sys.stdin.isatty()
+    given = {key: value for key, value in (ask_for_question() if asks else question).items() if value is not None}
+    is_query = bool(given.keys() & {"filter", "search"})
+    if is_query == ("papers" in given) or (is_query and (columns or "citations" in given)):
+        raise InputError("Name one corpus: --filter or --search or both, or --papers with --citations.")
+    ask = _ask_one_of if asks else None
+    corpus = of_query(given) if is_query else of_tables(given, named, configfile, ask)
+    text, config = compose(corpus, configfile)
+    with configfile.open("x", encoding="utf-8") as file:
+        file.write(text)
+    cocite, name = program("cocite", Path.cwd()), shlex.quote(str(configfile))
+    yield from (f"{configfile} is written.", *corpus.remarks, "")
+    if config.corpus.api_key and not config.corpus.api_key.is_set:
+        yield f"    export {config.corpus.api_key.variable}=…    # from {config.corpus.api_key.page}"
+    yield f"    {cocite} corpus plan --configfile {name}    # what the corpus costs"
+    yield f"    {run_command(name)}    # runs it; interrupted, it resumes"
+    results = shlex.quote(str(config.folders["results"]))
+    yield f'    {cocite} search "…" --results {results}{"" if config.indexes else " --embed"}'
+
+
+def ask_for_question() -> dict[str, str]:
+    """What the options name, as the user answers."""
+    if _ask_one_of("Papers of OpenAlex, or files of your own?", ["openalex", "files"], "openalex") == "openalex":
+        example = "a filter such as primary_topic.id:T10102,publication_year:2005-2026, or words to search for"
+        answer = typer.prompt(f"Which papers? ({example})")
+        return {"filter" if FILTER.fullmatch(answer) else "search": answer}
+    papers = typer.prompt("Table of papers", value_proc=_existing)
+    citations = typer.prompt("Table of citations, or of papers with references", papers, value_proc=_existing)
+    return {"papers": papers, "citations": citations}
+
+
+def _existing(files: str) -> str:
+    if not validated(TableFiles, {"files": files}).paths():
+        raise typer.BadParameter(f"There is no file {files}.")
+    return files
+
+
+def _ask_one_of(question: str, choices: Sequence[str], default: str | None = None) -> str:
+    def known(answer: str) -> str:
+        if answer not in (*choices, default):
+            raise typer.BadParameter(f"{answer!r} is none of {', '.join(choices)}.")
+        return answer
+
+    answer: str = typer.prompt(f"{question} ({', '.join(choices)})", default, value_proc=known)
+    return answer
+
+
+def of_query(question: Mapping[str, str]) -> Corpus:
+    """A corpus of works of OpenAlex, cut two years before the last. Raises `InputError` if a filter is none."""
+    filters = question.get("filter", "")
+    if filters and not FILTER.fullmatch(filters):
+        example = "primary_topic.id:T10102,publication_year:2005-2026"
+        raise InputError(f"--filter {filters!r} is no filter such as {example}; words are for --search.")
+    years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
+    cut = min([*years, datetime.now(UTC).year]) - 2
+    return Corpus(
+        settings={"source": "openalex", **question, "expand": {"references": 1}},
+        queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
+        remarks=[
+            "Works of OpenAlex that match, and those that they cite. The last three years test what earlier ones "
+            "teach; if these have few works, set queries.holdout_from to an earlier year."
+        ],
+    )
+
+
+def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: Path, ask: Ask | None) -> Corpus:
+    """A corpus of two tables. Raises `InputError` if a column is unknown, or there is nothing to learn from."""
+    papers, of_papers = described("papers", question["papers"], columns, ask)
+    citations, of_citations = described("citations", question.get("citations", question["papers"]), columns, ask)
+    size = byte_size(sum(Path(path).stat().st_size for path in {*of_papers.paths(), *of_citations.paths()}))
+    report(f"Reading {size} of tables …")
+    cores, memory_mb = machine()
+    found = survey(of_papers, of_citations, memory_mb=memory_mb, threads=cores, output=output.absolute())
+    texts = f"{found.texts:,} with {'a title' if found.are_titles_enough else 'title and abstract'}"
+    remarks = [
+        f"{found.papers:,} papers, {texts}; {found.links:,} citations among them of {found.citations:,} ({size})."
+    ]
+    if not found.texts or not found.links:
+        raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
+    queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
+    if found.links < FEW_LINKS:
+        queries |= {"min_citations": 1, "min_references": 0}
+    if found.cut is None:
+        remarks.append(
+            f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
+        )
+    possible = found.later if found.cut else found.by_chance // 3  # the others are needed to train
+    if possible < LEARNING:
+        needed = f"{LEARNING} to learn a ranking, so the index has the weights that come with CoCite"
+        if possible < MEASURING:
+            needed = f"{MEASURING} for a test and an index, so there is only an encoder"
+        remarks.append(f"{possible:,} papers can be held out: fewer than the {needed}.")
+    if possible >= MEASURING:
+        queries |= {"holdout": min(HELD_OUT, possible)} | ({"holdout_from": found.cut} if found.cut else {})
+    settings: dict[str, Any] = {"source": "table"} | ({"ids": "string"} if found.other_ids else {})
+    settings |= {"papers": papers, "citations": citations}
+    settings |= {"allow_missing_abstract": True} if found.are_titles_enough else {}
+    return Corpus(settings=settings, queries=queries, remarks=remarks, papers=found.papers, links=found.links)
+
+
+def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
+    """A configuration as YAML and as it is read. Raises `InputError` if it cannot be run."""
+    cut, held_out = corpus.queries.get("holdout_from"), corpus.queries.get("holdout", 0)
+    learns = held_out >= LEARNING
+    benchmark = {"kind": "holdout", "search": True, "by_time": bool(cut), "selection": 0.3 if learns else None}
+    benchmarks = _yaml({"benchmarks": {"later" if cut else "chance": {key: it for key, it in benchmark.items() if it}}})
+    weights = f"with weights {'learned on 30% of the held-out papers' if learns else 'that come with CoCite'}"
+    test = f"papers from {cut} on test what earlier ones teach" if cut else "held-out papers test what others teach"
+    is_large = corpus.papers > MANY_PAPERS or total_memory() < LITTLE_MEMORY
+    text = TEMPLATE.format(
+        remarks="\n".join(f"# {remark}" for remark in corpus.remarks),
+        today=datetime.now(UTC),
+        corpus=_yaml({"corpus": corpus.settings}),
+        queries=_yaml({"queries": corpus.queries}),
+        test=test if held_out else "no paper is held out",
+        min_count=1 if corpus.links < FEW_LINKS else 2,
+        dimension=256 if is_large else 1024,
+        measured=MEASURED.format(weights=weights, benchmarks=benchmarks) if held_out else "",
+        name=re.sub(r"[^a-z0-9]+", "-", configfile.stem.lower()).strip("-") or "mine",
+    )
+    return text, configure(yaml.safe_load(text))
+
+
+def _yaml(values: Mapping[str, Any]) -> str:
+    """Lines of YAML, with the innermost entries on a line each."""
+    dumped: str = yaml.safe_dump(values, default_flow_style=None, width=10**6, sort_keys=False, allow_unicode=True)
+    return dumped.rstrip()
+
+
+def machine() -> tuple[int, int]:
+    """Cores of this machine, and the memory that jobs may take of it, MB."""
+    return os.cpu_count() or 1, total_memory() * 3 // 4
+
+
+def run_command(configfile: str) -> str:
+    """The command that runs a configuration from the working folder, with the cores and the memory of this machine."""
+    cores, memory_mb = machine()
+    if Path.cwd() == ROOT:
+        return f"make run CONFIG={configfile} CORES={cores} MEMORY_MB={memory_mb}"
+    snakemake = f"{program('snakemake', Path.cwd())} --snakefile {shlex.quote(str(ROOT / 'Snakefile'))}"
+    options = f"--cores {cores} --resources mem_mb={memory_mb} --configfile {configfile} --replace-workflow-config"
+    return f"{snakemake} {options} all"

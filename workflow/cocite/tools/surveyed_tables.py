@@ -1,0 +1,182 @@
+"""A user's tables before a run: which columns are what, how much there is to learn from, and where to cut by time.
+
+All rows are read once, in the way of the run, so that the sizes of a configuration follow from what the tables have.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from cocite.config.settings import validated
+from cocite.config.table_files import ENDINGS, CitationTable, CsvFormat, PaperTable, TableFiles
+from cocite.core.database import connect, number
+from cocite.core.errors import InputError
+from cocite.core.tables.places import as_text
+from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in
+from cocite.corpus.ingest.outside import Cited, counted, explain, find_misread
+from cocite.corpus.ingest.user_files import check_columns, columns_in, read_rows
+from cocite.corpus.ingest.user_tables import YEAR
+
+Ask = Callable[[str, Sequence[str], str | None], str]
+"""Asks which of some columns is meant; with a default, if it is not needed."""
+OF_PAPERS = {
+    "id": "id paperid articleid corpusid openalexid omid pmid doi key",
+    "title": "title papertitle articletitle displayname name",
+    "abstract": "abstract abstracttext paperabstract summary",
+    "year": "year publicationyear pubyear publicationdate pubdate published date",
+}
+OF_CITATIONS = {
+    "citing": f"citing citingid citingpaperid citingcorpusid citingdoi citingpmid from source {OF_PAPERS['id']}",
+    "cited": "cited citedid citedpaperid citedcorpusid citeddoi citedpmid referenced to target references cite "
+    "referencedworks",
+}
+USUAL_NAMES = {"papers": OF_PAPERS, "citations": OF_CITATIONS}
+"""Table → key of a column → its usual names, the likeliest first, without case, spaces and signs. A table of papers
+with lists of references can be that of citations, too."""
+NEEDED = ("id", "title", "citing", "cited")
+REFERENCES = 5
+"""Papers that a held-out paper must cite: as many as a benchmark ranks."""
+LEARNING, MEASURING = 100, 30
+"""Held-out papers from which a ranking can be learned, and by which it can be measured, at least."""
+OUTSIDE = 0.999
+"""As the default of corpus.outside."""
+_FEW_ABSTRACTS = "2 * count_if(has_abstract) < count(*)"
+_PAPERS = f"""
+    CREATE TABLE records AS
+    SELECT id, max(TRY_CAST(coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))
+        AS SMALLINT)) AS year, bool_or(has_title) IS TRUE AS has_title, bool_or(has_abstract) IS TRUE AS has_abstract
+    FROM rows WHERE id IS NOT NULL GROUP BY id;
+    CREATE VIEW papers AS SELECT id FROM records;
+    CREATE VIEW texts AS SELECT id, year FROM records
+    WHERE has_title AND (has_abstract OR (SELECT {_FEW_ABSTRACTS} FROM records));
+"""
+"""Papers, and those with a title and an abstract, or with a title if fewer than half have an abstract."""
+_LINKS = """
+    DELETE FROM citations WHERE citing IS NULL OR cited IS NULL OR citing = cited;
+    CREATE TABLE links AS SELECT DISTINCT citing, cited FROM citations
+    SEMI JOIN papers AS one ON citing = one.id SEMI JOIN papers AS two ON cited = two.id;
+"""
+_CUTS = f"""
+    WITH spans AS (
+        SELECT list_sort(list(earlier.year))[{REFERENCES}] + 1 AS first, any_value(paper.year) AS last
+        FROM links JOIN texts AS paper ON citing = paper.id JOIN texts AS earlier ON cited = earlier.id
+        WHERE paper.year IS NOT NULL AND earlier.year IS NOT NULL
+        GROUP BY paper.id HAVING count(*) >= {REFERENCES}
+    ), cuts AS (
+        SELECT year AS cut, sum(count(*)) OVER (ORDER BY year DESC) / sum(count(*)) OVER () AS later
+        FROM records WHERE year IS NOT NULL GROUP BY year
+    )
+    SELECT cut, count(last) FROM cuts LEFT JOIN spans ON cut BETWEEN first AND last
+    WHERE later BETWEEN 0.1 AND 0.3 GROUP BY cut ORDER BY cut DESC
+"""
+"""The years at which time can be cut, the last first, with the papers that can then be held out: those from the cut on
+that cite enough papers from before it."""
+_BY_CHANCE = f"""
+    SELECT count(*) FROM (
+        SELECT citing FROM links SEMI JOIN texts AS one ON citing = one.id SEMI JOIN texts AS two ON cited = two.id
+        WHERE citing IN (SELECT cited FROM links GROUP BY cited HAVING count(*) > 1)
+        GROUP BY citing HAVING count(*) >= {REFERENCES})
+"""
+_OTHER_IDS = """
+    SELECT count(*) FROM (SELECT id FROM papers UNION ALL SELECT unnest([citing, cited]) FROM citations)
+    WHERE (TRY_CAST(id AS BIGINT)::VARCHAR = id AND id NOT LIKE '-%') IS NOT TRUE
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """Counts of what two tables have."""
+
+    papers: int
+    texts: int
+    are_titles_enough: bool
+    """Whether fewer than half of the papers have an abstract."""
+    citations: int
+    links: int
+    """Distinct citations between two of the papers."""
+    other_ids: int
+    """Ids that are no whole numbers."""
+    cut: int | None
+    """First year of the later papers; none if time cannot be cut."""
+    later: int
+    """Papers from then on that can be held out."""
+    by_chance: int
+    """Papers that can be held out by chance."""
+
+
+def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None = None) -> tuple[dict[str, Any], Any]:
+    """A table as a configuration describes it, with the columns that are given, have a usual name, or are asked for;
+    and the entry that this becomes.
+
+    Raises `InputError` with the columns that there are if one that is needed is unknown.
+    """
+    written: dict[str, Any] = {"files": files}
+    table = validated(TableFiles, written)
+    paths = [Path(path) for path in table.paths()]
+    if not paths:
+        raise InputError(f"There is no file {files}; name a table of {kind}.")
+    if (form := table.format_of(str(paths[0]))) is None:
+        raise InputError(
+            f"{paths[0]}: the name of a table must end in {', '.join(ENDINGS)}, or in one of them and .gz."
+        )
+    if isinstance(form, CsvFormat):  # other delimiters show in a header that is read as one column
+        header = columns_in(validated(TableFiles, written | {"format": {"kind": "csv", "quotes": False}}), paths[0])
+        if len(header) == 1 and (sign := next((sign for sign in ";\t|" if sign in header[0]), None)):
+            written["format"] = {"kind": "csv", "delimiter": sign}
+    found = columns_in(validated(TableFiles, written), paths[0])
+    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
+    columns: dict[str, str] = {}
+    for key, usual in USUAL_NAMES[kind].items():
+        name = given.get(key) or next((plain[each] for each in usual.split() if each in plain), None)
+        if name is None and ask:
+            name = ask(f"Which column of {files} is `{key}`?", found, None if key in NEEDED else "")
+        elif name is None and key in NEEDED:
+            has = f"no column that is clearly `{key}`; it has {', '.join(found)}"
+            raise InputError(f"{files} has {has}. Name one with --column {key}=…, or another table.")
+        columns |= {key: name} if name else {}
+    written["columns"] = columns
+    entry = validated(PaperTable if kind == "papers" else CitationTable, written)
+    check_columns(entry, paths, key=f"corpus.{kind}")
+    return written, entry
+
+
+def survey(papers: PaperTable, citations: CitationTable, *, memory_mb: int, threads: int, output: Path) -> Survey:
+    """Count what two tables have, spilling beside the output. Raises `InputError` if they write ids differently."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        _read(connection, papers, citations)
+        if misread := find_misread([Cited(**row) for row in counted(connection).to_pylist()], OUTSIDE):
+            raise InputError(explain(misread, OUTSIDE))
+        cuts = connection.sql(_CUTS).fetchall()
+        cut, later = next((each for least in (LEARNING, MEASURING) for each in cuts if each[1] >= least), (None, 0))
+        counts = ("papers", "texts", "citations", "links")
+        return Survey(
+            **{name: number(connection, f"SELECT count(*) FROM {name}") for name in counts},
+            are_titles_enough=bool(number(connection, f"SELECT {_FEW_ABSTRACTS} FROM records")),
+            other_ids=number(connection, _OTHER_IDS),
+            cut=cut,
+            later=later,
+            by_chance=number(connection, _BY_CHANCE),
+        )
+
+
+def _read(connection: duckdb.DuckDBPyConnection, papers: PaperTable, citations: CitationTable) -> None:
+    """Make the tables papers, citations and links, and the view texts."""
+    connection.execute("CREATE TABLE rows (id VARCHAR, has_title BOOLEAN, has_abstract BOOLEAN, year VARCHAR)")
+    named = [papers.columns.title, papers.columns.abstract, papers.columns.year]
+    for path in map(Path, papers.paths()):
+        cells = cells_of(papers, path)
+        title, abstract, year = (cells.value(name) if name else "NULL" for name in named)
+        query = f"SELECT {paper_in(papers, cells)}, trim({title}) <> '', trim({abstract}) <> '', {year} FROM given"
+        read_rows(connection, papers, path, [papers.columns.id, *filter(None, named)], f"INSERT INTO rows {query}")
+    connection.execute(_PAPERS)
+    connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
+    for path in map(Path, citations.paths()):
+        cells, ends = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
+        pairs = f"SELECT {citing_in(citations, cells)}, unnest({cited_in(citations, cells)}) FROM given"
+        query = f"SELECT {as_text(str(path))}, * FROM ({pairs})"
+        read_rows(connection, citations, path, ends, f"INSERT INTO citations {query}")
+    connection.execute(_LINKS)
