@@ -79,8 +79,7 @@ def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
     (tmp_path / "docs/index.md").write_text("# A page\n\n" + "".join(f"[gone]({link})\n" for link in links))
     # The project's own configuration, but for its pages and what takes long.
     (tmp_path / "mkdocs.yml").write_text(
-        f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\n"
-        f"hooks: [{ROOT}/docs/hooks.py]\n"
+        f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\nhooks: [{ROOT}/docs/hooks.py]\n"
     )
     built = build_site(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert built.returncode == 1
