@@ -228,27 +228,6 @@ def check(
 
 
 @app.command(rich_help_panel=BEFORE)
-def doctor(
-    configfile: Configuration = Path("config.yaml"),
-    profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
-    memory_mb: Annotated[
-        int, typer.Option(help="Memory that all jobs together may take on this machine, MB: MEMORY_MB of make.")
-    ] = 4000,
-) -> None:
-    """Check this place before a run: configuration, libraries, memory, disks, key, Slurm.
-
-    The exit status is 1 if the run would stop.
-    """
-    from cocite.tools.machine import examine
-
-    is_failed = False
-    for finding in examine(configfile, profile, memory_mb):
-        is_failed |= finding.verdict == "failed"
-        typer.echo(str(finding))
-    raise typer.Exit(int(is_failed))
-
-
-@app.command(rich_help_panel=BEFORE)
 def start(
     configfile: Annotated[Path, typer.Argument(help="The configuration to write.")] = Path("my.yaml"),
     filters: Annotated[
@@ -273,6 +252,27 @@ def start(
     question = {"filter": filters, "search": search, "papers": papers, "citations": citations}
     for line in write_first(configfile, question, column or []):
         typer.echo(printable(line))
+
+
+@app.command(rich_help_panel=BEFORE)
+def doctor(
+    configfile: Configuration = Path("config.yaml"),
+    profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
+    memory_mb: Annotated[
+        int, typer.Option(help="Memory that all jobs together may take on this machine, MB: MEMORY_MB of make.")
+    ] = 4000,
+) -> None:
+    """Check this place before a run: configuration, libraries, memory, disks, key, Slurm.
+
+    The exit status is 1 if the run would stop.
+    """
+    from cocite.tools.machine import examine
+
+    is_failed = False
+    for finding in examine(configfile, profile, memory_mb):
+        is_failed |= finding.verdict == "failed"
+        typer.echo(str(finding))
+    raise typer.Exit(int(is_failed))
 
 
 @app.command(rich_help_panel=BEFORE)
