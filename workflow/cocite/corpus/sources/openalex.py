@@ -148,8 +148,8 @@ class OpenAlex(FetchedSource, MatchedSource):
         return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
 
     def origin(self, results: Path) -> str:
-        """The URL of the API, or of the copy, or its folder."""
-        return self.location if self.is_query else self._copy().origin
+        """The list of papers, or the URL of the API or of the copy, or its folder."""
+        return self.list or (self.location if self.is_query else self._copy().origin)
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
