@@ -159,9 +159,8 @@ def _of_bibtex(text: str) -> Iterator[ListedPaper]:
         if isinstance(entry, Entry):
             fields = {_name(field.key): _plain(str(field.value)) for field in reversed(entry.fields)}
             if "eprint" in fields:
-                fields["eprint"] = ":".join(
-                    (fields.get("archiveprefix") or fields.get("eprinttype") or "arXiv", fields["eprint"])
-                )
+                archive = fields.get("archiveprefix") or fields.get("eprinttype") or "arXiv"
+                fields["eprint"] = f"{archive}:{fields['eprint']}"
             yield ListedPaper(place=_place(line, entry.key), ids=ids_in(fields))
         elif isinstance(entry, ParsingFailedBlock):
             yield ListedPaper(place=line, fault=MALFORMED)

@@ -65,8 +65,8 @@ def _work_of(paper: ListedPaper, works: Works) -> str | None:
     return next((works[each] for each in paper.ids if each in works), None)
 
 
-def unresolved(papers: Sequence[ListedPaper], works: Works) -> list[dict[str, Any]]:
-    """Rows of the table `unresolved`."""
+def write_unresolved(papers: Sequence[ListedPaper], works: Works, results: Path) -> None:
+    """Write the tables of entries without a work of their own, and report how many there are."""
     rows: list[dict[str, Any]] = []
     firsts: dict[str, str] = {}
     for number, paper in enumerate(papers, start=1):
@@ -78,7 +78,14 @@ def unresolved(papers: Sequence[ListedPaper], works: Works) -> list[dict[str, An
             rows.append({"entry": number, "place": paper.place, "ids": ids, "reason": reason, "earlier": earlier})
         else:
             firsts[work] = paper.place
-    return rows
+    path = path_of(results, "unresolved", dataset=WORKS, part=0)
+    write_table(path, "unresolved", pa.Table.from_pylist(rows, empty_schema(TABLES["unresolved"])))
+    counts = Counter(row["reason"] for row in rows)
+    write_omissions(path_of(results, "omissions", stage="corpus", step=f"download-{WORKS}-0"), counts)
+    resolved = f"{len(papers) - len(rows):,} of {len(papers):,}"
+    report(f"{resolved} entries gave a work; the table unresolved lists the others: {path}")
+    for reason, count in counts.items():
+        report(f"{count:,}: {reason}")
 
 
 def _reason(paper: ListedPaper) -> str:
@@ -88,16 +95,3 @@ def _reason(paper: ListedPaper) -> str:
     if any(SEPARATORS & {*value} for _, value in paper.ids):
         return NOT_IN_FILTERS
     return f"OpenAlex has no work with this {' or '.join(dict.fromkeys(KINDS[name] for name, _ in paper.ids))}"
-
-
-def write_unresolved(papers: Sequence[ListedPaper], works: Works, results: Path) -> None:
-    """Write the tables of entries without a work of their own, and report how many there are."""
-    rows = unresolved(papers, works)
-    path = path_of(results, "unresolved", dataset=WORKS, part=0)
-    write_table(path, "unresolved", pa.Table.from_pylist(rows, empty_schema(TABLES["unresolved"])))
-    counts = Counter(row["reason"] for row in rows)
-    write_omissions(path_of(results, "omissions", stage="corpus", step=f"download-{WORKS}-0"), counts)
-    resolved = f"{len(papers) - len(rows):,} of {len(papers):,}"
-    report(f"{resolved} entries gave a work; the table unresolved lists the others: {path}")
-    for reason, count in counts.items():
-        report(f"{count:,}: {reason}")
