@@ -4,7 +4,7 @@ from cocite.config.release_folder import DATASETS
 rule list_shards:
     input:
         generated=plan.corpus.generated_release(),
-        given=plan.corpus.all_given,
+        given=plan.corpus.all_given + plan.corpus.list_of_papers,
     output:
         "<results>/corpus/manifest.json",
     log:
@@ -40,6 +40,10 @@ rule download_shards:
         generated=plan.corpus.generated_release(),
     output:
         plan.corpus.temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
+        *plan.corpus.unresolved(
+            "<results>/corpus/unresolved/{dataset}/{part}.parquet",
+            "<results>/corpus/omissions/download-{dataset}-{part}.parquet",
+        ),
     log:
         "<logs>/corpus/download-{dataset}-{part}.log",
     benchmark:
@@ -68,7 +72,7 @@ rule download_shards:
             --parts {params.parts} \
             --results {params.results:q} \
             --state {params.state:q} \
-            --output {output:q} \
+            --output {output[0]:q} \
             >> {log:q} 2>&1
         """
 

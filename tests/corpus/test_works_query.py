@@ -278,9 +278,11 @@ def test_what_the_api_refuses_is_a_sentence_without_the_key(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("corpus", "said"),
     [
-        ({"filter": "a:b", "jobs": 3}, "corpus.jobs is for a copy and has no effect with filter or search"),
+        ({"filter": "a:b", "jobs": 3}, "corpus.jobs is for a copy and has no effect with filter, search or list"),
         ({"filter": "a:b", "path": "/data"}, "corpus.path is for a copy"),
-        ({"expand": {}}, "corpus.expand has no effect without filter or search"),
+        ({"expand": {}}, "corpus.expand has no effect without filter, search or list"),
+        ({"list": "papers.txt", "filter": "a:b"}, "corpus.filter does not go together with list"),
+        ({"list": "/no/papers.txt"}, "corpus.list: there is no file /no/papers.txt"),
         ({"limit": 5}, "corpus.limit has no effect without"),
         ({"filter": "a:b", "expand": {"references": 0}}, "corpus.expand adds nothing"),
     ],

@@ -22,6 +22,8 @@ FIELDS = {
     "language": lambda work: work["language"],
     "primary_topic.id": lambda work: (work["primary_topic"] or {}).get("id", "").removeprefix(ID),
     "ids.openalex": lambda work: work["id"].removeprefix(ID),
+    "doi": lambda work: (work["doi"] or "").removeprefix("https://doi.org/").lower(),
+    "ids.pmid": lambda work: (work["ids"]["pmid"] or "").rpartition("/")[2],
     "cites": lambda work: [each.removeprefix(ID) for each in work["referenced_works"]],
 }
 """Filter → what it compares with its values, or any of them."""

@@ -127,3 +127,33 @@ def test_a_query_gives_the_tables_of_a_copy_and_leaves_its_key_nowhere(run, tmp_
     assert not [file for file in written if key.encode() in file.read_bytes()]
     log = (run.folder / "logs/queried/corpus/download-works-0.log").read_text()
     assert "120 works, with 168 citations among them; 3 calls of this run" in log
+
+
+def test_a_list_of_papers_is_an_input_and_the_entries_without_a_work_are_tables(run, tmp_path):
+    (tmp_path / "papers.txt").write_text("W1\n")
+    listed = {"source": "openalex", "buckets": 2, "list": str(tmp_path / "papers.txt")}
+    jobs = planned(run, {"release": DATE, "corpus": listed}, "corpus")
+    assert jobs.one("list_shards").inputs == [str(tmp_path / "papers.txt")]
+    download = jobs.one("download_shards")
+    tables = ["corpus/unresolved/works/0.parquet", "corpus/omissions/download-works-0.parquet"]
+    assert download.outputs == [f"results/{each}" for each in ("corpus/raw/works/0", *tables)]
+    assert "--output results/corpus/raw/works/0 >>" in " ".join(download.command.split())
+
+
+@pytest.mark.long
+@pytest.mark.end_to_end
+def test_a_list_that_is_edited_is_requested_again(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENALEX_API_KEY", "a-key")
+    works = [work(FAR + n, doi=f"10.1000/{n}", abstract="A", references=[FAR + 1, FAR + 2]) for n in range(9)]
+    with serve_works(WorksCatalogue(works), key="a-key") as api:
+        corpus = {"source": "openalex", "buckets": 1, "list": str(tmp_path / "papers.bib"), "expand": {}, "api": api}
+        path = run.configure({"release": DATE, "corpus": corpus})
+        for listed, added in (("3", {1, 2}), ("35", {1, 2}), ("312", set())):
+            entries = [f"@misc{{a, doi={{https://doi.org/10.1000/{n}}}}}\n" for n in (*listed, "none")]
+            (tmp_path / "papers.bib").write_text("".join(entries))
+            run.make("results/corpus/papers/0.parquet", config=path)
+            rows = read_table(run.folder / "results/corpus/papers/0.parquet", "papers").to_pylist()
+            assert {row["corpusid"] - FAR for row in rows} == {*map(int, listed)} | added
+            rows = read_table(run.folder / "results/corpus/unresolved/works/0.parquet", "unresolved").to_pylist()
+            assert [row["ids"] for row in rows] == [["doi:10.1000/none"]]
+        assert "Nothing to be done" in run.make("results/corpus/papers/0.parquet", config=path)

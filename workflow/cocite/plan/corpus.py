@@ -53,6 +53,16 @@ class CorpusPlan(StagePlan):
         return [shard for shards in self.given.values() for shard in shards]
 
     @cached_property
+    def list_of_papers(self) -> list[str]:
+        """The file that lists the papers of the corpus, if there is one."""
+        path = getattr(self.source, "list", None)
+        return [] if path is None else [path]
+
+    def unresolved(self, *paths: str) -> list[str]:
+        """Tables of the entries of this file without a work, if there is one."""
+        return [*paths] if self.list_of_papers else []
+
+    @cached_property
     def held_in(self) -> dict[str, str]:
         """The dataset of the release with the records of papers, abstracts or citations: that of the name, or works."""
         return {name: dataset for dataset, held in self.source.holds.items() for name in held}

@@ -115,8 +115,8 @@ class WorksApi:
             return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({quoted})")
         if status in (400, 403):
             return InputError(
-                f"{self._host} refuses the query ({quoted}); correct corpus.filter or corpus.search, or run again "
-                "later if that is not the reason."
+                f"{self._host} refuses the query ({quoted}); correct corpus.filter, corpus.search or the ids in "
+                "corpus.list, or run again later if that is not the reason."
             )
         return InputError(f"{self._url} answers with {quoted}; is corpus.api the base URL of the API?")
 

@@ -1,4 +1,4 @@
-"""A corpus from a query of OpenAlex's API: works that match, those that they cite, and those that cite them.
+"""A corpus from a query of OpenAlex's API or a list of papers: works, those that they cite, and those that cite them.
 
 They become one file of works in the layout of a copy, gzipped JSON Lines, so that all that follows is what a copy has.
 Each answer of the API is kept in a file of the state folder, with the cursor of the next page, under a name that
@@ -26,6 +26,8 @@ from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.paper_list import Id, read_papers
+from cocite.corpus.release.resolving import PER_CALL, resolve, write_unresolved
 from cocite.corpus.release.works_api import FIRST, PER_PAGE, LapsedCursorError, Page, Parameters, Work, WorksApi
 from cocite.corpus.release.works_manifest import README
 from cocite.corpus.sources.openalex import USUAL_LIMIT, OpenAlex
@@ -47,8 +49,10 @@ Ids = NDArray[np.int64]
 def list_query(source: OpenAlex, release: str) -> Manifest:
     """The manifest of what a query gives; `latest` is pinned to this day.
 
-    Raises `InputError` if no work matches, or more than the limit.
+    Raises `InputError` if no work matches, or more than the limit, or if a list has no ids.
     """
+    if source.list is not None:
+        return _manifest(source, release, sum(bool(paper.ids) for paper in read_papers(Path(source.list))))
     api = WorksApi(source.location)
     count, limit = api.count(source.query), source.limit or USUAL_LIMIT
     words = " with ".join(f"{name}: {value}" for name, value in source.query.items())
@@ -59,6 +63,10 @@ def list_query(source: OpenAlex, release: str) -> Manifest:
             f"{count:,} works of OpenAlex match {words}, more than corpus.limit ({limit:,}): "
             f"{_cost(count, _price(source))}; narrow the query, or set corpus.limit to {(count // 1000 + 1) * 1000}."
         )
+    return _manifest(source, release, count)
+
+
+def _manifest(source: OpenAlex, release: str, count: int) -> Manifest:
     size = PACKED_OF_WORK * (count + sum(_most_added(source, count).values()))
     shard = CopiedShard(name=SHARD, path=SHARD, bytes=size, needed=size, records=count, estimated=True)
     day = f"{datetime.now(UTC):%Y-%m-%d}" if release == LATEST else release
@@ -68,7 +76,9 @@ def list_query(source: OpenAlex, release: str) -> Manifest:
 def cost_of_query(source: OpenAlex, manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
     count = _matching(manifest)
-    parts = [f"{count:,} works match: {_cost(count, _price(source))}."]
+    calls = None if source.list is None else -(-count // PER_CALL)
+    what = "works match" if source.list is None else f"entries of {source.list} have an id"
+    parts = [f"{count:,} {what}: {_cost(count, _price(source), calls)}."]
     for name, added in _most_added(source, count).items():
         parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(added, PRICE)}.")
     return " ".join([*parts, "A free key has $1 a day; if it is used up, run again on the next day to resume."])
@@ -88,7 +98,7 @@ def _most_added(source: OpenAlex, count: int) -> dict[str, int]:
 
 def _price(source: OpenAlex) -> float:
     """Dollars for a call of the query."""
-    searches = "search" in source.query or ".search" in source.query["filter"]
+    searches = "search" in source.query or ".search" in source.query.get("filter", "")
     return PRICE * (SEARCH_FACTOR if searches else 1)
 
 
@@ -97,9 +107,9 @@ def _calls(count: int) -> int:
     return -(-count // PER_PAGE) + 1
 
 
-def _cost(count: int, price: float) -> str:
+def _cost(count: int, price: float, calls: int | None = None) -> str:
     """What so many works cost, at about a second for a call."""
-    calls = _calls(count)
+    calls = calls or _calls(count)
     return f"about {calls:,} calls of the API, ${calls * price:.2f} by its price list, {about(calls)}"
 
 
@@ -112,7 +122,7 @@ def _alone(api: WorksApi, source: OpenAlex) -> str:
     return f" (alone, {', '.join(f'{condition} matches {count:,}' for condition, count in counts.items())})"
 
 
-def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Path) -> None:
+def fetch_query(source: OpenAlex, manifest: Manifest, *, results: Path, state: Path, output: Path) -> None:
     """Make a folder with the works; `state` keeps what has come. Raises `InputError` if the API refuses."""
     columns = columns_downloaded(authors=source.authors)
     select = ",".join(sorted({column.partition(".")[0] for column in columns}))
@@ -121,7 +131,11 @@ def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Pa
         folder.mkdir()
         with igzip.open(folder / SHARD, "wb") as lines:
             gathered = Gathered(lines=lines)
-            _gather(source, _matching(manifest), pages, gathered)
+            if source.list is not None:
+                _gather_listed(Path(source.list), results, pages, gathered)
+            else:
+                _gather_matching(source, _matching(manifest), pages, gathered)
+            _expand(source, pages, gathered)
     within = int(np.count_nonzero(np.isin(gathered.references(), gathered.numbers())))
     report(
         f"{len(gathered.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
@@ -132,12 +146,24 @@ def fetch_query(source: OpenAlex, manifest: Manifest, *, state: Path, output: Pa
     shutil.rmtree(state)
 
 
-def _gather(source: OpenAlex, count: int, pages: "Pages", gathered: "Gathered") -> None:
+def _gather_listed(path: Path, results: Path, pages: "Pages", gathered: "Gathered") -> None:
+    papers, works = read_papers(path), dict[Id, str]()
+    for batch in progress(resolve(papers, pages.one, works), of="request listed works", unit="calls"):
+        gathered.add(batch)
+    if not works:
+        raise InputError(f"OpenAlex has no work with any id in {path}; check the ids.")
+    write_unresolved(papers, works, results)
+
+
+def _gather_matching(source: OpenAlex, count: int, pages: "Pages", gathered: "Gathered") -> None:
     for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
         gathered.add(page.works)
+    if len(gathered.ids) < count:
+        report(f"{count - len(gathered.ids):,} of the {count:,} works that matched at first did not come.")
+
+
+def _expand(source: OpenAlex, pages: "Pages", gathered: "Gathered") -> None:
     queried, expand = list(gathered.ids), source.expand
-    if len(queried) < count:
-        report(f"{count - len(queried):,} of the {count:,} works that matched at first did not come.")
     if expand and expand.references:
         cited = gathered.most_cited(expand.limit)
         for ids in progress(_batches(cited), of="request cited works", unit="calls"):

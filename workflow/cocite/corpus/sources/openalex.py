@@ -1,6 +1,7 @@
-"""OpenAlex: the works of a copy, which needs no key, from a URL or a folder; or those of a query, from the API.
+"""OpenAlex: the works of a copy, which needs no key, from a URL or a folder; or those of a query or list, from the API.
 
-A query is one job, which makes one request after the other and one file of works, in the layout of a copy.
+A query or a list of papers is one job, which makes one request after the other and one file of works, in the layout of
+a copy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-d
 
 class OpenAlex(FetchedSource, MatchedSource):
     """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder; or requests the works that
-    match a query from the API, with the key in OPENALEX_API_KEY."""
+    match a query, or are in a list of papers, from the API, with the key in OPENALEX_API_KEY."""
 
     source: Literal["openalex"]
     """Source of the release."""
@@ -55,11 +56,15 @@ class OpenAlex(FetchedSource, MatchedSource):
     search: Text | None = None
     """Words to search for, as the API's parameter search; combined with filter, or without it. Calls cost ten times as
     much."""
+    list: GivenPath | None = None
+    """File with a list of papers, which are requested from the API in place of a query: text with one id per line, CSV
+    with a column doi, openalex, pmid or arxiv, BibTeX, RIS or CSL JSON. Papers are looked up by DOI or by the id of
+    OpenAlex, PubMed or arXiv; the table unresolved lists the others. Environment variables are expanded."""
     limit: Count | None = None
     """Most works that filter and search may match; if more match, the run stops before any is fetched. Default:
     100,000."""
     expand: Expansion | None = None
-    """Works to add to those that match; {} adds those that they cite. Default: none."""
+    """Works to add to those that match or are listed; {} adds those that they cite. Default: none."""
     api: Url | None = None
     """Base URL of the API, or of a mirror. Default: https://api.openalex.org."""
     base: GivenPath | None = None
@@ -82,13 +87,15 @@ class OpenAlex(FetchedSource, MatchedSource):
 
     @model_validator(mode="after")
     def _copy_or_query(self) -> "OpenAlex":
-        of_query = ("limit", "expand", "api")
-        if not self.is_query and (useless := [name for name in of_query if getattr(self, name) is not None]):
-            raise inconsistent(f".{useless[0]} has no effect without filter or search; add one, or leave it out.")
+        named = {name for name in ("filter", "search", "limit", "expand", "api") if getattr(self, name) is not None}
+        if self.list is not None and (useless := sorted(named - {"expand", "api"})):
+            raise inconsistent(f".{useless[0]} does not go together with list; leave one of them out.")
+        if not self.is_query and named:
+            raise inconsistent(f".{min(named)} has no effect without filter, search or list; add one, or leave it out.")
         defaults = {name: field.default for name, field in type(self).model_fields.items()}
         of_copy = ("format", "url", "path", "jobs", "base")
         if self.is_query and (useless := [name for name in of_copy if getattr(self, name) != defaults[name]]):
-            raise inconsistent(f".{useless[0]} is for a copy and has no effect with filter or search; leave it out.")
+            raise inconsistent(f".{useless[0]} is for a copy and has no effect with filter, search or list.")
         return self
 
     @property
@@ -100,7 +107,7 @@ class OpenAlex(FetchedSource, MatchedSource):
     @property
     def is_query(self) -> bool:
         """Whether works are requested from the API."""
-        return bool(self.query)
+        return bool(self.query) or self.list is not None
 
     @property
     def api_key(self) -> ApiKey | None:
@@ -141,14 +148,14 @@ class OpenAlex(FetchedSource, MatchedSource):
         return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
 
     def origin(self, results: Path) -> str:
-        """The URL of the API, or of the copy, or its folder."""
-        return self.location if self.is_query else self._copy().origin
+        """The list of papers, or the URL of the API or of the copy, or its folder."""
+        return self.list or (self.location if self.is_query else self._copy().origin)
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
 
         Raises `InputError` if the copy has no manifest or no works, or is of another day; or if a query matches no work
-        or too many.
+        or too many, or a list has no ids.
         """
         if self.is_query:
             from cocite.corpus.release.works_query import list_query
@@ -179,7 +186,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         if self.is_query:
             from cocite.corpus.release.works_query import fetch_query
 
-            fetch_query(self, manifest, state=state, output=output)
+            fetch_query(self, manifest, results=results, state=state, output=output)
             return
         from cocite.corpus.release.copies import RemoteCopy, choose_columns, columns_downloaded, link_shards
         from cocite.corpus.release.download import download_shards, whole
@@ -211,6 +218,8 @@ class OpenAlex(FetchedSource, MatchedSource):
             yield f"{key}.path: the folder {self.path} does not exist."
         if self.contexts is not None:
             yield f"{key}.contexts does not go with source: openalex, which has no sentences that cite; leave it out."
+        if self.list is not None and not Path(self.list).is_file():
+            yield f"{key}.list: there is no file {self.list}."
         yield from self.faults_of_match(f"{key}.match")
         if self.base is not None:
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])

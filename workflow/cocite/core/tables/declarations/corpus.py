@@ -351,6 +351,19 @@ TABLES = [
         },
     ),
     Table(
+        "unresolved",
+        "corpus/unresolved/{dataset}/{part}.parquet",
+        "Entries of `corpus.list` without a work, or with that of an earlier entry.",
+        key=("entry",),
+        columns={
+            "entry": required(COUNT, "number of the entry, from 1"),
+            "place": required(TEXT, "its line, or its number in JSON, and its key if it has one"),
+            "ids": required(pa.list_(TEXT), "its ids, each after its filter of the API, such as `doi:10.1000/a`"),
+            "reason": required(TEXT, "why it is here"),
+            "earlier": optional(TEXT, "place of the earlier entry of the same work"),
+        },
+    ),
+    Table(
         "omissions",
         "{stage}/omissions/{step}.parquet",
         "What a step met and left out, counted by reason.",
