@@ -14,7 +14,7 @@ REFUSED = """
     graphs.citation.citations: {intents: [method]} | intents[0] is 'method'; it must be one of background, methodology,
         result
     graphs.citation.citations: {intents: [result, result]} | intents is ['result', 'result'], which has non-unique
-    graphs.citation.citations: {most_references: 0} | most_references is 0; it must be at least 1
+    graphs.citation.citations: {max_references: 0} | max_references is 0; it must be at least 1
     graphs.citation.citations: {weights: {}} | citations.weights has no effect: every citation counts 1
     graphs.citation.citations: {weights: {influential: 0}} | weights.influential is 0; it must be more than 0
     graphs.citation.citations: {weights: {mentions: log}} | weights.mentions: log needs the sentences that cite, which
@@ -28,8 +28,8 @@ REFUSED = """
     graphs.citation.citations: {self: false} | graphs.citation.citations.self needs the names of authors, which are not
         kept; set corpus.authors: true.
     graphs.said: {signal: sentence-cocitation, citations: {influential: true}} | graphs.said.signal: sentence-cocitation
-    graphs.cocitation: {signal: cocitation, max_references: 9, citations: {most_references: 9}} | max_references has
-        no effect: citations.most_references (9) is not larger
+    graphs.cocitation: {signal: cocitation, max_references: 9, citations: {max_references: 9}} | max_references has
+        no effect: citations.max_references (9) is not larger
     graphs.sum: {signal: combination, of: {cocitation: 1}, citations: {influential: true}} | citations does not go with
         signal: combination
 """
@@ -71,5 +71,5 @@ def test_a_choice_is_complete(written):
 def test_counts_of_a_choice_that_is_gone_are_stale(written):
     steps = [{"stage": "graph", "step": f"cocitation-{table}-1"} for table in ("citations", "cocitations", "edges")]
     assert [is_configured(step, configure(written)) for step in steps] == [False, True, True]
-    written["graphs"]["cocitation"]["citations"] = {"most_references": 100}
+    written["graphs"]["cocitation"]["citations"] = {"max_references": 100}
     assert [is_configured(step, configure(written)) for step in steps] == [True, True, True]

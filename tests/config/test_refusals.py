@@ -469,6 +469,7 @@ OLD_KEYS = {
     "bucket": "baselines.words.parts",
     "max_vocab_size": "baselines.words.most_words",
     "max_trainings": "probes.which.most",
+    "max_references": "graphs.cocitation.citations.most_references",
 }
 """New name → a key that had another name before, which `RENAMED` tells."""
 
@@ -479,6 +480,7 @@ def test_a_former_key_is_answered_with_its_new_name(new, with_probe):
     with_probe["baselines"] = {"theirs": {"kind": "brought", "path": "."}, "words": {"kind": "fasttext"}}
     with_probe["embeddings"]["cocitation-dot"]["neighbours"]["index"] = {"kind": "hnsw"}
     with_probe["graphs"]["sum"] = {"signal": "combination", "of": {"cocitation": 1}}
+    with_probe["graphs"]["cocitation"]["citations"] = {"min_mentions": 2}
     key = OLD_KEYS[new]
     assert refused(with_probe, key, 1) == f"Configuration key {key} is called {new} now."
     assert key.rpartition(".")[2] == RENAMED[new]

@@ -21,7 +21,7 @@ from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_
 from .test_sentences import SENTENCES, write_contexts
 
 COST = {"memory_mb": 300, "threads": 1}
-BIBLIOGRAPHIES = "citations by papers with more references than citations.most_references"
+BIBLIOGRAPHIES = "citations by papers with more references than citations.max_references"
 NOT_INFLUENTIAL, OTHER_INTENT = "citations that are not influential", "citations with none of citations.intents"
 RARELY_MADE = "citations that fewer contexts make than citations.min_mentions"
 SELF, SELF_KEPT = "self-citations", "self-citations (kept)"
@@ -38,7 +38,7 @@ CHOICES = st.fixed_dictionaries(
         "influential": st.just(True),
         "intents": st.lists(st.sampled_from(["background", "methodology", "result"]), unique=True, min_size=1),
         "self": st.just(False),
-        "most_references": st.integers(1, 4),
+        "max_references": st.integers(1, 4),
         "min_mentions": st.integers(1, 3),
     },
 ).filter(bool)
@@ -89,7 +89,7 @@ def expected(citations, authors, choice, sentences):
     references, counts, chosen = Counter(citing for citing, _ in citations), Counter(), {}
     names = {paper: {WORDS[name] for name in of if name in WORDS} for paper, of in authors.items()}
     for (citing, cited), (influential, intents) in citations.items():
-        if references[citing] > choice.get("most_references", 99):
+        if references[citing] > choice.get("max_references", 99):
             counts[BIBLIOGRAPHIES] += 1
         elif choice.get("influential") and not influential:
             counts[NOT_INFLUENTIAL] += 1
@@ -171,7 +171,7 @@ def test_combined_with_that_of_influential_citations_a_pair_counts_as_its_lighte
     folder = tmp_path_factory.mktemp("graph")
     write_corpus(folder, citations, {}, 2)
     write_queries(folder / "queries.parquet", dict.fromkeys(range(1, 9), "train"))
-    for name, choice in {"cocited": {"most_references": 99}, "strong": {"influential": True}}.items():
+    for name, choice in {"cocited": {"max_references": 99}, "strong": {"influential": True}}.items():
         choose(folder, 2, with_papers=False, **choice)
         count_all(folder, pair_counting("cocitation"), 2)
         for bucket in range(2):

@@ -40,7 +40,7 @@ class CitationChoice(Entry):
     citations without a context will do."""
     self_: bool = Field(default=True, alias="self")
     """Take self-citations: the two papers share the name of an author, without case, accents and punctuation."""
-    most_references: Count | None = None
+    max_references: Count | None = None
     """Leave out the citations of papers with more references than this, such as bibliographies. All references of the
     corpus count, also those that another key leaves out. Default: no limit."""
     weights: CitationWeights | None = None
@@ -48,7 +48,7 @@ class CitationChoice(Entry):
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> "CitationChoice":
-        limits = self.most_references or self.min_mentions or self.weights
+        limits = self.max_references or self.min_mentions or self.weights
         if not (self.influential or self.intents or limits) and self.self_:
             raise inconsistent(" has no effect: it takes all citations. Set one of its keys, or leave it out.")
         return self

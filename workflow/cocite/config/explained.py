@@ -40,6 +40,7 @@ RENAMED = {
     "bucket": "parts",
     "max_vocab_size": "most_words",
     "max_trainings": "most",
+    "max_references": "most_references",
 }
 """The former name of each renamed key."""
 LONGEST_VALUE = 60

@@ -73,9 +73,9 @@ class CocitationGraph(CocitationCounting, PairGraph):
 
     @model_validator(mode="after")
     def _limits_differ(self) -> "CocitationGraph":
-        most = self.citations and self.citations.most_references
+        most = self.citations and self.citations.max_references
         if most and self.max_references and self.max_references >= most:
-            raise inconsistent(f".max_references has no effect: citations.most_references ({most}) is not larger.")
+            raise inconsistent(f".max_references has no effect: citations.max_references ({most}) is not larger.")
         return self
 
 

@@ -32,7 +32,7 @@ from cocite.core.tables.papers import HASHED_AUTHORS
 BATCH_ROWS = 100_000
 SENTENCES_READ = 20_000
 REASONS = {
-    "most_references": "citations by papers with more references than citations.most_references",
+    "max_references": "citations by papers with more references than citations.max_references",
     "influential": "citations that are not influential",
     "intents": "citations with none of citations.intents",
     "min_mentions": "citations that fewer contexts make than citations.min_mentions",
@@ -101,9 +101,9 @@ def choose_citations(
 
 def _conditions(settings: CitationChoice) -> dict[str, str]:
     """What each key of a choice asks of a citation, in SQL, in the order of `REASONS`."""
-    most, conditions = settings.most_references, dict[str, str]()
+    most, conditions = settings.max_references, dict[str, str]()
     if most is not None:
-        conditions["most_references"] = (
+        conditions["max_references"] = (
             f"citing NOT IN (SELECT citing FROM citations GROUP BY citing HAVING count(*) > {most})"
         )
     if settings.influential:
