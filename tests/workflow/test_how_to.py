@@ -110,7 +110,12 @@ def test_a_new_loss_trains_a_model_a_new_task_scores_all_and_nothing_else_is_mad
 def test_the_new_sampler_takes_the_papers_most_often_co_cited_and_random_ones_that_never_were(extended):
     results = extended.folder / "results"
     pairs = pl.read_parquet(results / "graph/cocitation/cocitations/*.parquet")
-    both = pl.concat([pairs, pairs.rename({"paper": "other", "other": "paper"}).select(pairs.columns)])
+    twins = dict(
+        pl.read_parquet(results / "corpus/queries.parquet").drop_nulls("work").select("corpusid", "work").rows()
+    )
+    works = pairs.with_columns(pl.col("paper", "other").replace(twins)).filter(pl.col("paper") != pl.col("other"))
+    both = pl.concat([works, works.rename({"paper": "other", "other": "paper"}).select(works.columns)])
+    both = both.group_by("paper", "other").agg(pl.col("count").sum())  # of a work the records count together
     papers = pl.read_parquet(results / "corpus/papers/*.parquet", columns=["corpusid", "has_text"])
     with_text = papers.filter("has_text")["corpusid"].implode()
     ranked = both.filter(pl.col("other").is_in(with_text)).sort("count", "other", descending=[True, False])
