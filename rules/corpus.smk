@@ -39,11 +39,11 @@ rule download_shards:
         manifest="<results>/corpus/manifest.json",
         generated=plan.corpus.generated_release(),
     output:
-        plan.corpus.temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
         *plan.corpus.unresolved(
             "<results>/corpus/unresolved/{dataset}/{part}.parquet",
             "<results>/corpus/omissions/download-{dataset}-{part}.parquet",
         ),
+        shards=plan.corpus.temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
     log:
         "<logs>/corpus/download-{dataset}-{part}.log",
     benchmark:
@@ -61,7 +61,7 @@ rule download_shards:
         version=1,
         settings=plan.corpus.listing_settings,
         parts=plan.corpus.number_of_parts,
-        results=subpath(output[0], ancestor=4),
+        results=subpath(output.shards, ancestor=4),
         state=state("corpus/{dataset}-{part}"),
     shell:
         """
@@ -72,7 +72,7 @@ rule download_shards:
             --parts {params.parts} \
             --results {params.results:q} \
             --state {params.state:q} \
-            --output {output[0]:q} \
+            --output {output.shards:q} \
             >> {log:q} 2>&1
         """
 
