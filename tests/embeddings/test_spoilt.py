@@ -46,9 +46,8 @@ def vectors_after(imported: Path, engine: Engine, state: Path) -> np.ndarray:
     return engine.train(imported, seed=1, state=state).vectors.of(np.arange(papers))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if name == "biggraph" else ()) for name in ENGINES]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ENGINES)
 def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(
     imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

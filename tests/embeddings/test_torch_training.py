@@ -73,7 +73,7 @@ def test_communities_are_found(communities, tmp_path, changed, least):
     assert trained.scores[-1]["filtered"]["auc"] > least
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_partitions_learn_what_one_learns(communities, tmp_path, monkeypatch, devices):
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 5)
     trained = train(communities, tmp_path / "state", settings(), devices)
@@ -92,7 +92,7 @@ def test_the_seed_alone_decides_what_is_learned(communities, tmp_path):
 
 @pytest.mark.usefixtures("in_three")
 @pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.long), 2])
-@pytest.mark.parametrize("changed", [{}, {"storage": "bfloat16"}], ids=str)
+@pytest.mark.parametrize("changed", [pytest.param({}, marks=pytest.mark.long), {"storage": "bfloat16"}], ids=str)
 def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
     communities, tmp_path, monkeypatch, devices, changed
 ):
@@ -121,7 +121,7 @@ def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
     assert np.array_equal(vectors_of(communities, stopped), vectors_of(communities, whole))
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_training_that_stops_while_it_is_measured_goes_on(communities, tmp_path, monkeypatch, devices):
     chosen = settings(epochs=2)
     whole = train(communities, tmp_path / "whole", chosen, devices)
