@@ -136,7 +136,7 @@ def test_a_list_of_papers_is_an_input_and_the_entries_without_a_work_are_tables(
     assert jobs.one("list_shards").inputs == [str(tmp_path / "papers.txt")]
     download = jobs.one("download_shards")
     tables = ["corpus/unresolved/works/0.parquet", "corpus/omissions/download-works-0.parquet"]
-    assert download.outputs == [f"results/{each}" for each in ("corpus/raw/works/0", *tables)]
+    assert download.outputs == [f"results/{each}" for each in (*tables, "corpus/raw/works/0")]
     assert "--output results/corpus/raw/works/0 >>" in " ".join(download.command.split())
 
 
