@@ -71,6 +71,8 @@ def test_from_another_folder_the_command_goes_to_that_of_the_run_first(start, fo
 def test_a_workflow_that_lies_elsewhere_is_named(start):
     start(snakefile="/a clone/Snakefile")
     assert remaking_command(Path("results"), ["a"]).endswith(" results/a --snakefile '/a clone/Snakefile'")
+    given = remaking_command(Path("results"), ["a"], Path("my.yaml"))
+    assert given.endswith(" --configfile my.yaml --replace-workflow-config --snakefile '/a clone/Snakefile'")
 
 
 def test_of_a_copy_it_says_that_no_run_makes_files_there(start):

@@ -162,7 +162,8 @@ def remaking_command(results: Path, targets: Sequence[str], configfile: Path | N
             f"{results} is a copy, and the run that it was copied from makes its files elsewhere; name a configuration "
             f"with `pathvars: {{results: {results}}}` by --configfile."
         )
-    return _command(results, targets, [str(configfile)] if configfile else [], Path.cwd())
+    snakefile = None if start is None else Path(start.snakefile)
+    return _command(results, targets, [str(configfile)] if configfile else [], Path.cwd(), snakefile)
 
 
 def program(name: str, folder: Path) -> str:
