@@ -75,6 +75,17 @@ class ApiKey:
         return key
 
 
+S2_KEY = ApiKey(
+    variable="S2_API_KEY",
+    page="https://www.semanticscholar.org/product/api",
+    sent_in="headers",
+    name="x-api-key",
+)
+OPENALEX_KEY = ApiKey(
+    variable="OPENALEX_API_KEY", page="https://openalex.org/settings/api (free)", sent_in="params", name="api_key"
+)
+
+
 class WorkFilters(Entry):
     """Which works of OpenAlex are taken; the others are counted and left out while they are read."""
 
@@ -242,6 +253,16 @@ class Source(Entry):
     def downloads(self) -> bool:
         """Whether shards come from another machine."""
         return self.fetches
+
+    @property
+    def is_query(self) -> bool:
+        """Whether single papers are requested from an API, rather than files of a release."""
+        return False
+
+    @property
+    def list_of_papers(self) -> str | None:
+        """The file that lists the papers, if there is one."""
+        return None
 
     @property
     def api_key(self) -> ApiKey | None:

@@ -55,7 +55,7 @@ class CorpusPlan(StagePlan):
     @cached_property
     def list_of_papers(self) -> list[str]:
         """The file that lists the papers of the corpus, if there is one."""
-        path = getattr(self.source, "list", None)
+        path = self.source.list_of_papers
         return [] if path is None else [path]
 
     def unresolved(self, *paths: str) -> list[str]:
@@ -154,8 +154,8 @@ class CorpusPlan(StagePlan):
 
     def download_mb(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a download; for a query, 1.5 kB for each work of 2 kB."""
-        asks = getattr(self.source, "is_query", False)
-        return ceil(300 + (0.75 * self._mb_to_download(wildcards, input) if asks else 0)) * attempt
+        ids = 0.75 * self._mb_to_download(wildcards, input) if self.source.is_query else 0
+        return ceil(300 + ids) * attempt
 
     def _mb_to_download(self, wildcards: Any, input: Any) -> float:
         shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]

@@ -16,12 +16,12 @@ import requests
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from cocite.config.release_folder import DATASETS
+from cocite.config.source import S2_KEY
 from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
 from cocite.corpus.release import retry
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, lacks_dataset
 from cocite.corpus.release.retry import RateLimitAdapter, Storage, ask, host_of, other_length, shard_name, total_of
-from cocite.corpus.sources.s2 import S2_KEY
 
 RELEASES_TO_NAME = 5
 LAPSED = (400, 403, 416)

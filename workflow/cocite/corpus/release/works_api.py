@@ -14,10 +14,10 @@ from typing import Any
 import requests
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
+from cocite.config.source import OPENALEX_KEY
 from cocite.core.errors import LONGEST_REASON, InputError
 from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of
-from cocite.corpus.sources.openalex import KEY
 
 PER_PAGE = 100
 """The most works on a page, and the most values of a filter that are joined by `|`."""
@@ -62,7 +62,7 @@ class WorksApi:
     def __init__(self, base_url: str) -> None:
         """Read the key. Raises `InputError` without one."""
         self._url, self._host = f"{base_url.rstrip('/')}/works", host_of(base_url)
-        self._key, self._session = KEY.read(), requests.Session()
+        self._key, self._session = OPENALEX_KEY.read(), requests.Session()
         self.calls = 0
         """Answers so far that count against the allowance of a day."""
 
@@ -81,7 +81,7 @@ class WorksApi:
             self._url,
             is_doubtful=lambda response: _is_doubtful(response, received),
             is_final=_is_used_up,
-            params={**sent, KEY.name: self._key},
+            params={**sent, OPENALEX_KEY.name: self._key},
             allow_redirects=False,
         )
         if response.status_code != 200:
@@ -103,13 +103,13 @@ class WorksApi:
         quoted = f"status {status}: {said}" if said else f"status {status}"
         if _is_used_up(response):
             return InputError(
-                f"The day's allowance of the key in {KEY.variable} is used up after {self.calls} calls of this run "
-                f"({quoted}); run again after midnight UTC, and it resumes from there."
+                f"The day's allowance of the key in {OPENALEX_KEY.variable} is used up after {self.calls} calls of "
+                f"this run ({quoted}); run again after midnight UTC, and it resumes from there."
             )
         if status == 401:
             return InputError(
-                f"{self._host} refuses the key in {KEY.variable} ({quoted}): check that it is complete and still "
-                f"valid; keys are given at {KEY.page}."
+                f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({quoted}): check that it is complete and "
+                f"still valid; keys are given at {OPENALEX_KEY.page}."
             )
         if cursor not in (None, FIRST) and (status in (400, 404, 410) or (status == 403 and OF_PAGES.search(said))):
             return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({quoted})")

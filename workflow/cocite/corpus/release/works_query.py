@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from isal import igzip
@@ -30,9 +30,13 @@ from cocite.corpus.release.paper_list import Id, read_papers
 from cocite.corpus.release.resolving import PER_CALL, resolve, write_unresolved
 from cocite.corpus.release.works_api import FIRST, PER_PAGE, LapsedCursorError, Page, Parameters, Work, WorksApi
 from cocite.corpus.release.works_manifest import README
-from cocite.corpus.sources.openalex import USUAL_LIMIT, OpenAlex
+
+if TYPE_CHECKING:
+    from cocite.corpus.sources.openalex import OpenAlex
 
 SHARD = "works.gz"
+USUAL_LIMIT = 100_000
+"""Most works of a query unless the configuration has another limit."""
 PACKED_OF_WORK = 2000
 """Bytes of a packed work with abstract and references, about."""
 ADDED_BY_WORK = 20
@@ -46,7 +50,7 @@ ID = re.compile(r"https://openalex\.org/W(\d{1,18})", re.ASCII)
 Ids = NDArray[np.int64]
 
 
-def list_query(source: OpenAlex, release: str) -> Manifest:
+def list_query(source: "OpenAlex", release: str) -> Manifest:
     """The manifest of what a query gives; `latest` is pinned to this day.
 
     Raises `InputError` if no work matches, or more than the limit, or if a list has no ids.
@@ -66,14 +70,14 @@ def list_query(source: OpenAlex, release: str) -> Manifest:
     return _manifest(source, release, count)
 
 
-def _manifest(source: OpenAlex, release: str, count: int) -> Manifest:
+def _manifest(source: "OpenAlex", release: str, count: int) -> Manifest:
     size = PACKED_OF_WORK * (count + sum(_most_added(source, count).values()))
     shard = CopiedShard(name=SHARD, path=SHARD, bytes=size, needed=size, records=count, estimated=True)
     day = f"{datetime.now(UTC):%Y-%m-%d}" if release == LATEST else release
     return Manifest(release=day, datasets={WORKS: Dataset(shards=(shard,), readme=README)})
 
 
-def cost_of_query(source: OpenAlex, manifest: Manifest) -> str:
+def cost_of_query(source: "OpenAlex", manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
     count = _matching(manifest)
     calls = None if source.list is None else -(-count // PER_CALL)
@@ -88,7 +92,7 @@ def _matching(manifest: Manifest) -> int:
     return sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
 
 
-def _most_added(source: OpenAlex, count: int) -> dict[str, int]:
+def _most_added(source: "OpenAlex", count: int) -> dict[str, int]:
     """Key of `expand` → the works that it adds, about or at most."""
     if source.expand is None:
         return {}
@@ -96,7 +100,7 @@ def _most_added(source: OpenAlex, count: int) -> dict[str, int]:
     return {name: min(source.expand.limit, ADDED_BY_WORK * count) for name, is_asked in asked.items() if is_asked}
 
 
-def _price(source: OpenAlex) -> float:
+def _price(source: "OpenAlex") -> float:
     """Dollars for a call of the query."""
     searches = "search" in source.query or ".search" in source.query.get("filter", "")
     return PRICE * (SEARCH_FACTOR if searches else 1)
@@ -113,7 +117,7 @@ def _cost(count: int, price: float, calls: int | None = None) -> str:
     return f"about {calls:,} calls of the API, ${calls * price:.2f} by its price list, {about(calls)}"
 
 
-def _alone(api: WorksApi, source: OpenAlex) -> str:
+def _alone(api: WorksApi, source: "OpenAlex") -> str:
     """How many works each condition of a filter matches without the others, if there are some."""
     conditions = source.query.get("filter", "").split(",")
     if len(conditions) == 1 or '"' in "".join(conditions):
@@ -122,7 +126,7 @@ def _alone(api: WorksApi, source: OpenAlex) -> str:
     return f" (alone, {', '.join(f'{condition} matches {count:,}' for condition, count in counts.items())})"
 
 
-def fetch_query(source: OpenAlex, manifest: Manifest, *, results: Path, state: Path, output: Path) -> None:
+def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state: Path, output: Path) -> None:
     """Make a folder with the works; `state` keeps what has come. Raises `InputError` if the API refuses."""
     columns = columns_downloaded(authors=source.authors)
     select = ",".join(sorted({column.partition(".")[0] for column in columns}))
@@ -155,14 +159,14 @@ def _gather_listed(path: Path, results: Path, pages: "Pages", gathered: "Gathere
     write_unresolved(papers, works, results)
 
 
-def _gather_matching(source: OpenAlex, count: int, pages: "Pages", gathered: "Gathered") -> None:
+def _gather_matching(source: "OpenAlex", count: int, pages: "Pages", gathered: "Gathered") -> None:
     for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
         gathered.add(page.works)
     if len(gathered.ids) < count:
         report(f"{count - len(gathered.ids):,} of the {count:,} works that matched at first did not come.")
 
 
-def _expand(source: OpenAlex, pages: "Pages", gathered: "Gathered") -> None:
+def _expand(source: "OpenAlex", pages: "Pages", gathered: "Gathered") -> None:
     queried, expand = list(gathered.ids), source.expand
     if expand and expand.references:
         cited = gathered.most_cited(expand.limit)

@@ -12,7 +12,16 @@ from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, GivenPath, Text, Url, Whole, as_json, inconsistent
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.config.source import ApiKey, Expansion, FetchedSource, IdSpace, MatchedSource, Source, WorkFilters
+from cocite.config.source import (
+    OPENALEX_KEY,
+    ApiKey,
+    Expansion,
+    FetchedSource,
+    IdSpace,
+    MatchedSource,
+    Source,
+    WorkFilters,
+)
 
 if TYPE_CHECKING:
     from cocite.corpus.release.copies import Copy
@@ -23,11 +32,6 @@ BUCKET = "https://openalex.s3.amazonaws.com"
 API = "https://api.openalex.org"
 A_LIST = "works?per_page=1&select=id"
 """What the API gives to those with a key."""
-KEY = ApiKey(
-    variable="OPENALEX_API_KEY", page="https://openalex.org/settings/api (free)", sent_in="params", name="api_key"
-)
-USUAL_LIMIT = 100_000
-"""Most works of a query unless the configuration has another limit."""
 FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-data"}
 """Format → the folder of its manifest in the bucket."""
 
@@ -110,9 +114,14 @@ class OpenAlex(FetchedSource, MatchedSource):
         return bool(self.query) or self.list is not None
 
     @property
+    def list_of_papers(self) -> str | None:
+        """The key `list`."""
+        return self.list
+
+    @property
     def api_key(self) -> ApiKey | None:
         """OpenAlex's, for a query."""
-        return KEY if self.is_query else None
+        return OPENALEX_KEY if self.is_query else None
 
     def parts(self, dataset: str) -> int:
         """As many jobs as the configuration says; one for a query, as the API takes one request at a time."""

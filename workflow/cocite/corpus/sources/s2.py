@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.source import ApiKey, FetchedSource, Source
+from cocite.config.source import S2_KEY, ApiKey, FetchedSource, Source
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
 
-S2_KEY = ApiKey(
-    variable="S2_API_KEY",
-    page="https://www.semanticscholar.org/product/api",
-    sent_in="headers",
-    name="x-api-key",
-)
 Shards = Annotated[int, Field(ge=1, le=10_000)]
 
 
