@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.corpus.release import resolving
+from cocite.corpus.release import resolving, works_query
 from cocite.corpus.release.paper_list import NO_ID, read_papers
 from cocite.corpus.sources.openalex import OpenAlex
 
@@ -213,7 +213,7 @@ UNRESOLVED = [
     (5, "line 6", ["doi:10.1000/not", "ids.pmid:6"], f"{NOT}DOI or PubMed id", None),
     (6, "line 7", ["ids.pmid:123"], resolving.SAME_WORK, "line 2"),
     (7, "line 8", [], NO_ID, None),
-    (8, "line 9", ["doi:10.1000/x,y"], resolving.NOT_IN_FILTERS, None),
+    (8, "line 9", ["doi:10.1000/x,y"], works_query.NOT_IN_FILTERS, None),
     (9, "line 10", ["ids.openalex:W1"], f"{NOT}OpenAlex id", None),
 ]
 
@@ -248,7 +248,7 @@ def test_a_list_gives_each_work_once_and_names_the_entries_without_one(tmp_path,
 
 def test_a_list_is_expanded_and_a_used_up_allowance_resumes_without_a_repeated_call(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENALEX_API_KEY", KEY)
-    monkeypatch.setattr(resolving, "PER_CALL", 2)
+    monkeypatch.setattr(works_query, "PER_CALL", 2)
     requests: list[Arrival] = []
     for allowance in (2, 2, 2, 2):
         with serve_works(WorksCatalogue(WORKS), key=KEY, allowance=allowance, requests=requests) as api:

@@ -43,9 +43,10 @@ MEANINGS = {
     r"^(ndcg|map|Rprec|recip_rank|(ndcg_cut|map_cut|recip_rank|recall|P|success)_[1-9][0-9]{0,3})$": (
         "a metric as trec_eval names it, such as ndcg_cut_10, recall_100 or map"
     ),
+    r"^(\d{4}(-(\d{4})?)?|-\d{4})$": "a year or years, such as 2020, 2005-2026, 2015- or -2020",
 }
 """The description of each regular expression in error messages."""
-NAME, COMMIT, URL, PACKAGE, DELIMITER, MEASURE = MEANINGS
+NAME, COMMIT, URL, PACKAGE, DELIMITER, MEASURE, YEARS = MEANINGS
 
 Item = TypeVar("Item", bound=Hashable)
 Whole = Any

@@ -86,6 +86,11 @@ OPENALEX_KEY = ApiKey(
 )
 
 
+def turns_of(results: Path) -> Path:
+    """The file through which all jobs of a run keep the rate limit of Semantic Scholar."""
+    return results / ".state/api-turns"
+
+
 class WorkFilters(Entry):
     """Which works of OpenAlex are taken; the others are counted and left out while they are read."""
 
@@ -152,7 +157,9 @@ def lack_of_contexts(key: str, what: str, config: Whole) -> Iterator[str]:
 
 LATEST = "latest"
 NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-UNNAMED = f"release is {LATEST}, which only the sources s2 and openalex can tell; name the release."
+UNNAMED = (
+    f"release is {LATEST}, which only the sources s2, semantic-scholar-api and openalex can tell; name the release."
+)
 
 
 Twins = Literal["keep", "exclude", "merge"]

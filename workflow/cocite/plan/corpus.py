@@ -150,17 +150,17 @@ class CorpusPlan(StagePlan):
 
     def download_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time of a download, at first no more than a day: two seconds per MB, and two hours if the server is down."""
-        return within_a_day(120 + self._mb_to_download(wildcards, input) / 30, attempt)
+        return within_a_day(120 + self._mb_to_download(wildcards.dataset, input) / 30, attempt)
 
     def download_mb(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a download; for a query, 1.5 kB for each work of 2 kB."""
-        ids = 0.75 * self._mb_to_download(wildcards, input) if self.source.is_query else 0
-        return ceil(300 + ids) * attempt
+        sizes = [self._mb_to_download(name, input) for name in self.source.holds] if self.source.is_query else []
+        return ceil(300 + 0.75 * sum(sizes)) * attempt
 
-    def _mb_to_download(self, wildcards: Any, input: Any) -> float:
-        shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
+    def _mb_to_download(self, dataset: str, input: Any) -> float:
+        shards = json.loads(Path(input.manifest).read_text())["datasets"][dataset]["shards"]
         size: int = sum(shard.get("needed", shard["bytes"]) for shard in shards)
-        return size / 1e6 / self.number_of_parts(wildcards)
+        return size / 1e6 / len(self.parts[dataset])
 
     def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to copy a part of what the base has ingested, three seconds per MB."""

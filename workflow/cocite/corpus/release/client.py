@@ -82,16 +82,55 @@ class KeptKeySession(requests.Session):
             prepared_request.headers.pop(S2_KEY.name, None)
 
 
-class DatasetsApi:
-    """The API at a base URL such as https://api.semanticscholar.org/datasets/v1, asked with the user's key."""
+class SemanticScholarApi:
+    """An API at a base URL, with the user's key or without one, and the rate limit that all jobs share."""
 
-    def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
-        """`turns` is the file through which all jobs keep the rate limit; the key defaults to the environment's."""
-        self._base_url = base_url.rstrip("/")
+    def __init__(self, base_url: str, turns: Path, key: str | None) -> None:
+        """`turns` is the file through which all jobs keep the rate limit."""
+        self._base_url, self._host = base_url.rstrip("/"), host_of(base_url)
         self._session = KeptKeySession()
-        self._session.headers[S2_KEY.name] = key or S2_KEY.read()
+        if key:
+            self._session.headers[S2_KEY.name] = key
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, RateLimitAdapter(turns))
+
+    def _respond(self, path: str, **options: Any) -> requests.Response:
+        """The answer for a path. Raises `InputError` if the key is refused."""
+        response = ask(self._session, f"{self._base_url}/{path}", is_doubtful=_is_doubtful, **options)
+        if response.status_code not in (401, 403):
+            return response
+        if S2_KEY.name not in self._session.headers:
+            raise InputError(
+                f"{self._host} refuses requests without a key (status {response.status_code}): ask for one at "
+                f"{S2_KEY.page} and run `export {S2_KEY.variable}=…`."
+            )
+        raise InputError(
+            f"{self._host} refuses the key in {S2_KEY.variable} (status {response.status_code}): "
+            "check that it is complete and still valid."
+        )
+
+    def _content(self, path: str, response: requests.Response, kind: Any) -> Any:
+        """What an answer has. Raises `InputError` if it is none of this kind."""
+        url = f"{self._base_url}/{path}"
+        if not response.ok:
+            raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
+        if not _is_json(response):
+            raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
+        try:
+            return TypeAdapter(kind).validate_python(response.json())
+        except ValidationError as error:
+            raise InputError(
+                f"{self._host} answers {path} with other JSON than expected ({first_fault(error)}); is it the host "
+                "of the API?"
+            ) from None
+
+
+class DatasetsApi(SemanticScholarApi):
+    """The API of releases, such as https://api.semanticscholar.org/datasets/v1, which needs the key."""
+
+    def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
+        """The key defaults to the environment's."""
+        super().__init__(base_url, turns, key or S2_KEY.read())
 
     def releases(self) -> list[str]:
         """Ids of all releases, the oldest first."""
@@ -124,26 +163,10 @@ class DatasetsApi:
 
     def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
         """The answer for a path; None if the API does not have it and `may_be_missing`."""
-        url = f"{self._base_url}/{path}"
-        response = ask(self._session, url, is_doubtful=_is_doubtful)
-        if response.status_code in (401, 403):
-            raise InputError(
-                f"{host_of(url)} refuses the key in {S2_KEY.variable} (status {response.status_code}): "
-                "check that it is complete and still valid."
-            )
+        response = self._respond(path)
         if response.status_code in (400, 404) and may_be_missing:
             return None
-        if not response.ok:
-            raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
-        if not _is_json(response):
-            raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
-        try:
-            return TypeAdapter(kind).validate_python(response.json())
-        except ValidationError as error:
-            raise InputError(
-                f"{host_of(url)} answers {path} with other JSON than expected ({first_fault(error)}); is it the host "
-                "of the API?"
-            ) from None
+        return self._content(path, response, kind)
 
 
 def first_fault(error: ValidationError) -> str:

@@ -1,7 +1,7 @@
 """Papers by their ids, from a file as people have it: text, CSV, BibTeX, RIS or CSL JSON.
 
 Formats are known by their content, since EndNote's RIS ends in .txt; only CSV needs its suffix. Of an entry only its
-ids are read: its DOI, and those of OpenAlex, PubMed and arXiv. Titles are not compared.
+ids are read: its DOI, and those of OpenAlex, Semantic Scholar, PubMed and arXiv. Titles are not compared.
 """
 
 import csv
@@ -17,9 +17,9 @@ from urllib.parse import unquote
 from cocite.core.errors import InputError, explain_unreadable, printable
 
 Id = tuple[str, str]
-"""A filter of OpenAlex's API and its value, such as ("doi", "10.1000/a")."""
+"""A filter of OpenAlex's API and its value, such as ("doi", "10.1000/a"); or "s2" and an id of Semantic Scholar."""
 
-NO_ID = "no DOI, OpenAlex, PubMed or arXiv id"
+NO_ID = "no DOI, OpenAlex, Semantic Scholar, PubMed or arXiv id"
 MALFORMED = "malformed BibTeX"
 FORMS = "text with one id per line, CSV with a column doi, openalex, pmid or arxiv, BibTeX, RIS, or CSL JSON"
 
@@ -30,17 +30,22 @@ DOI = re.compile(
 OPENALEX = re.compile(
     r"(?:openalex\.org/(?:works/)?(?=W\d+\b)|^[^\w\n]*(?:openalex\W+)?(?=W\d+\W*$))(W\d{1,18})", re.I | re.M
 )
+S2 = re.compile(
+    r"(?:semanticscholar\.org/\S*?|\bS2:)([0-9a-f]{40})\b|\b(?:corpus ?id|S2CID)\W{0,3}([1-9]\d{0,11})\b", re.I
+)
 PUBMED = re.compile(r"\b(?:pmid\W{0,3}|pubmed(?:\.ncbi\.nlm\.nih\.gov/|\W{1,3}))0*([1-9]\d{0,7})\b", re.I)
 ARXIV_ID = r"\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7}"
 ARXIV = re.compile(rf"arxiv(?:\.org/(?:abs|pdf|html)/|\W{{1,3}})({ARXIV_ID})(?!\d)", re.I)
 FIELDS = (
     *("doi", "openalex", "openalexid", "id", "pmid", "pubmed", "pubmedid", "arxiv", "arxivid", "url", "eprint"),
+    *("corpusid", "s2cid", "paperid", "semanticscholar"),
     *("do", "ur", "l2", "l3", "lk", "an", "m3"),  # RIS
     *("note", "notes", "n1", "extra", "annote", "howpublished", "number"),
     *("journal", "jo", "jf", "ja", "t2", "publication", "publicationtitle", "containertitle"),  # of Google Scholar
 )
 """Names of fields with an entry's ids, the surest first. Others, such as references, may have those of other papers."""
 LABELS = dict.fromkeys(("pmid", "pubmed", "pubmedid"), "PMID:") | dict.fromkeys(("arxiv", "arxivid"), "arXiv:")
+LABELS |= {"corpusid": "CorpusId:", "s2cid": "CorpusId:", "paperid": "S2:"}
 LATEX = (
     (r"\\url\b", ""),
     (r"\\textless\b\s?|\$<\$", "<"),
@@ -49,7 +54,9 @@ LATEX = (
     (r"\\(?=[\W_])|[{}]", ""),
 )
 """What programs write in place of characters of an id."""
-NEXT_ID = re.compile(r"(?<![:\s,;])[\s,;]+(?=\W{0,2}(?:doi\b|https?:|10\.\d{4}|W\d|PMID|arxiv|openalex))", re.I)
+NEXT_ID = re.compile(
+    r"(?<![:\s,;])[\s,;]+(?=\W{0,2}(?:doi\b|https?:|10\.\d{4}|W\d|PMID|arxiv|openalex|corpusid))", re.I
+)
 BRACKETS = {")": "(", "]": "[", ">": "<", "}": "{"}
 
 
@@ -105,6 +112,8 @@ def _ids_of_line(line: str) -> list[Id]:
         line = f"PMID:{line}"
     elif re.fullmatch(rf"\s*(?:{ARXIV_ID})(?:v\d+)?\s*", line, re.I):
         line = f"arXiv:{line.strip()}"
+    elif re.fullmatch(r"\s*[0-9a-f]{40}\s*", line):
+        line = f"S2:{line.strip()}"
     return list(dict.fromkeys(each for part in NEXT_ID.split(line) for each in ids_in({"doi": part})))
 
 
@@ -193,6 +202,8 @@ def ids_in(fields: Mapping[str, str]) -> tuple[Id, ...]:
     ids: list[Id] = []
     if found := first(OPENALEX):
         ids.append(("ids.openalex", found[1].upper()))
+    if found := first(S2):
+        ids.append(("s2", found[1].lower() if found[1] else f"CorpusId:{found[2]}"))
     if found := first(DOI):
         ids.append(("doi", _trimmed(found[1])))
     if found := first(PUBMED):

@@ -56,13 +56,13 @@ def ask(
     is_final: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET with retries, few of them while an answer `is_doubtful` and none once one `is_final`. Raises `InputError`,
-    without the link, at last."""
+    """GET, or POST of `json`, with retries, few of them while an answer `is_doubtful` and none once one `is_final`.
+    Raises `InputError`, without the link, at last."""
     failures = doubts = 0
     while True:
         response = None
         try:
-            response = session.get(url, timeout=TIMEOUT, **options)
+            response = session.request("POST" if "json" in options else "GET", url, timeout=TIMEOUT, **options)
             failure = f"answers with status {response.status_code}"
         except BROKEN as error:
             failure = f"cannot be reached ({type(error).__name__})"

@@ -6,8 +6,6 @@ without the key, and no redirect is followed.
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,33 +15,14 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 from cocite.config.source import OPENALEX_KEY
 from cocite.core.errors import LONGEST_REASON, InputError
 from cocite.corpus.release.client import first_fault
+from cocite.corpus.release.query import FIRST, LapsedCursorError, Page, Parameters, Work
 from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of
 
 PER_PAGE = 100
 """The most works on a page, and the most values of a filter that are joined by `|`."""
-FIRST = "*"
-"""The cursor of the first page."""
 USED_UP = re.compile(r"budget|allowance|credit|daily|\b(a|per) day\b", re.IGNORECASE)
 """What a message on the allowance of a day has, and one on the requests of a second has not."""
 OF_PAGES = re.compile("cursor|paginat", re.IGNORECASE)
-
-Parameters = Mapping[str, str]
-Work = dict[str, Any]
-
-
-class LapsedCursorError(InputError):
-    """The API no longer takes the cursor of a page."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """Some of the works that match a query."""
-
-    works: list[Work]
-    count: int
-    """All works that match."""
-    cursor: str | None
-    """That of the next page; None after the last one."""
 
 
 class _Meta(BaseModel):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.source import S2_KEY, ApiKey, FetchedSource, Source
+from cocite.config.source import S2_KEY, ApiKey, FetchedSource, Source, turns_of
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
@@ -104,8 +104,3 @@ class SemanticScholar(FetchedSource):
                     updated = f"diffs update no {name}; ingest the release whole"
                     yield f"{key}.{name} does not go together with base: {updated}."
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
-
-
-def turns_of(results: Path) -> Path:
-    """The file through which all jobs of a run keep the rate limit of the API."""
-    return results / ".state/api-turns"
