@@ -109,7 +109,7 @@ REFUSED = {
         models.cocite.seeds: ['1'] | key models.cocite.seeds[0] must be of type integer, not '1'
         models.cocite.seeds: [08, x] | seeds[0] must be of type integer, not '08'
         models.cocite.seeds: [] | key models.cocite.seeds is [], which should be non-empty
-        release: latest | key release is latest, which only the sources s2 and openalex can tell
+        release: latest | key release is latest, which only the sources s2, semantic-scholar-api and openalex can tell
         release: '2026-02-30' | key release is 2026-02-30, which is no date
         triplets.omissions: {sampler: citations, graph: citation} | the folder of that name is taken
         embeddings.citation-dot: {graph: citation, batch_negatives: 0, uniform_negatives: 0} | key

@@ -44,6 +44,8 @@ class WorksCatalogue(Catalogue):
 
     def __init__(self, works: Sequence[Work]) -> None:
         self.works = {work["id"].removeprefix(ID): work for work in works}
+        self.topics: dict[str, str] = {}
+        """Id of a topic → its name."""
 
     def matching(self, sent: dict[str, str]) -> list[Work]:
         """The works that match, the most cited first."""
@@ -146,6 +148,11 @@ class WorksHandler(FailingHandler):
             raise RefusedError(401, "Unauthorized", f"The API key {sent.get('api_key')} is not valid.")
         if url.path.startswith("/moved"):
             raise RefusedError(301, "Moved", "elsewhere", {"Location": f"/works?{url.query}"})
+        if url.path == "/topics":
+            words = sent["search"].lower().split()
+            found = {key: name for key, name in self.site.catalogue.topics.items() if words[0] in name.lower()}
+            rows = [{"id": f"{ID}{key}", "display_name": name, "works_count": 1200} for key, name in found.items()]
+            return {"meta": {"count": len(rows)}, "results": rows[: int(sent["per_page"])], "group_by": []}
         if url.path != "/works":
             raise RefusedError(404, "Not found", "There is nothing here.")
         if self.arrival.fault == Fault.ALL_LAPSED:

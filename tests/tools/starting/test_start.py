@@ -5,12 +5,14 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.releases.works_server import WorksCatalogue, serve_works
 from tests.terminal import answer
 from tests.tools.builders import invoke
 
 from cocite.config.configuration import resolve
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
+from cocite.tools.first_configuration import of_query
 
 PAPERS = ["--papers", "papers.csv", "--citations", "citations.csv"]
 
@@ -127,11 +129,72 @@ def test_works_of_openalex_are_cut_two_years_before_their_last(filters, cut):
     assert "corpus plan --configfile my.yaml" in said
 
 
+@pytest.fixture
+def topics(monkeypatch):
+    """OpenAlex's API with two topics."""
+    catalogue = WorksCatalogue([])
+    catalogue.topics = {"T10102": "Scientometrics and bibliometrics research", "T7": "Scientometrics of art"}
+    monkeypatch.setenv("OPENALEX_API_KEY", "a-key")
+    with serve_works(catalogue, key="a-key") as api:
+        monkeypatch.setattr("cocite.corpus.sources.openalex.API", api)
+        yield
+
+
+@pytest.mark.usefixtures("topics")
+def test_a_topic_is_looked_up_by_its_name_and_the_nearest_are_named():
+    said, written = started("--topic", "scientometrics and bibliometrics RESEARCH", "--filter", "language:en")
+    assert written["corpus"]["filter"] == "primary_topic.id:T10102,language:en"
+    assert "T10102 is the topic Scientometrics and bibliometrics research." in said
+    with pytest.raises(
+        InputError, match=r"the nearest are T10102: Scientometrics and .*; T7: Scientometrics of art, 1,"
+    ):
+        invoke("start", "other.yaml", "--topic", "scientometrics")
+    with pytest.raises(InputError, match="No topic of OpenAlex is named 'zebras'; name another one, or search"):
+        invoke("start", "other.yaml", "--topic", "zebras")
+
+
+@pytest.mark.usefixtures("topics")
+@pytest.mark.parametrize(
+    ("choice", "corpus"),
+    [
+        ("T7", {"filter": "primary_topic.id:T7"}),
+        ("words", {"search": "scientometrics"}),
+    ],
+)
+def test_one_of_the_nearest_topics_is_chosen_or_the_words_are_searched_for(choice, corpus):
+    asked = []
+
+    def ask(question, choices, default):
+        asked.append((choices, default))
+        return choice
+
+    found = of_query({"topic": "scientometrics"}, ask)
+    assert asked == [(["T10102", "T7", "words"], "T10102")]
+    assert found.settings == {"source": "openalex", **corpus, "expand": {"references": 1}}
+
+
+@pytest.mark.parametrize("api", ["openalex", "semantic-scholar"])
+def test_a_list_of_papers_and_words_are_looked_up_by_either_api(api):
+    Path("papers.bib").write_text("@article{a, doi = {10.1000/a}}")
+    source = "openalex" if api == "openalex" else "semantic-scholar-api"
+    _, written = started("--list", "papers.bib", "--api", api)
+    assert written["corpus"] == {"source": source, "list": "papers.bib", "expand": {"references": 1}}
+    Path("my.yaml").unlink()
+    answer("start", [("files of your own?", api), ("Which papers?", "papers.bib")])
+    assert written_configuration(Path("my.yaml"))["corpus"] == written["corpus"]
+    said, written = started("--search", "maps", "--api", api, file="words.yaml")
+    assert written["corpus"] == {"source": source, "search" if api == "openalex" else "query": "maps"} | {
+        "expand": {"references": 1}
+    }
+    assert ("export OPENALEX_API_KEY" in said) == (api == "openalex")
+
+
 REFUSED = [
-    ([], "Name one corpus: --filter or --search or both, or --papers with --citations."),
+    ([], "Name one corpus: --topic, --filter or --search, or several of them; --list; or --papers with --citations."),
     (["--search", "a", *PAPERS], "Name one corpus"),
     (["--citations", "citations.csv"], "Name one corpus"),
     (["--filter", "machine learning"], "words are for --search"),
+    (["--api", "semantic-scholar", "--filter", "a:b"], "--filter is for OpenAlex; search Semantic Scholar for words"),
     (["--papers", "gone.csv"], "There is no file gone.csv"),
     (["--papers", "notes.txt"], "notes.txt: the name of a table must end in .csv, .tsv"),
     (

@@ -85,9 +85,9 @@ class Configuration(Entry):
     """The run's seed; every random choice derives its own generator from it."""
     release: str
     """Release of the Semantic Scholar datasets, or day of a copy of OpenAlex: a date such as 2024-07-16. `latest` works
-    with the sources s2 and openalex, and is pinned in the manifest when the shards are listed. A release in a folder
-    has any name of letters from a to z, capitals as well, digits, dots, hyphens and underscores that starts with a
-    letter or digit."""
+    with the sources s2, semantic-scholar-api and openalex, and is pinned in the manifest when the shards are listed. A
+    release in a folder has any name of letters from a to z, capitals as well, digits, dots, hyphens and underscores
+    that starts with a letter or digit."""
     gpu: bool = False
     """Whether fine-tuning, embedding and `engine: torch` request GPUs from a cluster: one per process of a training,
     one per embedding, `gpus` of a graph embedding. Without a cluster they use the machine's GPUs, if any, and wait for

@@ -24,6 +24,10 @@ SEMANTIC_SCHOLAR = (
     "Data of Semantic Scholar are licensed under ODC-BY: cite Kinney et al., 2023, “The Semantic Scholar Open Data "
     "Platform”, arXiv 2301.10140."
 )
+SEMANTIC_SCHOLAR_API = (
+    "The papers come from the Semantic Scholar API, whose licence applies "
+    "(https://www.semanticscholar.org/product/api/license); cite Kinney et al., 2023 (arXiv 2301.10140)."
+)
 OPENALEX = (
     "Data of OpenAlex are in the public domain (CC0): cite Priem et al., 2022, “OpenAlex: A fully-open index of "
     "scholarly works, authors, venues, institutions, and concepts”, arXiv 2205.01833."
@@ -133,6 +137,7 @@ def corpus_in_words(provenance: Provenance) -> str:
     corpus = provenance["configuration"]["corpus"]
     return {
         "s2": "Semantic Scholar",
+        "semantic-scholar-api": "Semantic Scholar",
         "openalex": "OpenAlex",
         "directory": f"a release in the folder {Path(corpus.get('path', '')).name}",
         "table": "user-supplied tables of papers and citations",
@@ -247,6 +252,8 @@ def terms_of_corpus(provenance: Provenance) -> str:
         return FREE
     if corpus["source"] == "s2" or any("ODC-BY" in text and "Semantic Scholar" in text for text in readmes.values()):
         return SEMANTIC_SCHOLAR
+    if corpus["source"] == "semantic-scholar-api":
+        return SEMANTIC_SCHOLAR_API
     if corpus["source"] == "openalex":
         return OPENALEX
     if corpus["source"] == "table":

@@ -234,7 +234,14 @@ def start(
         str | None,
         typer.Option("--filter", help="Filter of OpenAlex: primary_topic.id:T10102,publication_year:2005-2026."),
     ] = None,
-    search: Annotated[str | None, typer.Option(help="Words to search OpenAlex for.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Name of a topic of OpenAlex, which is looked up.")] = None,
+    search: Annotated[str | None, typer.Option(help="Words to search for.")] = None,
+    papers_list: Annotated[
+        str | None, typer.Option("--list", help="List of papers: BibTeX, RIS, CSL JSON, CSV, or ids as text.")
+    ] = None,
+    api: Annotated[
+        Literal["openalex", "semantic-scholar"], typer.Option(help="API that is searched; the latter needs no key.")
+    ] = "openalex",
     papers: Annotated[str | None, typer.Option(help="Table of papers, or a pattern of several files.")] = None,
     citations: Annotated[
         str | None, typer.Option(help="Table of citations; default: that of papers, if they list references.")
@@ -243,13 +250,15 @@ def start(
         list[str] | None, typer.Option(help="Name of a column, such as id=doi; can be given again.")
     ] = None,
 ) -> None:
-    """Write a configuration for papers of OpenAlex or your own tables, of a size that fits them and this machine.
+    """Write a configuration for papers of OpenAlex or Semantic Scholar, or your own tables, of a size that fits them
+    and this machine.
 
     Without options, it asks.
     """
     from cocite.tools.first_configuration import write_first
 
-    question = {"filter": filters, "search": search, "papers": papers, "citations": citations}
+    question = {"topic": topic, "filter": filters, "search": search, "list": papers_list, "papers": papers}
+    question |= {"citations": citations, "api": api if api != "openalex" else None}
     for line in write_first(configfile, question, column or []):
         typer.echo(printable(line))
 

@@ -15,6 +15,7 @@ import yaml
 
 from cocite.config.configuration import Configuration, configure
 from cocite.config.settings import validated
+from cocite.config.source import OPENALEX_KEY
 from cocite.config.started import program
 from cocite.config.table_files import TableFiles
 from cocite.core.errors import InputError
@@ -29,6 +30,11 @@ FEW_LINKS = 5_000
 """Citations among papers below which pairs that are cited together once are kept."""
 MANY_PAPERS, LITTLE_MEMORY = 1_000_000, 4000
 """Papers above which, and MB below which, vectors are smaller."""
+APIS = ("openalex", "semantic-scholar")
+TOPICS = 5
+"""The most topics that are offered."""
+WORDS = "words"
+"""Chosen in place of a topic, to search for the words."""
 LAST_YEAR = re.compile(r"publication_year:(?:<|\d{4}-|[\d|]*\|)?(\d{4})(?=,|$)|to_publication_date:(\d{4})")
 FILTER = re.compile(r"[a-z0-9_.]+:[^\s,][^,]*(,[a-z0-9_.]+:[^\s,][^,]*)*")
 """Keys and values, such as publication_year:2026; words to search for are others."""
@@ -80,8 +86,8 @@ class Corpus:
 
 
 def write_first(configfile: Path, question: Mapping[str, str | None], columns: Sequence[str]) -> Iterator[str]:
-    """Write a configuration for a filter, a search, or files of papers and citations; the lines that say what to do
-    with it. Raises `InputError` before anything is written."""
+    """Write a configuration for a topic, a filter, a search, a list, or tables of papers and citations; the lines that
+    say what to do with it. Raises `InputError` before anything is written."""
     if configfile.exists() or not configfile.absolute().parent.is_dir():
         reason = "exists already" if configfile.exists() else "is in a folder that does not exist"
         raise InputError(f"{configfile} {reason}; name another file, as in `cocite start other.yaml`.")
@@ -91,11 +97,13 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
         raise InputError(f"--column {wrong}: write KEY=NAME, with one of the keys {', '.join(keys)}.")
     asks = not any(question.values()) and not columns and sys.stdin.isatty()
     given = {key: value for key, value in (ask_for_question() if asks else question).items() if value is not None}
-    is_query = bool(given.keys() & {"filter", "search"})
+    is_query = bool(given.keys() & {"topic", "filter", "search", "list"})
     if is_query == ("papers" in given) or (is_query and (columns or "citations" in given)):
-        raise InputError("Name one corpus: --filter or --search or both, or --papers with --citations.")
+        raise InputError(
+            "Name one corpus: --topic, --filter or --search, or several of them; --list; or --papers with --citations."
+        )
     ask = _ask_one_of if asks else None
-    corpus = of_query(given) if is_query else of_tables(given, named, configfile, ask)
+    corpus = of_query(given, ask) if is_query else of_tables(given, named, configfile, ask)
     text, config = compose(corpus, configfile)
     with configfile.open("x", encoding="utf-8") as file:
         file.write(text)
@@ -111,10 +119,18 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
 
 def ask_for_question() -> dict[str, str]:
     """What the options name, as the user answers."""
-    if _ask_one_of("Papers of OpenAlex, or files of your own?", ["openalex", "files"], "openalex") == "openalex":
-        example = "a filter such as primary_topic.id:T10102,publication_year:2005-2026, or words to search for"
-        answer = typer.prompt(f"Which papers? ({example})")
-        return {"filter" if FILTER.fullmatch(answer) else "search": answer}
+    choices = [*APIS, "files"]
+    api = _ask_one_of("Papers of OpenAlex, of Semantic Scholar, or files of your own?", choices, "openalex")
+    if api in APIS:
+        examples = ["words to search for", "a list such as papers.bib"]
+        if api == "openalex":
+            examples = ["a topic", "a filter such as primary_topic.id:T10102,publication_year:2005-2026", *examples]
+        answer = typer.prompt(f"Which papers? ({', '.join(examples[:-1])}, or {examples[-1]})")
+        if Path(answer).is_file():
+            return {"api": api, "list": answer}
+        if FILTER.fullmatch(answer) and api == "openalex":
+            return {"api": api, "filter": answer}
+        return {"api": api, "topic" if api == "openalex" and OPENALEX_KEY.is_set else "search": answer}
     papers = typer.prompt("Table of papers", value_proc=_existing)
     citations = typer.prompt("Table of citations, or of papers with references", papers, value_proc=_existing)
     return {"papers": papers, "citations": citations}
@@ -136,22 +152,59 @@ def _ask_one_of(question: str, choices: Sequence[str], default: str | None = Non
     return answer
 
 
-def of_query(question: Mapping[str, str]) -> Corpus:
-    """A corpus of works of OpenAlex, cut two years before the last. Raises `InputError` if a filter is none."""
-    filters = question.get("filter", "")
+def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
+    """A corpus from an API, cut two years before the last. Raises `InputError` if a filter is none, or a topic
+    unknown."""
+    given = {name: value for name, value in question.items() if name != "api"}
+    remarks = ["Papers that match, and those that they cite. The last three years test what earlier ones teach; if "]
+    remarks[0] += "these have few papers, set queries.holdout_from to an earlier year."
+    if question.get("api") == "semantic-scholar":
+        if wrong := next((name for name in ("topic", "filter") if name in given), None):
+            raise InputError(f"--{wrong} is for OpenAlex; search Semantic Scholar for words with --search.")
+        asked = {"query" if name == "search" else name: value for name, value in given.items()}
+        source = "semantic-scholar-api"
+    else:
+        if topic := given.pop("topic", None):
+            number, name = _topic(topic, ask)
+            if number == WORDS:
+                given["search"] = topic
+            else:
+                given["filter"] = ",".join(filter(None, [f"primary_topic.id:{number}", given.get("filter")]))
+                remarks.insert(0, f"{number} is the topic {name}.")
+        asked, source = given, "openalex"
+    filters = asked.get("filter", "")
     if filters and not FILTER.fullmatch(filters):
         example = "primary_topic.id:T10102,publication_year:2005-2026"
         raise InputError(f"--filter {filters!r} is no filter such as {example}; words are for --search.")
     years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
     cut = min([*years, datetime.now(UTC).year]) - 2
     return Corpus(
-        settings={"source": "openalex", **question, "expand": {"references": 1}},
+        settings={"source": source, **asked, "expand": {"references": 1}},
         queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
-        remarks=[
-            "Works of OpenAlex that match, and those that they cite. The last three years test what earlier ones "
-            "teach; if these have few works, set queries.holdout_from to an earlier year."
-        ],
+        remarks=remarks,
     )
+
+
+def _topic(named: str, ask: Ask | None) -> tuple[str, str]:
+    """Id and name of the topic of OpenAlex with a name, or of the one that the user chooses among the nearest; or that
+    the name is words to search for. Raises `InputError` if there is none, and nobody to ask."""
+    from cocite.corpus.release.works_api import WorksApi
+    from cocite.corpus.sources.openalex import API
+
+    sent = {"search": named, "select": "id,display_name,works_count", "per_page": str(TOPICS)}
+    found = WorksApi(API, "topics").page(sent).works
+    topics = {str(each["id"]).rpartition("/")[2]: each for each in found}
+    listed = "; ".join(f"{key}: {each['display_name']}, {each['works_count']:,} works" for key, each in topics.items())
+    same = [key for key, each in topics.items() if each["display_name"].casefold() == named.casefold()]
+    if not same and ask is None:
+        nearest = f"the nearest are {listed}; name one of them" if listed else "name another one"
+        raise InputError(f"No topic of OpenAlex is named {named!r}; {nearest}, or search for words with --search.")
+    chosen = (
+        same[0]
+        if same or ask is None
+        else ask(f"Which topic, or words to search for? {listed}", [*topics, WORDS], next(iter(topics), WORDS))
+    )
+    return chosen, topics.get(chosen, {}).get("display_name", "")
 
 
 def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: Path, ask: Ask | None) -> Corpus:

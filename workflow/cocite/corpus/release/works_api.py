@@ -38,9 +38,9 @@ class _Answer(BaseModel):
 class WorksApi:
     """The API at a base URL such as https://api.openalex.org."""
 
-    def __init__(self, base_url: str) -> None:
-        """Read the key. Raises `InputError` without one."""
-        self._url, self._host = f"{base_url.rstrip('/')}/works", host_of(base_url)
+    def __init__(self, base_url: str, entity: str = "works") -> None:
+        """Read the key. Raises `InputError` without one. `entity` may be other records, such as topics."""
+        self._url, self._host = f"{base_url.rstrip('/')}/{entity}", host_of(base_url)
         self._key, self._session = OPENALEX_KEY.read(), requests.Session()
         self.calls = 0
         """Answers so far that count against the allowance of a day."""
