@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import typer
 from duckdb import DuckDBPyConnection
 
-from cocite.config.citation_choice import CitationChoice, CitationWeights
+from cocite.config.graphs import CitationChoice, CitationWeights
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError

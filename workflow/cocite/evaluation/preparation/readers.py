@@ -15,7 +15,7 @@ import typer
 from numpy.typing import NDArray
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
-from cocite.config.plugins import check_choice
+from cocite.config.entries import check_choice
 from cocite.core.options import Omissions, Output
 from cocite.core.tables.files import read_table, scan_table
 from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_documents
