@@ -208,7 +208,7 @@ def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> 
 
         score_fits(scored, benchmark, vectors)
     elif task.kind == "disambiguation":
-        from cocite.evaluation.disambiguation import score_disambiguation
+        from cocite.evaluation.supervised import score_disambiguation
 
         score_disambiguation(scored, benchmark, vectors)
     else:

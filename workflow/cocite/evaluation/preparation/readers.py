@@ -22,9 +22,8 @@ from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_docum
 from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
 from cocite.evaluation.preparation.builder import Builder, Fields
 from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr
-from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
-from cocite.evaluation.preparation.scirepeval import read_scirepeval
+from cocite.evaluation.preparation.scirepeval import read_s2and, read_scirepeval
 from cocite.evaluation.preparation.searches import read_beir, read_litsearch
 
 READERS: Mapping[str, Callable[..., Builder]] = {
