@@ -22,7 +22,6 @@ from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
 from cocite.report import scores as of_models
 from cocite.report.aspects import draw_aspects, draw_spaces
-from cocite.report.costs import costs_of_rules
 from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.figures import (
     draw_band_quality,
@@ -35,7 +34,7 @@ from cocite.report.inputs import trained_models
 from cocite.report.labels import loss_of
 from cocite.report.map_page import MapData, agreement_table
 from cocite.report.page import write_page
-from cocite.report.summary import facts
+from cocite.report.summary import costs_of_rules, facts
 from cocite.report.trade import draw_trade
 from cocite.report.verdict import judge
 

@@ -18,13 +18,12 @@ from cocite.config.runs import mapped_runs, with_vectors
 from cocite.config.sampler import oracle_models
 from cocite.core.atomic import write_text
 from cocite.report.canvas import read_figure
-from cocite.report.costs import OF_ALL
 from cocite.report.figures import DRAWN
 from cocite.report.inputs import leaks_in_words
 from cocite.report.map_page import MapData, packed
 from cocite.report.page_tables import ranking_of, shown
 from cocite.report.results import configuration_in
-from cocite.report.summary import what_is_generated
+from cocite.report.summary import OF_ALL, what_is_generated
 from cocite.report.verdict import Board
 
 TEMPLATES = Path(__file__).parents[2] / "report"

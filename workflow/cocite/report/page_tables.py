@@ -15,9 +15,8 @@ from cocite.config.benchmarks.holdout import CITATION_CLASSES
 from cocite.config.runs import model_of
 from cocite.report.labels import GRAPH_METRICS, PUBLISHED
 from cocite.report.map_page import AGREEMENT
-from cocite.report.popularity import recall_of
 from cocite.report.published import REPORTED
-from cocite.report.scores import QUERIES
+from cocite.report.scores import QUERIES, recall_of
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 EMPTY = ("–", "", None)
