@@ -13,7 +13,7 @@ from tests.papers import papers_table
 from cocite.config.graphs import CitationChoice, Combination
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.graph.choosing import choose_citations, choose_sentences
+from cocite.graph.citations import choose_citations, choose_sentences
 from cocite.graph.edges import combine_graphs, edges_of_citations, edges_of_pairs
 
 from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_queries

@@ -64,8 +64,8 @@ STEPS: dict[str, dict[str, str]] = {
     },
     "graph": {
         "count": "pairs:count_pairs",
-        "choose-citations": "choosing:choose_citations",
-        "choose-sentences": "choosing:choose_sentences",
+        "choose-citations": "citations:choose_citations",
+        "choose-sentences": "citations:choose_sentences",
         "split-citations": "citations:split_citations",
         "unite-citations": "citations:unite_citations",
         "pair-edges": "edges:edges_of_pairs",
