@@ -17,7 +17,7 @@ from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, VECTOR
 from cocite.core.tables.files import read_table, write_table
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 from cocite.corpus.leaks import check_leaks
 from cocite.corpus.text_leaks import compare_texts
 

@@ -20,7 +20,7 @@ from cocite.core.options import MemoryMb, Output, Threads
 from cocite.core.progress import report
 from cocite.core.tables.files import read_table, verified_files, write_table
 from cocite.core.tables.papers import KEPT_OUT, VALIDATION, numbers_of, with_papers
-from cocite.core.text_ids import sql_of_text_id
+from cocite.core.written_ids import sql_of_text_id
 from cocite.corpus.matching import add_titles
 from cocite.corpus.same_work import SHARED_BY
 

@@ -1,7 +1,7 @@
 """Find the papers that are one work under several ids, the table `twins`, and unite the records of a work.
 
 Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
-(`corpus.word_runs`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
+(`bands_of`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
 stores keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
 "Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
 that are written alike: its links by abstract are dropped, and if it still has too many, the group.
@@ -35,8 +35,7 @@ from cocite.core.tables.files import (
     write_table,
 )
 from cocite.corpus.matching import sql_of_doi
-from cocite.corpus.same_work import Record, jaccard, reason_of, record, title_words
-from cocite.corpus.word_runs import BANDS, bands_of, shared_by
+from cocite.corpus.same_work import BANDS, Record, bands_of, jaccard, reason_of, record, shared_by, title_words
 
 LARGEST = 50
 """Papers that may share a key, and papers of a group."""

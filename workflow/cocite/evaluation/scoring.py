@@ -151,7 +151,7 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
 
 def by_popularity(popularity: Path, run: Run) -> Score:
     """How a task about papers of the corpus is scored by how often training sees each paper cited."""
-    from cocite.evaluation.corpus_search import Popularity
+    from cocite.evaluation.corpus_scoring import Popularity
 
     known = Popularity.read(popularity)
 

@@ -37,7 +37,6 @@ from cocite.plan.recorded import configuration_of, configured_in
 from cocite.report import inputs, published, repetitions
 from cocite.report import results as of_run
 from cocite.report import scores as of_models
-from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.labels import TASKS, measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
@@ -45,7 +44,7 @@ from cocite.report.probes import probes_table
 from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
 from cocite.report.scores import found_by_citations, popularity_in_words, same_authors_in_words
 from cocite.report.summary import costs_of_rules, facts, read_jobs, time_at_work, write_costs
-from cocite.report.verdict import board_frame, judge
+from cocite.report.verdict import board_frame, differences, judge, questions_over_tasks
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
