@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cocite.config.encoders import LOSSES
-from cocite.config.plugins import plugins
+from cocite.config.entries import plugins
 from cocite.core.tables.files import read_table, write_table
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.tokens import tokenise_table

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.baselines.tables import embedded, papers, write_vectors
 
-from cocite.baselines.methods.joined import JoinedVectors
+from cocite.baselines.methods.untrained import JoinedVectors
 
 NAMES = st.sampled_from("abcdefgh")
 VECTORS = st.lists(st.integers(-3, 3), min_size=2, max_size=2).filter(any)

@@ -13,8 +13,7 @@ from tests.baselines.tables import embedded, papers, queries, trained
 
 from cocite.baselines import gensim_training
 from cocite.baselines.gensim_training import Counted, analyser, weigh, write_words
-from cocite.baselines.methods.fasttext import FastText
-from cocite.baselines.methods.sif import SIF
+from cocite.baselines.methods.fasttext import SIF, FastText
 from cocite.baselines.steps import Training
 from cocite.core.errors import InputError
 

@@ -12,10 +12,9 @@ from cocite.config.configuration import SAMPLERS, Configuration, TripletSet
 from cocite.config.embeddings import ENGINES, AnyEngine, Embedding, IndexSettings, Neighbours, SearchSettings
 from cocite.config.encoders import LOSSES, EncoderSettings
 from cocite.config.engine import EdgeSettings
-from cocite.config.entries import Entry, as_json, fields_of, variants
+from cocite.config.entries import Entry, as_json, fields_of, plugins, variants
 from cocite.config.graphs import Combination, Counting
 from cocite.config.models import Model, TrainingSettings
-from cocite.config.plugins import plugins
 from cocite.config.queries import QuerySettings
 from cocite.config.runs import METHODS
 from cocite.config.settings import parse_settings, settings_of

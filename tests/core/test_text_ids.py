@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.core.text_ids import sql_of_text_id, text_id, text_ids
+from cocite.core.written_ids import sql_of_text_id, text_id, text_ids
 
 TEXTS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PAIRS = st.lists(st.tuples(TEXTS, TEXTS), max_size=8)

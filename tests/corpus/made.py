@@ -18,10 +18,9 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.merge import merge
-from cocite.corpus.ingest.names import list_names, number_names
 from cocite.corpus.ingest.release_shards import IngestSettings, ingest
 from cocite.corpus.ingest.sentences import merge_contexts
-from cocite.corpus.ingest.user_tables import ingest_tables
+from cocite.corpus.ingest.user_tables import ingest_tables, list_names, number_names
 from cocite.corpus.release.plan import list_shards
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from tests.corpus.test_scanners import lines
 from cocite.config.source import ContextSettings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 from cocite.corpus.ingest import citations
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards

@@ -17,9 +17,8 @@ from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, VECTOR
 from cocite.core.tables.files import read_table, write_table
-from cocite.core.text_ids import text_id
-from cocite.corpus.leaks import check_leaks
-from cocite.corpus.text_leaks import compare_texts
+from cocite.core.written_ids import text_id
+from cocite.corpus.leaks import check_leaks, compare_texts
 
 SPLITS = {1: "train", 2: "validation", 90: "holdout", 91: "excluded", 92: "excluded"}
 KNOWN = (1, 2, 3)

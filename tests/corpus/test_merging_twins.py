@@ -11,7 +11,7 @@ from tests.corpus.made import left_out, write_twins
 from tests.papers import papers_table
 
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.merging_twins import merge_twins
+from cocite.corpus.twins import merge_twins
 
 IDS = st.integers(0, 19)
 INTENTS = st.sets(st.sampled_from(["background", "methodology", "result"]))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.made_twins import SAME_TITLE, Maker, made_twins, pairs_of, table_of
 
 from cocite.core.tables.files import read_table, write_table
-from cocite.corpus.same_work import jaccard, reason_of, record
+from cocite.corpus.same_work import BANDS, LEAST_WORDS, PLACES, bands_of, jaccard, reason_of, record, shared_by
 from cocite.corpus.twins import (
     CHAINED,
     LARGEST,
@@ -27,7 +27,6 @@ from cocite.corpus.twins import (
     find_twins,
     too_common,
 )
-from cocite.corpus.word_runs import BANDS, LEAST_WORDS, PLACES, bands_of, shared_by
 
 TEXT = Maker(5).abstract(7)
 OTHER_TEXT = Maker(6).abstract(7)

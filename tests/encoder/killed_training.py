@@ -21,7 +21,7 @@ from tests.encoder.building import trained
 from tests.examples import files_in
 from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once for all trainings)
 
-from cocite.encoder import checkpoints, trainer
+from cocite.encoder import results, trainer
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS, Unfinished
@@ -50,7 +50,7 @@ def before(owner, name, *, call=1):
 
 def halfway_through_a_file(*, call):
     """Write half of the n-th file of weights and die."""
-    original, calls = checkpoints.save_file, []
+    original, calls = results.save_file, []
 
     def save(content, path, metadata):
         original(content, path, metadata)
@@ -59,7 +59,7 @@ def halfway_through_a_file(*, call):
             os.truncate(path, Path(path).stat().st_size // 2)
             die()
 
-    checkpoints.save_file = save
+    results.save_file = save
 
 
 def within_the_removal_of(name):

@@ -11,7 +11,7 @@ from tests.encoder.building import vectors_by
 
 from cocite.core.errors import InputError
 from cocite.encoder import poolings
-from cocite.encoder.derived import average_models, repool
+from cocite.encoder.build import average_models, repool
 from cocite.encoder.model import open_encoder
 from cocite.encoder.spaces import read_space, save_spaces, spaces_in
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.examples import OVER_EXAMPLES
 
 from cocite.config.encoders import LOSSES
+from cocite.config.entries import plugins
 from cocite.config.models import TrainingSettings
-from cocite.config.plugins import plugins
 from cocite.encoder import losses
 from cocite.encoder.batch import PairIndices
 

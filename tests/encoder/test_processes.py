@@ -13,8 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 from tests.examples import curve_in
 
-from cocite.encoder.checkpoints import CHECKPOINT, EVENTS
-from cocite.encoder.results import EVENTS_FILE
+from cocite.encoder.results import CHECKPOINT, EVENTS, EVENTS_FILE
 
 SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "validations": 2, "batch_size": 8}
 LONG = {"epochs": 60, "lr": 0.001, "validations": 3, "batch_size": 4}

@@ -27,9 +27,9 @@ from cocite.cli import app
 from cocite.core.atomic import read_json, remove_marks
 from cocite.core.tables.files import read_table
 from cocite.encoder import card, measuring, processes, schedule, trainer
-from cocite.encoder.checkpoints import BEST, CHECKPOINT
 from cocite.encoder.model import TOKENS_IN_BATCH
 from cocite.encoder.processes import Stopping, Unfinished, seconds_left
+from cocite.encoder.results import BEST, CHECKPOINT
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,11 @@ from transformers import AutoModel
 from cocite.config.encoders import StaticSettings
 from cocite.core.errors import InputError
 from cocite.encoder import build
-from cocite.encoder.checkpoints import CHECKPOINT
 from cocite.encoder.documents import documents_of
 from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder
+from cocite.encoder.results import CHECKPOINT
 from cocite.encoder.static import PieceTable, StaticEncoder, bags_of
 from cocite.encoder.tokens import Tokenizer as Tokenizers
 from cocite.encoder.trainer import Inputs

@@ -13,7 +13,7 @@ from tests.papers import papers_table
 from cocite.config.benchmarks import TASKS
 from cocite.core import searching
 from cocite.core.tables.files import read_table, vector_column, write_table
-from cocite.evaluation import corpus_search
+from cocite.evaluation import corpus_scoring
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.corpus_scoring import search_corpus
 from cocite.evaluation.scoring import by_popularity, write_results
@@ -105,7 +105,7 @@ def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_pat
     found = search(tmp_path, vectors=tmp_path / "vectors")
     assert values(found) == pytest.approx(expected_values(similarity, relevant), abs=1e-9)
     monkeypatch.setattr(searching, "PAPERS_AT_ONCE", 7)
-    monkeypatch.setattr(corpus_search, "DEPTH", 100)
+    monkeypatch.setattr(corpus_scoring, "DEPTH", 100)
     small = values(search(tmp_path, vectors=tmp_path / "vectors"))
     assert {key: value for key, value in small.items() if key[1] != "map"} == {
         key: value for key, value in values(found).items() if key[1] != "map"

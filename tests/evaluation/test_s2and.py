@@ -13,10 +13,10 @@ from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
 from cocite.evaluation.metrics import b3_statistic
 from cocite.evaluation.scored import UnscorableError, Vectors
 from cocite.evaluation.scoring import score_task
+from cocite.evaluation.supervised import clusters_up_to, cosine_distances
 
 TASK = TASKS["s2and_qian"]
 RUN = replace(folders.RUN, modes=["compat", "correct"], evaluation_seeds=[3, 4])

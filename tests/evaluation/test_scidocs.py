@@ -11,8 +11,7 @@ from cocite.config.benchmarks import TASKS
 from cocite.core.rows import Row
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.scidocs import features, paper_of
-from cocite.evaluation.ranking import by_cosine
-from cocite.evaluation.recommendation import rank_by_clicks
+from cocite.evaluation.ranking import by_cosine, rank_by_clicks
 from cocite.evaluation.scored import UnscorableError, Vectors
 from cocite.evaluation.scoring import score_task
 
@@ -136,7 +135,7 @@ def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, m
     add_clicks(scidocs, 'a,c,"b,c,d"', 'b,a,"a,c"')
     benchmark = scidocs.prepare()
     ranks = {"a": {"b": 0.0, "c": 1.0, "d": 0.5}, "b": {"a": 0.0, "c": 1.0}}
-    monkeypatch.setattr("cocite.evaluation.recommendation.rank_by_clicks", lambda *_, **__: ranks)
+    monkeypatch.setattr("cocite.evaluation.ranking.rank_by_clicks", lambda *_, **__: ranks)
     vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
     scored = score_task(TASKS["recomm"], benchmark, vectors, RUN)
     first, second = 1 / 0.25, 1 / 0.5  # inverse propensities: the click of a is ranked first, that of b second

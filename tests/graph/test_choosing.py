@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.papers import papers_table
 
-from cocite.config.citation_choice import CitationChoice
-from cocite.config.graphs import Combination
+from cocite.config.graphs import CitationChoice, Combination
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.graph.choosing import choose_citations, choose_sentences
+from cocite.graph.citations import choose_citations, choose_sentences
 from cocite.graph.edges import combine_graphs, edges_of_citations, edges_of_pairs
 
 from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_queries

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cocite.config.graphs import SentenceCounting
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 
 from .conftest import count, left_out, write_queries
 

@@ -21,23 +21,22 @@ from cocite.config.configuration import Configuration
 from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
 from cocite.report import scores as of_models
-from cocite.report.aspects import draw_aspects, draw_spaces
-from cocite.report.costs import costs_of_rules
-from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.figures import (
+    draw_aspects,
     draw_band_quality,
     draw_link_prediction,
     draw_map,
     draw_pair_counts,
+    draw_spaces,
     draw_validation_curves,
 )
 from cocite.report.inputs import trained_models
 from cocite.report.labels import loss_of
 from cocite.report.map_page import MapData, agreement_table
 from cocite.report.page import write_page
-from cocite.report.summary import facts
+from cocite.report.summary import costs_of_rules, facts
 from cocite.report.trade import draw_trade
-from cocite.report.verdict import judge
+from cocite.report.verdict import differences, judge, questions_over_tasks
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]

@@ -12,8 +12,8 @@ from tests.report.made_page import page_of
 from tests.report.made_run import scores_of
 
 from cocite.config.configuration import resolve
-from cocite.report.aspects import draw_aspects, draw_spaces
 from cocite.report.canvas import read_figure
+from cocite.report.figures import draw_aspects, draw_spaces
 from cocite.report.inputs import intents
 
 CLASSES = ["background", "methodology", "result", "several", "none"]

@@ -7,7 +7,7 @@ import pytest
 
 from cocite.core.progress import Usage
 from cocite.core.tables.files import read_table
-from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
+from cocite.report.summary import costs_of_rules, read_jobs, time_at_work, write_costs
 
 COLUMNS = ["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"]
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from tests.configurations import recorded
 
-from cocite.report.differences import differences, questions_over_tasks
+from cocite.report.verdict import differences, questions_over_tasks
 
 CONFIGURATION = recorded(
     {

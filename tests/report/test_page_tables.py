@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from cocite.report.page_tables import number_in, ranking_of, shown
+from cocite.report.page import number_in, ranking_of, shown
 
 
 def best(table, name):

@@ -4,8 +4,8 @@ import polars as pl
 from tests.workflow.conftest import SMALL
 
 from cocite.config.configuration import configure
-from cocite.report.popularity import found_by_citations, popularity_in_words, same_authors_in_words
 from cocite.report.results import empty_frame
+from cocite.report.scores import found_by_citations, popularity_in_words, same_authors_in_words
 
 
 def found(model, seed, citations, recall, share):

@@ -8,7 +8,7 @@ from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import Mdcr
 from cocite.evaluation.over_tasks import expected_values
-from cocite.report.page_tables import ranking_of, shown
+from cocite.report.page import ranking_of, shown
 from cocite.report.published import (
     COLUMNS,
     WEIGHTS,

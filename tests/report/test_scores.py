@@ -10,7 +10,7 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 from cocite.evaluation.benchmark import write_rows
 from cocite.report.inputs import graph_embeddings
-from cocite.report.page_tables import ranking_of, shown
+from cocite.report.page import ranking_of, shown
 from cocite.report.results import empty_frame, read_scored
 from cocite.report.scores import (
     by_year,

@@ -12,7 +12,7 @@ import pytest
 
 from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
-from cocite.report.views import write_views
+from cocite.report.writing import write_views
 
 
 def query(path, sql):

@@ -7,8 +7,8 @@ from tests.rows import write_rows
 from tests.triplets.blocks import write_neighbours, write_queries
 
 from cocite.core.tables.files import read_table
-from cocite.triplets import band_quality
-from cocite.triplets.band_quality import BandSettings, measure_bands, relate_sample, sample_queries
+from cocite.triplets import checks
+from cocite.triplets.checks import BandSettings, measure_bands, relate_sample, sample_queries
 
 PAPERS = range(1, 10)
 QUERIES = {1: "train", 2: "validation", 3: "train", 8: "holdout", 9: "excluded"}
@@ -72,7 +72,7 @@ def test_a_neighbour_is_related_as_its_work_is(tmp_path):
 
 
 def test_the_sample_follows_from_the_seed_and_holds_queries_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(band_quality, "QUERIES_SAMPLED", 20)
+    monkeypatch.setattr(checks, "QUERIES_SAMPLED", 20)
     queries = write_queries(tmp_path, {paper: "holdout" if paper % 2 else "train" for paper in range(1, 201)})
     one, again, other = (sample_queries(queries, seed)["corpusid"].to_pylist() for seed in (1, 1, 2))
     assert one == again != other

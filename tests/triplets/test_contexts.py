@@ -12,7 +12,7 @@ from tests.triplets.blocks import block, sample, sampler, write_papers, write_qu
 
 from cocite.core.tables.files import read_table
 from cocite.core.tables.papers import Twins
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 from cocite.triplets.samplers.contexts import TOO_FEW, WITHOUT_TEXT
 from cocite.triplets.texts import training_examples, write_documents
 

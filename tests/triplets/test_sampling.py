@@ -10,7 +10,7 @@ import pytest
 from tests.papers import papers_table
 
 from cocite.config.configuration import SAMPLERS
-from cocite.config.plugins import plugins
+from cocite.config.entries import plugins
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
 from cocite.core.tables.files import write_table

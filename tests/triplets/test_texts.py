@@ -19,7 +19,7 @@ from tests.rows import table_of
 from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
-from cocite.core.text_ids import text_id
+from cocite.core.written_ids import text_id
 from cocite.triplets import texts
 from cocite.triplets.sampled import LISTS, Sampled
 from cocite.triplets.texts import (

@@ -7,7 +7,7 @@ import pytest
 from tests.papers import papers_table
 
 from cocite.core.tables.files import write_table
-from cocite.report.views import write_views
+from cocite.report.writing import write_views
 
 TITLES = {1: "Bees", 2: "Nectar", 3: "Flowers [of spring]", 4: "Compilers", 5: "Loops"}
 

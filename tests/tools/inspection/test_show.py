@@ -16,7 +16,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import write_table
-from cocite.tools import opening
+from cocite.tools import contents
 from cocite.tools.answers import Answer, as_text, print_answer
 
 
@@ -198,7 +198,7 @@ def test_broken_files_lead_to_the_command_that_names_them(show, results):
 
 def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_are_shown(results, monkeypatch):
     """Its files are there when they are looked for, and gone a moment later."""
-    look = opening.files_by_place
+    look = contents.files_by_place
 
     def look_and_remove(results, table, config):
         found = look(results, table, config)
@@ -206,8 +206,8 @@ def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_a
             shutil.rmtree(results / "neighbours")
         return found
 
-    monkeypatch.setattr(opening, "_readable", lambda groups, _: groups)
-    monkeypatch.setattr(opening, "files_by_place", look_and_remove)
+    monkeypatch.setattr(contents, "_readable", lambda groups, _: groups)
+    monkeypatch.setattr(contents, "files_by_place", look_and_remove)
     outcome = invoke("show", "--results", results, "--format", "json")
     assert [row["table"] for row in json.loads(outcome.stdout)] == ["papers", "citations", "cocitations", "triplets"]
     assert outcome.stderr.startswith("Left out: table neighbours, a file of which is broken or being replaced (")

@@ -20,8 +20,7 @@ from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
-from cocite.encoder.build import build_encoder
-from cocite.encoder.derived import repool
+from cocite.encoder.build import build_encoder, repool
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.poolings import pooling_in
 from cocite.encoder.tokens import tokenise

@@ -17,7 +17,7 @@ from cocite.core.errors import InputError
 from cocite.core.randomness import generator
 from cocite.core.tables.files import vector_column, write_table
 from cocite.tools import search_indexes
-from cocite.tools.opening import open_results
+from cocite.tools.contents import open_results
 from cocite.tools.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
 
 

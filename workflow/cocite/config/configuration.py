@@ -26,6 +26,8 @@ from cocite.config.entries import (
     all_parts,
     as_json,
     check_characters,
+    one_of,
+    plugins,
 )
 from cocite.config.explained import explain, quoted
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
@@ -33,7 +35,6 @@ from cocite.config.graphs import Graph
 from cocite.config.index import Index
 from cocite.config.map import MapSettings
 from cocite.config.models import Model
-from cocite.config.plugins import one_of, plugins
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.runs import METHODS, AnyBaseline

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.engine import Engine, HeldOutEdges
-from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
-from cocite.config.plugins import one_of
+from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent, one_of
 from cocite.config.settings import settings_of
 
 

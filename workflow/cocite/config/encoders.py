@@ -20,11 +20,11 @@ from cocite.config.entries import (
     default_of,
     distinct,
     inconsistent,
+    one_of,
     unpinned,
     unsuitable,
 )
 from cocite.config.loss import Loss
-from cocite.config.plugins import one_of
 
 POOLINGS = tuple(import_module("cocite.encoder.poolings").POOLINGS)
 USUAL_POOLING = "mean"

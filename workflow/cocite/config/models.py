@@ -35,10 +35,6 @@ Spaces = Annotated[
 ]
 
 
-def _usual_loss(given: dict[str, Any]) -> str | None:
-    return None if given.get("objectives") else "triplet"
-
-
 SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")
 """The poolings of token vectors."""
 SUM_OF_SHARES = 1e-6
@@ -108,7 +104,9 @@ class TrainingSettings(Entry):
     whole batches compare the examples of all objectives with the same loss. alternating takes each batch from one set,
     in turn, or more often from sets with a larger share. Default with sets: in-batch. An epoch has as many examples as
     all sets together; smaller sets start over."""
-    loss: Annotated[AnyLoss | None, ShortFor("kind")] = Field(default_factory=_usual_loss, validate_default=True)
+    loss: Annotated[AnyLoss | None, ShortFor("kind")] = Field(
+        default_factory=lambda given: None if given.get("objectives") else "triplet", validate_default=True
+    )
     """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings. Default without
     objectives: triplet."""
     matryoshka: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None

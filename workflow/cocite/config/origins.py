@@ -14,8 +14,7 @@ from typing import Any
 from cocite.config.benchmarks import KINDS
 from cocite.config.benchmarks.scirepeval import GENERATED as GENERATED_FOLDER
 from cocite.config.configuration import SAMPLERS
-from cocite.config.entries import summary_of
-from cocite.config.plugins import plugins
+from cocite.config.entries import plugins, summary_of
 
 Provenance = Mapping[str, Any]
 GENERATED = "This is generated data."

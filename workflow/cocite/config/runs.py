@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from cocite.config.baseline import Baseline
 from cocite.config.benchmark import SEARCH
+from cocite.config.entries import one_of
 from cocite.config.index import searches
-from cocite.config.plugins import one_of
 
 METHODS = "cocite.baselines.methods"
 

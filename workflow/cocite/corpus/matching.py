@@ -34,8 +34,7 @@ from cocite.core.tables.files import verified_files, write_omissions, write_tabl
 from cocite.core.tables.papers import numbers_of
 from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.records import sql_of_id
-from cocite.corpus.same_work import SHARED_BY, reason_of, record, title_words
-from cocite.corpus.word_runs import shared_by
+from cocite.corpus.same_work import SHARED_BY, reason_of, record, shared_by, title_words
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""

@@ -1,17 +1,21 @@
-"""Find the papers that are one work under several ids: the table `twins`.
+"""Find the papers that are one work under several ids, the table `twins`, and unite the records of a work.
 
 Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
-(`corpus.word_runs`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
+(`bands_of`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
 stores keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
 "Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
 that are written alike: its links by abstract are dropped, and if it still has too many, the group.
 
 The result depends only on the papers, not on their order, their buckets or the threads.
+
+With `corpus.twins: merge`, papers, citations and sentences are united under one id. The paper that represents a work,
+the `group` in the table, keeps its record and takes over the citations of the others. Citations in other buckets move
+to its bucket; all of them are read once.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import typer
@@ -21,10 +25,17 @@ from cocite.core.database import connect, number
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.declarations.corpus import AUTHORS
-from cocite.core.tables.files import checked_files, count_rows, open_table, verified_files, write_omissions, write_table
+from cocite.core.tables.files import (
+    checked_files,
+    count_rows,
+    open_table,
+    read_table,
+    verified_files,
+    write_omissions,
+    write_table,
+)
 from cocite.corpus.matching import sql_of_doi
-from cocite.corpus.same_work import Record, jaccard, reason_of, record, title_words
-from cocite.corpus.word_runs import BANDS, bands_of, shared_by
+from cocite.corpus.same_work import BANDS, Record, bands_of, jaccard, reason_of, record, shared_by, title_words
 
 LARGEST = 50
 """Papers that may share a key, and papers of a group."""
@@ -70,6 +81,35 @@ _TWINS = """
     ORDER BY corpusid
 """
 _BY_ABSTRACT = "FROM edges WHERE reason = 'abstract' AND corpusid IN (FROM chained)"
+
+ROWS_AT_ONCE = {"papers": 20_000, "citations": 100_000, "contexts": 20_000}
+MERGED = {
+    "papers": "papers of which another record of the same work is kept",
+    "citations": "citations between records of one work, or of several records of a work",
+    "contexts": "sentences that several records of a work have, or that cite their own work alone",
+}
+_OTHERS = 'SELECT corpusid, "group" AS work FROM twins WHERE corpusid <> "group"'
+_NOT_MOVED = "WHERE citing NOT IN (SELECT corpusid FROM others)"
+_TAKEN_OVER = """
+    CREATE TABLE moved AS
+    SELECT * EXCLUDE (corpusid, work) REPLACE (work AS citing) FROM every JOIN others ON citing = corpusid
+"""
+_PAPERS = "SELECT * FROM bucket WHERE corpusid NOT IN (SELECT corpusid FROM others) ORDER BY corpusid"
+_CITATIONS = """
+    SELECT citing, coalesce(work, cited) AS cited, bool_or(influential) AS influential,
+        list_sort(list_distinct(flatten(list(intents)))) AS intents
+    FROM bucket LEFT JOIN others ON cited = corpusid
+    WHERE citing <> coalesce(work, cited)
+    GROUP BY ALL ORDER BY ALL
+"""
+_CONTEXTS = """
+    SELECT citing, context, list_sort(list(DISTINCT coalesce(work, paper))) AS cited, any_value(sentence) AS sentence
+    FROM (SELECT citing, context, unnest(cited) AS paper, sentence FROM bucket)
+    LEFT JOIN others ON paper = corpusid
+    WHERE citing <> coalesce(work, paper)
+    GROUP BY citing, context ORDER BY citing, context
+"""
+_UNITED = {"papers": _PAPERS, "citations": _CITATIONS, "contexts": _CONTEXTS}
 
 
 def too_common(key: str) -> str:
@@ -227,3 +267,33 @@ def _form_groups(db: DuckDBPyConnection) -> None:
         is_moving = number(db, _MOVED) > 0
         db.execute("CREATE OR REPLACE TABLE members AS FROM next")
     db.execute(_CHAINS)
+
+
+def merge_twins(
+    table: Annotated[Literal["papers", "citations", "contexts"], typer.Argument(help="The table to write.")],
+    *,
+    records: Annotated[Path, typer.Option(help="Folder of the buckets of the table, by records.")],
+    twins: Annotated[Path, typer.Option(help="Table twins.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Annotated[Path, typer.Option(help="Folder of the buckets to write, by works.")],
+    omissions: Omissions,
+) -> None:
+    """Write all buckets of a table with one paper in place of all records of a work."""
+    files = {int(path.stem): path for path in checked_files(records, table)}
+    written = 0
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        db.register("twins", read_table(twins, "twins", ["corpusid", "group"]))
+        db.execute(f"CREATE TABLE others AS {_OTHERS}")
+        if table != "papers":
+            db.read_parquet(verified_files(records, table)).create_view("every")
+            db.execute(_TAKEN_OVER)
+        for bucket, path in files.items():
+            db.read_parquet(verified_files([path], table)).create_view("own", replace=True)
+            moved = (
+                "" if table == "papers" else f"{_NOT_MOVED} UNION ALL FROM moved WHERE citing % {len(files)} = {bucket}"
+            )
+            db.execute(f"CREATE OR REPLACE VIEW bucket AS FROM own {moved}")
+            rows = db.sql(_UNITED[table]).to_arrow_reader(ROWS_AT_ONCE[table])
+            written += write_table(output / path.name, table, rows)
+    write_omissions(omissions, {MERGED[table]: count_rows(list(files.values())) - written})

@@ -33,8 +33,7 @@ from cocite.core.atomic import atomic_path, write_json, write_text
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
 from cocite.core.randomness import generator
-from cocite.demo.literature import Literature, cite_literature, generate_literature
-from cocite.demo.prose import Writer
+from cocite.demo.literature import Literature, Writer, cite_literature, generate_literature
 
 Record = dict[str, Any]
 

@@ -32,15 +32,6 @@ from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
 from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
-from cocite.encoder.checkpoints import (
-    EVENTS,
-    History,
-    implied_files,
-    load_best,
-    load_checkpoint,
-    save_best,
-    save_checkpoint,
-)
 from cocite.encoder.examples import (
     ExampleFiles,
     Examples,
@@ -63,7 +54,18 @@ from cocite.encoder.measuring import (
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
-from cocite.encoder.results import Outputs, shown, write_results
+from cocite.encoder.results import (
+    EVENTS,
+    History,
+    Outputs,
+    implied_files,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+    shown,
+    write_results,
+)
 from cocite.encoder.schedule import Mixture, Schedule
 from cocite.encoder.spaces import read_space, spaces_in
 from cocite.plan.memory import GPU_SHARE, check_weights, gpu_memory, mini_batch_tokens

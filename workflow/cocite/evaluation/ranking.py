@@ -3,13 +3,20 @@
 The vectors of a collection stream past those of the queries, exact and in blocks, so that memory does not grow with it.
 Equal scores at the end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no
 word, all scores are equal.
+
+SciDocs' recommendation (Cohan et al., 2020, "SPECTER", section 4) ranks by clicks: a feed-forward network takes ten
+features of a query and a candidate, the cosine of their embeddings among them, and is trained to score the clicked
+paper above the others that were shown, as in the released code. Two details differ: the released code divides the loss
+by a constant, the propensity of one position, and keeps the best of five epochs by the validation loss; here the last
+one is kept.
 """
 
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +24,14 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.core.progress import progress
+from cocite.core.randomness import derive_seed
 from cocite.core.searching import of_unit_length
-from cocite.evaluation.benchmark import Benchmark, Judgements
+from cocite.evaluation.benchmark import Benchmark, Click, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
 from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, Vectors, count_missing
+
+if TYPE_CHECKING:
+    import torch
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 """From a query and some documents to a similarity of each; more is nearer."""
@@ -31,6 +42,13 @@ DEPTH, FULL_DEPTH = 100, 1000
 """Least number of hits kept per query, and the number for metrics without a depth, as in runs of TREC."""
 Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
 """Documents, and for each query the similarity of all of them; more is nearer."""
+HIDDEN, DROPOUT = 50, 0.4
+MARGIN, DECAY, LARGEST_NORM = 0.1, 0.95, 5.0
+BATCH, EPOCHS = 128, 5
+NEGATIVES = 10
+"""Papers of a click that it is compared with, the first ones shown."""
+
+Features = NDArray[np.float32]
 
 
 def by_distance(vectors: Vectors) -> Similarity:
@@ -83,8 +101,6 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
     if scored.task.kind == "reviewers":
         ranked = rank_reviewers(judgements, benchmark.reviewers, similarity, known)
     elif scored.task.kind == "clicks":
-        from cocite.evaluation.recommendation import rank_by_clicks
-
         clicks, seed = benchmark.clicks[scored.task.name], scored.run.evaluation_seeds[0]
         ranked = rank_by_clicks(clicks, similarity, known, seed=seed)
     else:
@@ -217,3 +233,61 @@ def best_hits(
 
 def _digest(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+
+
+def rank_by_clicks(
+    clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int
+) -> dict[str, dict[str, float]]:
+    """Train a ranker on the clicks for training, and score the candidates of the others by it. Documents that are not
+    `known` are left out. Raises `UnscorableError` if there is no pair to train on."""
+    splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
+    for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
+        shown = [row for row in rows if row.query in known and row.candidate in known]
+        if shown:
+            angles = similarity(shown[0].query, [row.candidate for row in shown])
+            columns = np.column_stack([np.array([row.features for row in shown]), angles])
+            splits[split].append((name, shown, columns.astype(np.float32)))
+    pairs = []  # The features of the clicked paper with those of each other one.
+    for _, shown, columns in splits["train"]:
+        clicked = [place for place, row in enumerate(shown) if row.is_clicked]
+        others = [place for place, row in enumerate(shown) if not row.is_clicked][:NEGATIVES]
+        pairs += [(columns[place], columns[other]) for place in clicked for other in others]
+    if not pairs:
+        raise UnscorableError("There is no click to train the ranker on whose papers have vectors.")
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums over threads come out differently with their number
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "recommendation") % 2**63)
+            ranker = _fit(*(torch.from_numpy(np.stack(side)) for side in zip(*pairs, strict=True)))
+    finally:
+        torch.set_num_threads(threads)
+    ranked = {}
+    with torch.inference_mode():
+        for name, shown, columns in splits["test"]:
+            scores = ranker(torch.from_numpy(columns))[:, 0].tolist()
+            ranked[name] = {row.candidate: score for row, score in zip(shown, scores, strict=True)}
+    return ranked
+
+
+def _fit(better: "torch.Tensor", worse: "torch.Tensor") -> "torch.nn.Module":
+    """The trained network, from pairs × features of the clicked papers and of the others."""
+    import torch
+    from torch import nn
+
+    ranker = nn.Sequential(
+        nn.Linear(better.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, 1), nn.Sigmoid()
+    )
+    optimiser = torch.optim.Adadelta(ranker.parameters(), lr=1.0, rho=DECAY)
+    loss_of = nn.MarginRankingLoss(margin=MARGIN)
+    ones = torch.ones(len(better), 1)
+    for _ in range(EPOCHS):
+        for places in torch.randperm(len(better)).split(BATCH):
+            loss = loss_of(ranker(better[places]), ranker(worse[places]), ones[places])
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(ranker.parameters(), LARGEST_NORM)
+            optimiser.step()
+    return ranker.eval()

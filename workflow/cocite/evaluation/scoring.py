@@ -151,7 +151,7 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
 
 def by_popularity(popularity: Path, run: Run) -> Score:
     """How a task about papers of the corpus is scored by how often training sees each paper cited."""
-    from cocite.evaluation.corpus_search import Popularity
+    from cocite.evaluation.corpus_scoring import Popularity
 
     known = Popularity.read(popularity)
 
@@ -208,7 +208,7 @@ def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> 
 
         score_fits(scored, benchmark, vectors)
     elif task.kind == "disambiguation":
-        from cocite.evaluation.disambiguation import score_disambiguation
+        from cocite.evaluation.supervised import score_disambiguation
 
         score_disambiguation(scored, benchmark, vectors)
     else:

@@ -1,5 +1,6 @@
 """What metrics, modes and relations are called in the report, and how a mean is written with its deviation."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -74,6 +75,7 @@ RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited 
 """How a neighbour can be related to its query, by the column of the table band_quality."""
 PUBLISHED = "published"
 """The source of published rows."""
+NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 
 
 def with_mode(name: str, mode: str) -> str:
@@ -144,3 +146,9 @@ def over_seeds_of_one(scores: pl.DataFrame) -> str:
     """The same of one model, whose value in a run is the plain mean over all of its rows."""
     runs = scores.group_by("seed", "evaluation_seed").agg(pl.col("value").mean())
     return str(over_seeds(runs.with_columns(of=pl.lit("")), ["of"])["cell"].item())
+
+
+def number_in(text: str | None) -> float | None:
+    """The number that a cell begins with; none if it begins with none."""
+    found = NUMBER.match(text or "")
+    return float(found[0].replace(",", "").replace("−", "-")) if found else None

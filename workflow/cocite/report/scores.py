@@ -1,9 +1,11 @@
 """The report's tables of scores, as text: by format, by task, what was not scored, and models compared with each other.
 
 Numbers are means, with the standard deviation behind ± if there are several seeds.
+
+How much of the scores is popularity: the scores of a ranking by citation counts, and recall by citation count.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,24 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS
 from cocite.config.configuration import Configuration
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.entries import Entry
 from cocite.config.runs import names_in_order, repooled, untrained
-from cocite.config.tasks import BOTH, FORMATS, without_unions
+from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
 from cocite.core.tables.files import scan_table
 from cocite.core.tables.places import path_of
-from cocite.report.labels import TASKS, loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
+from cocite.report.labels import (
+    TASKS,
+    loss_of,
+    measure,
+    metric_in_words,
+    over_seeds,
+    over_seeds_of_one,
+    percent,
+    sets_in_words,
+)
 
 Curves = Mapping[str, pl.DataFrame]
 OF_DIFFICULTY = {
@@ -35,6 +47,8 @@ OF_SEARCHES = {
 """The columns of the table scores that count what no model can find or tell apart, and their names."""
 
 QUERIES = "number of queries"
+
+FAMOUS = "answers of the 1% most cited"
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
@@ -263,3 +277,85 @@ def _number(values: pa.Array) -> int:
         return len(values) - values.null_count
     lengths = pc.list_value_length(values) if pa.types.is_list(values.type) else pc.utf8_length(values)
     return int(pc.sum(pc.greater(lengths, 0)).as_py() or 0)
+
+
+def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
+    """A row for each benchmark, task and model: its recall by class of citations, and its share of famous answers."""
+    keys = ["benchmark", "task", "model", "citations"]
+    recall = over_seeds(found.drop_nulls("recall").rename({"recall": "value"}), keys)
+    share = over_seeds(found.filter(citations=MOST_CITED).drop_nulls("share").rename({"share": "value"}), keys)
+    listed = found.select(keys[:-1]).unique(maintain_order=True).sort("benchmark", "task", maintain_order=True)
+    rows = []
+    for benchmark, task, model in listed.iter_rows():
+        of_row = {"benchmark": benchmark, "task": task, "model": model}
+        of_class = dict(recall.filter(**of_row).select("citations", "cell").iter_rows())
+        shares = share.filter(**of_row)["cell"]
+        rows.append(
+            {
+                **of_row,
+                **{recall_of(each): of_class.get(each, "–") for each in CITATION_CLASSES},
+                FAMOUS: shares[0] if len(shares) else "–",
+            }
+        )
+    return pl.DataFrame(rows, schema=["benchmark", "task", "model", *map(recall_of, CITATION_CLASSES), FAMOUS])
+
+
+def recall_of(citations: str) -> str:
+    """The name of the recall of a class of papers."""
+    return f"cited {citations} times"
+
+
+def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> list[str]:
+    """A sentence for each hold-out: the scores of citation counts, with random and with matched candidates."""
+    [name] = [each for each, entry in configuration.baselines.items() if entry.about_held_out][:1] or [""]
+    sentences = []
+    for benchmark, entry in configuration.benchmarks.items():
+        ranked = [task for task in entry.scored_tasks if task.kind == "ranking"] if entry.made_by else []
+        of_kind = {
+            is_matched: _values(scores, name, benchmark, [t for t in ranked if t.name.endswith(MATCHED) == is_matched])
+            for is_matched in (False, True)
+        }
+        if of_kind[False]:
+            metric = metric_in_words(ranked[0].main_metric)
+            matched = f"; with candidates that are cited as often, {of_kind[True]}" if of_kind[True] else ""
+            of_random = f"On {benchmark}, a ranking by citation counts has a {metric} of {of_kind[False]}"
+            sentences.append(f"{of_random}{matched}.")
+    return sentences
+
+
+def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration) -> list[str]:
+    """A sentence for each hold-out of papers with known authors: how many relevant papers share one with their query.
+    `omissions` is the table of all omissions and counts of the steps."""
+    counts = {(step, reason): count for step, reason, count in omissions.select("step", "reason", "count").iter_rows()}
+    sentences = []
+    for benchmark, entry in configuration.benchmarks.items():
+        known = {task.name: counts.get((benchmark, OF_KNOWN_AUTHORS.format(task.name)), 0) for task in entry.declared}
+        shares = [
+            f"{percent(counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task)} ({TASKS.get(task, task)})"
+            for task, of_task in known.items()
+            if of_task
+        ]
+        if shares:
+            sentences.append(f"On {benchmark}, an author of the query wrote {_listed(shares)} of the relevant papers.")
+    return sentences
+
+
+def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Task]) -> str:
+    """The main metric of some tasks, as text."""
+    values = {
+        task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
+        for task in tasks
+    }
+    return _listed(
+        [
+            f"{value[0]:.1f} ({TASKS.get(task.removesuffix(MATCHED), task)})"
+            for task, value in values.items()
+            if len(value)
+        ]
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence, with commas and an and."""
+    *first, last = parts or [""]
+    return f"{', '.join(first)} and {last}" if first else last

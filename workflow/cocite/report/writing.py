@@ -1,15 +1,22 @@
 """From the results of a run and its figures to the report: tables, costs, models' cards, the page and the DuckDB file.
 
 One job writes them all, since each takes less time than starting a job and reading the scores.
+
+`cocite.duckdb` has a view over every table that the last run's configuration names. A view unites all files of a table.
+The names in a file's path (the graph, the model, the seed) become columns in front; buckets do not. The views name
+files relative to the folder of the DuckDB file, and find that folder when they are read, so that results can be copied,
+moved and renamed: a copy shows its own tables.
 """
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import duckdb
 import polars as pl
 import typer
 
@@ -23,24 +30,60 @@ from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Results
+from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table
+from cocite.core.tables.places import as_text, files_by_place, rows_of
+from cocite.plan.recorded import configuration_of, configured_in
 from cocite.report import inputs, published, repetitions
 from cocite.report import results as of_run
 from cocite.report import scores as of_models
-from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
-from cocite.report.differences import differences, questions_over_tasks
 from cocite.report.labels import TASKS, measure, over_seeds
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
-from cocite.report.popularity import found_by_citations, popularity_in_words, same_authors_in_words
 from cocite.report.probes import probes_table
 from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
-from cocite.report.summary import facts
-from cocite.report.verdict import board_frame, judge
-from cocite.report.views import write_views
+from cocite.report.scores import found_by_citations, popularity_in_words, same_authors_in_words
+from cocite.report.summary import costs_of_rules, facts, read_jobs, time_at_work, write_costs
+from cocite.report.verdict import board_frame, differences, judge, questions_over_tasks
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
+
+FORMAT = "v1.0.0"
+"""The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
+SCHEMA = "cocite_folder"
+VARIABLE = "results"
+"""The variable that a session sets to the folder of the results if it attaches the file instead of opening it."""
+# A table function takes no subquery, so the path of the attached file is out of reach. DuckDB spills to a folder beside
+# the file that a session opens; the setting that names it is the only constant with the place of that file.
+_HELPERS = f"""
+CREATE SCHEMA {SCHEMA};
+CREATE MACRO {SCHEMA}.path() AS CASE
+    WHEN getvariable('{VARIABLE}') IS NOT NULL THEN getvariable('{VARIABLE}')
+    WHEN current_setting('temp_directory') NOT LIKE '%_.tmp'
+    THEN error('The folder of these views is unknown: open the file as the main database, '
+        || 'without a custom temp_directory, or SET VARIABLE {VARIABLE} = the path of its folder.')
+    WHEN parse_dirpath(current_setting('temp_directory')) = '' THEN '.'
+    ELSE parse_dirpath(current_setting('temp_directory'))
+END;
+CREATE MACRO {SCHEMA}.files(names) AS list_transform(
+    names, lambda name: regexp_replace({SCHEMA}.path() || '/' || name, '([*?[])', '[\\1]', 'g')
+);
+CREATE MACRO {SCHEMA}.is_own() AS (
+    SELECT CASE
+        WHEN count(*) > 1
+        THEN error('Two folders of results are attached, and the views of one would show the files of the other: '
+            || 'open each separately.')
+        WHEN getvariable('{VARIABLE}') IS NULL AND bool_or(NOT contains(
+            concat(path, '.tmp'), regexp_replace(current_setting('temp_directory'), '^.*\\.\\.?/', '')
+        ))
+        THEN error('These views are attached to another database, and would show the files in its folder: '
+            || 'SET VARIABLE {VARIABLE} = the path of their own folder.')
+        ELSE true
+    END
+    FROM duckdb_schemas() JOIN duckdb_databases() USING (database_name) WHERE schema_name = '{SCHEMA}'
+);
+"""
 
 
 def write_report(
@@ -203,3 +246,23 @@ def write_archive(
         if finished.returncode:
             raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")
     typer.echo(f"The report: {page}; Snakemake's own, with every rule and command: {archive}")
+
+
+def write_views(results: Results, output: Output) -> None:
+    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration."""
+
+    def beside(paths: Iterable[Path]) -> str:
+        names = (os.path.relpath(path, output.parent) for path in paths)
+        return f"{SCHEMA}.files([{', '.join(map(as_text, names))}])"
+
+    configured = configured_in(configuration_of(results))
+    with (
+        atomic_path(output) as temporary,
+        duckdb.connect(temporary, config={"storage_compatibility_version": FORMAT}) as database,
+    ):
+        database.execute(_HELPERS)
+        for table in TABLES.values():
+            if files := files_by_place(results, table, configured):
+                rows = f"FROM ({rows_of(table, files, beside)}) WHERE {SCHEMA}.is_own()"
+                database.execute(f"CREATE VIEW {table.name} AS {rows}")
+                database.execute(f"COMMENT ON VIEW {table.name} IS {as_text(table.description)}")

@@ -79,7 +79,7 @@ class Finding:
 
 def rule_files() -> list[Path]:
     """The files that hold the rules: one for each stage, and those in the folder of a stage that has many."""
-    return sorted(file for file in RULES.rglob("*.smk") if file.parent.name != "common")
+    return sorted(RULES.rglob("*.smk"))
 
 
 def least_requests(config: Configuration) -> dict[str, Request]:

@@ -78,7 +78,7 @@ def show(
     """List the tables that a run has made so far, or show one, or what it contains about a paper."""
     from cocite.tools import contents
     from cocite.tools.answers import print_answer
-    from cocite.tools.opening import checking_command, open_results, viewed_tables
+    from cocite.tools.contents import checking_command, open_results, viewed_tables
 
     if table is None and (paper, of, where, order, columns) != (None, None, None, None, False):
         raise InputError("Name a table for these options; `cocite show` lists all there are.")
@@ -127,9 +127,9 @@ def search(
     indexes.
     """
     from cocite.tools.answers import print_answer
+    from cocite.tools.contents import open_results
     from cocite.tools.found_by_index import choose_index, papers_of_index
     from cocite.tools.nearest import choose_model, nearest_papers
-    from cocite.tools.opening import open_results
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")

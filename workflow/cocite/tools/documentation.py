@@ -57,7 +57,7 @@ def write() -> None:
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
     """Run the queries of docs/cookbook.md again, and write their output below them."""
     from cocite.core.atomic import write_text
-    from cocite.tools.opening import open_results
+    from cocite.tools.contents import open_results
 
     with open_results(results) as database:
         write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))

@@ -23,7 +23,7 @@ import numpy as np
 
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.rows import Row, read_fields, read_members, read_objects, read_rows, shown
-from cocite.core.text_ids import text_id, text_ids
+from cocite.core.written_ids import text_id, text_ids
 from cocite.triplets.pair_texts import (
     DOCUMENTS,
     QUERIES,

@@ -26,8 +26,7 @@ from cocite.core.id_sets import NO_IDS, GrowingIdSet, IdSet, check_ids, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
 from cocite.core.tables.papers import NO_TWINS, QUERIES, Twins, read_kept_out, read_twins
-from cocite.core.text_ids import normalised
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, look_up, normalised
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")

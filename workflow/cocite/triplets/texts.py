@@ -7,8 +7,8 @@ query, which stay together. The papers are read once, front to back, and written
 Memory is needed for the ids of all examples, and some texts per thread.
 
 Texts that are not papers, such as short queries, come with a set, in any order and more than once. A text's id is a
-hash of its content (`core.text_ids`), so ids are spread evenly: texts are partitioned by ranges of ids on the disk, and
-only those of one range are in memory.
+hash of its content (`core.written_ids`), so ids are spread evenly: texts are partitioned by ranges of ids on the disk,
+and only those of one range are in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +30,7 @@ from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
-from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, look_up, text_ids
 from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
-from cocite.core.text_ids import text_id
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, look_up, text_id
 from cocite.triplets.pair_texts import UNTOLD, Example, Texts, UserPairs
 from cocite.triplets.sampled import (
     TRAINING,

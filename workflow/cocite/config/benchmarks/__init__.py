@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.config.benchmark import Benchmark
 from cocite.config.benchmarks.beir import task_named
-from cocite.config.plugins import check_choice, one_of, plugins
+from cocite.config.entries import check_choice, one_of, plugins
 from cocite.config.tasks import Task, without_unions
 
 PACKAGE = "cocite.config.benchmarks"

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
-from cocite.core.text_ids import text_ids
-from cocite.core.written_ids import ids_in, look_up
+from cocite.core.written_ids import ids_in, look_up, text_ids
 
 VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)

@@ -39,11 +39,6 @@ def sql_of_id(text: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{DIGITS}') THEN TRY_CAST({text} AS BIGINT) END"
 
 
-def sql_of_day(text: str) -> str:
-    """SQL expression: the day that a text begins with, such as 2020-07-01, null for anything else."""
-    return f"TRY_CAST(regexp_extract({text}, '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') AS DATE)"
-
-
 NOT_BLANK = r"[^\s\v\x85\pZ]"
 """A character other than white space. In this syntax, \\s is ASCII white space without the vertical tab."""
 
@@ -81,7 +76,7 @@ PAPERS = Records(
         "corpusid": sql_of_id("record.corpusid"),
         "title": _not_blank("record.title"),
         "year": "record.year",
-        "date": sql_of_day("record.publicationdate"),
+        "date": "TRY_CAST(regexp_extract(record.publicationdate, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') AS DATE)",
         "venue": _not_blank("record.venue"),
         "fields": _FIELDS,
         "doi": _not_blank("record.externalids.DOI"),

@@ -26,7 +26,7 @@ from cocite.config.source import ContextSettings
 from cocite.core.database import connect, number
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
 from cocite.core.tables.files import verified_files, write_omissions, write_table
-from cocite.core.text_ids import sql_of_text_id
+from cocite.core.written_ids import sql_of_text_id
 from cocite.corpus.ingest.merge import leave_out_later
 
 _UNSEEN = r"\v\x00-\x1f\x7f\x85"

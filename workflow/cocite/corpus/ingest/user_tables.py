@@ -2,15 +2,20 @@
 
 The cells of a file become the record of a release, which the same expressions turn into columns. They are gathered by
 DuckDB, which spills, are given the numbers of their ids, and leave cut by bucket.
+
+An id that is a text has a number: its rank among all names of the corpus, sorted. The rank depends only on the set of
+names, and is dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file, one job
+numbers them all, and a second pass looks the numbers of a file's names up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import typer
 
@@ -18,6 +23,8 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.table_files import AnyTable, CitationTable, JsonLinesFormat, PaperTable, TableFiles, named_columns
 from cocite.core.database import connect
 from cocite.core.options import Buckets, MemoryMb, Output, Threads
+from cocite.core.progress import progress
+from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.places import as_text
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record
 from cocite.corpus.ingest.cells import (
@@ -28,6 +35,7 @@ from cocite.corpus.ingest.cells import (
     cited_in,
     citing_in,
     holds_list,
+    is_refused,
     is_rounded,
     paper_in,
     text_in,
@@ -36,7 +44,6 @@ from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, outcome_of
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
-from cocite.corpus.ingest.names import look_up_numbers
 from cocite.corpus.ingest.records import ABSTRACTS, BUCKET_KEYS, PAPERS, PAPERS_WITH_AUTHORS, Records, sql_of_id
 from cocite.corpus.ingest.release_shards import IngestSettings, Report, check_filled, write_ingested
 from cocite.corpus.ingest.unpacking import gather
@@ -54,6 +61,8 @@ IS_BLANK, IS_FAULTY = r"regexp_full_match(fault, '\s*')", "fault IS NOT NULL OR 
 _GATHERED = "place BIGINT, fault VARCHAR, why VARCHAR"
 Numbering = tuple[Path, Path]
 """The tables `listed_names` of the files at hand, and `names` of all."""
+
+NAMES_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,3 +281,73 @@ def _in_words(fault: str | None, why: str | None, table: TableFiles, path: Path)
     except MalformedError as error:
         return str(error)
     return "is not JSON that can be read"
+
+
+def list_names(
+    dataset: DatasetName,
+    settings: GivenAsJson[AnyTable],
+    *,
+    manifest: ManifestFile,
+    part: Part,
+    parts: Parts,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """List the distinct ids in one part of a table whose ids are texts.
+
+    Raises `InputError` if a file is broken; errors of single rows are reported when they are ingested.
+    """
+    shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
+    # The other half is for the rows that are parsed.
+    with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=output.parent) as connection:
+        connection.execute("CREATE TEMP TABLE found (name VARCHAR)")
+        for shard in progress(shards, of="list names", unit="files"):
+            path = Path(shard.name)
+            ids, columns = _ids(settings, path)
+            found = f"INSERT INTO found SELECT DISTINCT unnest({ids}) FROM given"
+            read_rows(connection, settings, path, columns, found)
+        connection.execute(f"DELETE FROM found WHERE {is_refused('name')}")
+        write_table(output, "listed_names", _in_order(connection))
+
+
+def number_names(
+    listed: Annotated[Sequence[Path], typer.Argument(help="Files of the table listed_names, or their folders.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Give each id that is a text its number: its rank among all that were listed."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        files = [file for each in listed for file in verified_files(each, "listed_names")]
+        connection.read_parquet(files).create_view("found")
+        write_table(output, "names", _ranked(_in_order(connection)))
+
+
+def look_up_numbers(connection: duckdb.DuckDBPyConnection, listed: Path, names: Path) -> None:
+    """Make the table `numbers` (name, corpusid) of the names that were listed."""
+    connection.read_parquet(verified_files(listed, "listed_names")).create_view("listed")
+    connection.read_parquet(verified_files(names, "names")).create_view("names")
+    connection.execute("CREATE TEMP TABLE numbers AS SELECT name, corpusid FROM names SEMI JOIN listed USING (name)")
+
+
+def _ids(table: AnyTable, path: Path) -> tuple[Expression, list[str]]:
+    """All ids of a row, as a list, and the columns that they are in."""
+    cells = cells_of(table, path)
+    if isinstance(table, PaperTable):
+        return f"[{paper_in(table, cells)}]", [table.columns.id]
+    ids = f"list_prepend({citing_in(table, cells)}, {cited_in(table, cells)})"
+    return ids, [table.columns.citing, table.columns.cited.column]
+
+
+def _in_order(connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    names = connection.sql("SELECT DISTINCT name FROM found WHERE name IS NOT NULL ORDER BY name")
+    return names.to_arrow_reader(NAMES_AT_ONCE)
+
+
+def _ranked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    first = 0
+    for batch in batches:
+        yield pa.record_batch({"corpusid": np.arange(first, first + len(batch)), "name": batch["name"]})
+        first += len(batch)

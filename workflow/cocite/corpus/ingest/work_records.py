@@ -161,7 +161,7 @@ def _row(part: Read, place: int, before: int, tally: Tally) -> dict[str, Any] | 
         if isinstance(record, dict):
             return row_of(record)
         if record.strip():
-            return parse_work(record)
+            return row_of(parse_object(record, Pairs))
         tally.outcomes[BLANK] += 1
     except MalformedError as error:
         tally.note_malformed(before + place + 1, str(error))
@@ -186,11 +186,6 @@ class Pairs(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
-
-
-def parse_work(line: bytes) -> Row:
-    """The row of a line of JSON. Raises `MalformedError` if it is not a work."""
-    return row_of(parse_object(line, Pairs))
 
 
 def row_of(record: dict[str, Any]) -> Row:

@@ -1,10 +1,15 @@
-"""The candidates of held-out papers: relevant papers among random ones, or among others that are cited as often.
+"""The tasks of held-out papers: relevant papers among random ones, or among others cited as often; a title search.
 
 Relevant papers are often cited, random ones are not: a ranking only by citations beats chance among random candidates.
 Among candidates from the same class of citations it does not. A class spans a third of a unit of log(1 + citations); up
 to three citations, each number is a separate class.
+
+The search that is made of held-out papers has no candidates: each title has to find its abstract among those of the
+others. A title is not searched for if its abstract repeats it, or if several papers share it or its abstract.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut
-from cocite.config.benchmarks.holdout import MATCHED
+from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut, TitleSearch
+from cocite.config.benchmarks.holdout import MATCHED, TITLE_SEARCH
+from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS
 from cocite.core.randomness import generator, priorities, smallest
 from cocite.core.written_ids import Ids, look_up
-from cocite.evaluation.benchmark import Judgements
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements
 
 CLASSES_IN_A_UNIT = 3
 LARGEST_POOL, LARGEST_CLASS = 1_000_000, 200_000
@@ -28,6 +34,11 @@ ROWS_AT_ONCE = 100_000
 
 LinkedBy = Mapping[int, Ids]
 """The papers that each query is linked with, ascending."""
+NOT_A_WORD = re.compile(r"[\W_]+")
+REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
+WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
+SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
+BEYOND = f"task {TITLE_SEARCH.name}: held-out paper beyond those asked for"
 
 
 class Links(NamedTuple):
@@ -167,3 +178,50 @@ def classes_of(database: duckdb.DuckDBPyConnection, linked: LinkedBy) -> tuple[I
     database.register("linked_papers", pa.table({"corpusid": np.unique(np.concatenate([NO_IDS, *linked.values()]))}))
     rows = database.sql("FROM popularity SEMI JOIN linked_papers USING (corpusid) ORDER BY corpusid").fetchnumpy()
     return rows["corpusid"], citation_class(rows["citations"])
+
+
+def add_title_search(
+    benchmark: Benchmark, papers: Mapping[int, Document], settings: TitleSearch, seed: int, omitted: dict[str, int]
+) -> tuple[dict[str, Document], set[str]]:
+    """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
+    `papers` are the held-out ones that it may be about. Raises `InputError` if none has a title to search for."""
+    ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
+    if len(ids) == 0:
+        lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"
+        remedy = "hold out more papers, or leave `title_search` out of the benchmark"
+        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
+    chosen = smallest(ids, settings.documents, seed, f"holdout {TITLE_SEARCH.name}")
+    omitted[BEYOND] = len(ids) - len(chosen)
+    queries: dict[str, Document] = {}
+    abstracts: dict[str, Document] = {}
+    for paper in chosen.tolist():
+        title, abstract, _, field = papers[paper]
+        queries[f"title:{paper}"] = title, None, (), field
+        abstracts[f"abstract:{paper}"] = None, abstract, (), field
+    benchmark.judgements[TITLE_SEARCH.name] = {q: {a: 1} for q, a in zip(queries, abstracts, strict=True)}
+    benchmark.collections[TITLE_SEARCH.name] = set(abstracts)
+    return queries | abstracts, set(queries)
+
+
+def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
+    """The papers whose title can be searched for; count the others. An abstract may be missing, with
+    `corpus.allow_missing_abstract`."""
+    words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
+    times = Counter(text for both in words.values() for text in set(both))
+    found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
+    for paper, (title, abstract) in words.items():
+        if not (title and abstract):
+            counts[WORDLESS] += 1
+        elif f" {title} " in f" {abstract} ":
+            counts[REPEATED] += 1
+        elif times[title] > 1 or times[abstract] > 1:
+            counts[SHARED] += 1
+        else:
+            found.append(paper)
+    omitted |= counts
+    return found
+
+
+def _words(text: str | None) -> str:
+    """A text without what is no letter or digit, so that spelling alike in two places counts as one."""
+    return NOT_A_WORD.sub(" ", (text or "").casefold()).strip()

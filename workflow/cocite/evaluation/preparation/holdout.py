@@ -50,11 +50,11 @@ from cocite.evaluation.preparation.candidates import (
     Links,
     MatchedChoice,
     RandomChoice,
+    add_title_search,
     classes_of,
     papers_by_class,
     papers_of,
 )
-from cocite.evaluation.preparation.title_search import add_title_search
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 

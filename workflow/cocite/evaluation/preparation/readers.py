@@ -15,16 +15,15 @@ import typer
 from numpy.typing import NDArray
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
-from cocite.config.plugins import check_choice
+from cocite.config.entries import check_choice
 from cocite.core.options import Omissions, Output
 from cocite.core.tables.files import read_table, scan_table
 from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
 from cocite.evaluation.preparation.builder import Builder, Fields
 from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr
-from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
-from cocite.evaluation.preparation.scirepeval import read_scirepeval
+from cocite.evaluation.preparation.scirepeval import read_s2and, read_scirepeval
 from cocite.evaluation.preparation.searches import read_beir, read_litsearch
 
 READERS: Mapping[str, Callable[..., Builder]] = {

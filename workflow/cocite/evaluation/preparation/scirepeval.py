@@ -6,6 +6,15 @@ Texts are in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/re
 Labels and judgements are read twice: first to find the texts that the tasks need, so that only those are kept; then to
 replace ids by the names of these texts. Documents of a task without a text in the folder are counted; more than one in
 a hundred is an error, because an incomplete benchmark gives misleading scores.
+
+A folder of S2AND datasets (Subramanian et al., 2021, "S2AND"), which the paper scores encoders on as well, has
+
+    <dataset>/<dataset>_papers.json        texts of the papers
+    <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
+    <dataset>/<dataset>_clusters.json      authors: the signatures of each person
+
+Its pickled embeddings are not read. A tenth of the blocks is for the test, as in the package of S2AND, but drawn
+independently of the order of the file.
 """
 
 import math
@@ -15,13 +24,16 @@ from pathlib import Path
 from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.progress import progress
-from cocite.core.rows import Row
+from cocite.core.randomness import generator
+from cocite.core.rows import Row, read_objects
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks, read_split
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
 LARGEST_SCORE = 2**31 - 1
+TEST_SHARE = 0.1
+SPLIT_SEED = 1111
 
 
 class AskedTexts(Texts):
@@ -153,3 +165,51 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
             benchmark.reviewers.setdefault(reviewer, set()).update(name for name in found if name is not None)
     if without := [reviewer for reviewer in sorted(judged) if not benchmark.reviewers.get(reviewer)]:
         raise InputError(f"{beside_texts}: no papers of the reviewer {without[0]!r}, who is judged.")
+
+
+def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named.
+
+    Raises `InputError` if the dataset of a named task is not in the folder, a file is missing or has an error, or a
+    dataset has fewer than two blocks.
+    """
+    present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
+    texts = Texts(keeps_fields=keeps_fields)
+    for task in progress(present, of="Texts", unit="dataset"):
+        for identifier, row in read_objects(_file(folder, task, "papers")):
+            texts.add_paper(task.texts_folder, identifier, row)
+    builder = Builder(texts, omitted)
+    for task in progress(present, of="Tasks", unit="task"):
+        _read_dataset(folder, task, builder)
+    return builder
+
+
+def _file(folder: Path, task: Task, table: str) -> Path:
+    return folder / task.labels_folder / f"{task.labels_folder}_{table}.json"
+
+
+def _read_dataset(folder: Path, task: Task, builder: Builder) -> None:
+    authors: dict[str, str] = {}
+    for author, row in read_objects(_file(folder, task, "clusters")):
+        for signature in row.identifiers("signature_ids"):
+            again = f"task {task.name}: signature of a second author (the first counts)"
+            builder.omitted[again] += signature in authors
+            authors.setdefault(signature, author)
+    found, path = {}, _file(folder, task, "signatures")
+    with builder.documents_of(task) as references:
+        for signature, row in read_objects(path):
+            builder.omitted[f"task {task.name}: signature without an author"] += signature not in authors
+            if signature in authors:
+                document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
+                block = row.nested("author_info").identifier("block")
+                if document is not None:
+                    found[signature] = document, block
+    blocks = sorted({block for _, block in found.values()})
+    if len(blocks) < 2:
+        raise InputError(f"{path}: has {len(blocks)} blocks; two are needed, one to choose the distance on.")
+    order = generator(SPLIT_SEED, "test blocks", task.name).permutation(len(blocks))
+    tested = {blocks[number] for number in order[: max(1, round(TEST_SHARE * len(blocks)))]}
+    builder.benchmark.signatures[task.name] = {
+        signature: (document, block, authors[signature], "test" if block in tested else "train")
+        for signature, (document, block) in found.items()
+    }
