@@ -8,6 +8,7 @@ rule prepare_holdout:
     input:
         papers=plan.corpus.papers(),
         citations=plan.corpus.citations(),
+        contexts=plan.evaluation.sentences_for_grades,
         queries="<results>/corpus/queries.parquet",
     output:
         tables=plan.evaluation.prepared("documents", "selection", "popularity", "searches"),
@@ -30,6 +31,7 @@ rule prepare_holdout:
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
+        contexts=option("--contexts", of_folder=True),
         settings=settings("benchmarks", "benchmark", MadeOfHeldOut),
         seed=configuration.run_seed,
     shell:
@@ -37,7 +39,7 @@ rule prepare_holdout:
         cocite evaluation prepare-holdout \
             --papers {params.papers:q} \
             --citations {params.citations:q} \
-            --queries {input.queries:q} \
+            --queries {input.queries:q} {params.contexts:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
             --memory-mb {resources.mem_mb} \

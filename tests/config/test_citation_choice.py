@@ -46,14 +46,14 @@ def test_a_choice_without_effect_or_ground_is_refused(written, path, value, sent
 )
 def test_a_source_whose_citations_have_no_marks_is_refused(written, choice):
     written["graphs"]["citation"]["citations"] = choice
-    key = "influential" if "influential" in choice else "intents"
+    key = {"influential": "influential", "intents": "intents", "weights": "weights.intents"}[next(iter(choice))]
     said = f"graphs.citation.citations.{key}: citations of the source openalex have neither influence nor intents"
     assert said in refused(written, "corpus", OPENALEX)
 
 
 def test_grades_by_influence_need_a_source_that_marks_it(written):
-    written["benchmarks"]["holdout"]["graded"] = True
-    said = "benchmarks.holdout.graded: citations of the source openalex have no influence; leave it out"
+    written["benchmarks"]["holdout"]["graded"] = {"influential": True}
+    said = "benchmarks.holdout.graded.influential: citations of the source openalex have neither influence nor intents"
     assert said in refused(written, "corpus", OPENALEX)
 
 

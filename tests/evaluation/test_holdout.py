@@ -17,12 +17,15 @@ from tests.spoiling import spoil_page
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
+from cocite.config.citation_marks import CitationMarks
 from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.preparation import candidates as choosing
 from cocite.evaluation.preparation.candidates import RandomChoice
 from cocite.evaluation.preparation.holdout import prepare_holdout
 
+INFLUENTIAL = CitationMarks(influential=True)
 SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
 PAPERS = st.integers(0, 14)
 
@@ -86,7 +89,10 @@ def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None, wo
     write_table(folder / "queries.parquet", "queries", pa.table(columns))
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
-    prepare_holdout(**tables, **written, settings=settings, seed=seed, memory_mb=400, threads=threads)
+    sentences = folder / "contexts" if (folder / "contexts").is_dir() else None
+    prepare_holdout(
+        **tables, **written, contexts=sentences, settings=settings, seed=seed, memory_mb=400, threads=threads
+    )
     return read_benchmark(folder)
 
 
@@ -115,7 +121,7 @@ def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held
     strong = {ends for ends in citations if sum(ends) % 3 == 0}
     graded = any(citing in held_out for citing, _ in of_works(strong))
     papers = [paper for paper in range(15) if paper not in works]
-    asked = {"held_out": held_out, "search": True, "negatives": 2, "graded": graded}
+    asked = {"held_out": held_out, "search": True, "negatives": 2, "graded": INFLUENTIAL if graded else None}
     with TemporaryDirectory() as name:
         try:
             united = {"papers": papers, "influential": of_works(strong)}
@@ -262,7 +268,14 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
     strong = {(a, b) for a, b in links if (a + b) % 3 == 0}
     corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "influential": strong, "selection": 0.4}
     plain, graded = (
-        prepare(tmp_path / name, links, set(range(20)), buckets=2, graded=name == "graded", **corpus)
+        prepare(
+            tmp_path / name,
+            links,
+            set(range(20)),
+            buckets=2,
+            graded=INFLUENTIAL if name == "graded" else None,
+            **corpus,
+        )
         for name in ("plain", "graded")
     )
 
@@ -293,8 +306,41 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
 
 
 def test_grades_without_an_influential_citation_by_a_held_out_paper_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no citation by a held-out paper is influential"):
-        prepare(tmp_path, STAR, {1}, influential={(2, 3)}, graded=True)
+    with pytest.raises(InputError, match="no citation by a held-out paper has the marks of `graded`"):
+        prepare(tmp_path, STAR, {1}, influential={(2, 3)}, graded=INFLUENTIAL)
+
+
+def test_grades_may_go_by_intents_and_by_the_number_of_sentences_that_cite(tmp_path):
+    links = drawn_citations()
+    intents = {(a, b): ["result"] if (a + b) % 2 else ["background"] for a, b in links}
+    # Sentences of each paper that cite one to four papers each, so that some are cited several times.
+    sentences = [(a, sorted(b for c, b in links if c == a)[: 1 + turn]) for a in range(60) for turn in range(4)]
+    mentions = Counter((a, b) for a, cited in sentences for b in cited)
+    columns = {
+        "context": range(len(sentences)),
+        "citing": [a for a, _ in sentences],
+        "cited": [b for _, b in sentences],
+    }
+    columns["sentence"] = ["It is known."] * len(sentences)
+    schema = empty_schema(TABLES["contexts"])
+    rows = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in schema.names}, schema=schema)
+    write_table(tmp_path / "contexts/0.parquet", "contexts", rows)
+    for asked, is_strong in {
+        CitationMarks(intents=("result",)): lambda pair: intents[pair] == ["result"],
+        CitationMarks(min_mentions=2): lambda pair: mentions[pair] >= 2,
+        CitationMarks(min_mentions=2, intents=("result",)): lambda pair: (
+            mentions[pair] >= 2 and intents[pair] == ["result"]
+        ),
+    }.items():
+        found = prepare(tmp_path, links, set(range(20)), papers=range(60), intents=intents, graded=asked)
+        grades = {
+            (int(query), int(paper)): grade
+            for query, of in found.judgements["cite"].items()
+            for paper, grade in of.items()
+            if grade
+        }
+        assert set(grades.values()) == {1, 2}
+        assert grades == {pair: 1 + is_strong(pair) for pair in grades}
 
 
 def test_relevant_papers_by_an_author_of_the_query_are_counted(tmp_path):
@@ -449,4 +495,4 @@ def test_spoilt_names_of_authors_are_refused(tmp_path):
 def test_grades_that_no_candidate_can_have_are_refused(tmp_path):
     for number, (useless, without_text) in enumerate((((1, 7), [7]), ((1, 1), ()))):
         with pytest.raises(InputError, match="all grades would be 1"):
-            prepare(tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=True)
+            prepare(tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=INFLUENTIAL)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from cocite.config.citation_marks import CitationMarks
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
@@ -188,9 +189,9 @@ class HoldoutSettings(Entry):
     """Whether held-out papers also search the whole corpus: the tasks cite_search and cocite_search, in which the text
     of each has to find all papers that it cites, or is cited with, among all papers with a text. Every model embeds
     the whole corpus for it."""
-    graded: bool = False
-    """Whether cited papers have grade 2 if the citation is influential, and 1 otherwise: in the tasks cite,
-    cite_matched and cite_search. nDCG gains the grade; MAP, MRR and recall take all of them alike."""
+    graded: CitationMarks | None = None
+    """The citations whose cited papers have grade 2, such as {influential: true}; others have grade 1. In the tasks
+    cite, cite_matched and cite_search, nDCG gains the grade; MAP, MRR and recall take all of them alike."""
     by_time: bool = False
     """Whether the queries are papers from `queries.holdout_from` on, and not those held out by chance."""
     title_search: TitleSearch | None = None

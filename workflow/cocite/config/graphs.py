@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import Field, model_validator
 
 from cocite.config.aspects import Intent
-from cocite.config.entries import Count, Entry, Positive, Refers, Whole, all_parts, distinct, inconsistent
+from cocite.config.citation_marks import CitationMarks
+from cocite.config.entries import Count, Entry, Positive, Refers, Whole, all_parts, inconsistent
 from cocite.config.source import lack_of_contexts
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
@@ -34,16 +35,9 @@ class CitationWeights(Entry):
         return self
 
 
-class CitationChoice(Entry):
+class CitationChoice(CitationMarks):
     """Which citations of the corpus a graph is built from; the others are counted and left out."""
 
-    influential: bool = False
-    """Take only citations that Semantic Scholar marks as influential (Valenzuela et al., 2015)."""
-    intents: Annotated[tuple[Intent, ...], Strict(False), AfterValidator(distinct)] = ()
-    """Take only citations with one of these intents or more. Empty, any will do, and so will a citation without one."""
-    min_mentions: Count | None = None
-    """Take only citations that at least this many contexts of the citing paper make. Needs corpus.contexts. Left out,
-    citations without a context will do."""
     self_: bool = Field(default=True, alias="self")
     """Take self-citations: the two papers share the name of an author, without case, accents and punctuation."""
     max_references: Count | None = None
@@ -82,14 +76,11 @@ class BuiltOnCitations(Entry):
                 f"{key}.citations.weights: only signal: citation takes weights; pairs are counted. For pairs, combine "
                 "graphs of chosen citations instead (docs/graphs.md#weights)."
             )
-        for name, asked in {"min_mentions": chosen.min_mentions, "weights.mentions": weights.mentions}.items():
-            if asked:
-                yield from lack_of_contexts(f"{key}.citations.{name}", str(asked), config)
-        by_influence = chosen.influential or weights.influential != 1
-        for name, is_asked in {"influential": by_influence, "intents": chosen.intents or weights.intents}.items():
-            if is_asked and not config.corpus.marks_citations:
-                has_none = f"citations of the source {config.corpus.source} have neither influence nor intents"
-                yield f"{key}.citations.{name}: {has_none}; leave it out."
+        weighed = CitationMarks(influential=weights.influential != 1, intents=tuple(weights.intents))
+        yield from chosen.lacking(f"{key}.citations", config)
+        yield from weighed.lacking(f"{key}.citations.weights", config)
+        if weights.mentions:
+            yield from lack_of_contexts(f"{key}.citations.weights.mentions", weights.mentions, config)
         if not (chosen.self_ or config.corpus.authors):
             yield f"{key}.citations.self needs the names of authors, which are not kept; set corpus.authors: true."
 

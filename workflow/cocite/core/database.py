@@ -4,7 +4,7 @@ import fcntl
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -78,6 +78,17 @@ READ_BY_TRAINING = """
     SELECT citing, cited FROM citations WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
 """
 """The view of the citations that training reads, of the relations citations and kept_out."""
+
+
+def count_mentions(db: duckdb.DuckDBPyConnection, contexts: Sequence[str] | None) -> None:
+    """Make the table mentioned: in how many of the contexts in some files a paper cites another; empty without any."""
+    db.execute("CREATE TEMP TABLE mentioned (citing BIGINT, cited BIGINT, mentions BIGINT)")
+    if contexts is not None:
+        db.read_parquet([*contexts]).create_view("contexts")
+        db.execute("""
+            INSERT INTO mentioned SELECT citing, mentioned, count(*)
+            FROM (SELECT citing, unnest(cited) AS mentioned FROM contexts) GROUP BY ALL
+        """)
 
 
 def view_citations_of_works(

@@ -29,7 +29,7 @@ from duckdb import DuckDBPyConnection
 from cocite.config.graphs import CitationChoice, CitationWeights
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
-from cocite.core.database import connect, number
+from cocite.core.database import connect, count_mentions, number
 from cocite.core.errors import InputError
 from cocite.core.id_sets import IdSet
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
@@ -178,13 +178,7 @@ def choose_citations(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         _check_marks(db, citations, conditions, settings.weights)
         db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
-        db.execute("CREATE TEMP TABLE mentioned (citing BIGINT, cited BIGINT, mentions BIGINT)")
-        if contexts is not None:
-            db.read_parquet(verified_files(contexts, "contexts", ["citing", "cited"])).create_view("contexts")
-            db.execute("""
-                INSERT INTO mentioned SELECT citing, mentioned, count(*)
-                FROM (SELECT citing, unnest(cited) AS mentioned FROM contexts) GROUP BY ALL
-            """)
+        count_mentions(db, None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"]))
         cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
         reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
         db.execute(f"""
@@ -216,13 +210,7 @@ def _conditions(settings: CitationChoice) -> dict[str, str]:
         conditions["max_references"] = (
             f"citing NOT IN (SELECT citing FROM citations GROUP BY citing HAVING count(*) > {most})"
         )
-    if settings.influential:
-        conditions["influential"] = "influential"
-    if settings.intents:
-        conditions["intents"] = f"list_has_any(intents, {list(settings.intents)})"
-    if settings.min_mentions:
-        conditions["min_mentions"] = f"coalesce(mentions, 0) >= {settings.min_mentions}"
-    return conditions
+    return conditions | settings.in_sql()
 
 
 def _weight(weights: CitationWeights | None) -> str:

@@ -35,6 +35,12 @@ class EvaluationPlan(StagePlan):
         """Those whose queries are from a year on."""
         return [name for name, entry in self.config.benchmarks.items() if getattr(entry, "by_time", False)]
 
+    def sentences_for_grades(self, wildcards: Any) -> list[str]:
+        """The sentences that cite if the grades of a hold-out go by mentions; else nothing."""
+        graded = getattr(self.config.benchmarks[wildcards.benchmark], "graded", None)
+        by_mentions = graded is not None and graded.min_mentions
+        return self.buckets("<results>/corpus/contexts/{bucket}.parquet") if by_mentions else []
+
     @cached_property
     def collections(self) -> list[str]:
         """The benchmarks in BEIR's layout."""

@@ -47,12 +47,14 @@ class Holdout(Benchmark, HoldoutSettings):
     )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A sentence if the run has no cut for a split by time, or its citations lack the influence for grades."""
+        """A sentence if the run has no cut for a split by time, or its citations lack the marks for grades."""
         yield from super().check_environment(key, config)
         if self.by_time and config.queries.holdout_from is None:
             yield f"{key}.by_time needs the first year that is held out; set queries.holdout_from."
-        if self.graded and not config.corpus.marks_citations:
-            yield f"{key}.graded: citations of the source {config.corpus.source} have no influence; leave it out."
+        if self.graded is not None:
+            if not self.graded.in_sql():
+                yield f"{key}.graded gives all citations one grade; set one of its keys, or leave it out."
+            yield from self.graded.lacking(f"{key}.graded", config)
 
     @property
     def scored_tasks(self) -> Sequence[Task]:

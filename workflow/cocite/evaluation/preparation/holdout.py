@@ -15,17 +15,19 @@ DuckDB joins within the job's memory. Random papers are drawn from a seeded pool
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut
 from cocite.config.benchmarks.holdout import MATCHED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS, SEARCHED
 from cocite.config.settings import GivenAsJson
-from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_works
+from cocite.core.database import READ_BY_TRAINING, connect, count_mentions, view_citations_of_works
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
@@ -58,7 +60,7 @@ from cocite.evaluation.preparation.candidates import (
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
-UNITED = {"intents": "flatten(list(intents))", "influential": "bool_or(influential)"}
+UNITED = {"intents": "flatten(list(intents))", "influential": "bool_or(influential)", "mentions": "sum(mentions)"}
 """What the records of a work have together."""
 CITED = """
     SELECT citing AS query, cited AS paper
@@ -95,12 +97,12 @@ COCITED = """
     WHERE citing >= $least
     ORDER BY query, paper
 """
-INFLUENTIAL = """
+MARKED = """
     SELECT citing AS query, cited AS paper
     FROM citations_of_works
     JOIN queries ON citing = queries.corpusid
     JOIN with_text ON cited = with_text.corpusid
-    WHERE influential AND cited <> citing
+    WHERE {} AND cited <> citing
     ORDER BY query, paper
 """
 POPULARITY = """
@@ -130,6 +132,7 @@ def prepare_holdout(
     papers: Papers,
     citations: Citations,
     queries: Queries,
+    contexts: Annotated[Path | None, typer.Option(help="Folder of the table contexts, for grades by mentions.")] = None,
     settings: GivenAsJson[MadeOfHeldOut],
     seed: Seed,
     memory_mb: MemoryMb,
@@ -145,7 +148,7 @@ def prepare_holdout(
     of_holdout = settings if isinstance(settings, HoldoutSettings) else None
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         split = HELD_OUT_BY_TIME if of_holdout and of_holdout.by_time else HELD_OUT
-        held_out, with_text = _open(database, papers, citations, queries, split)
+        held_out, with_text = _open(database, papers, citations, contexts, queries, split)
         omitted["held-out paper without text"] = held_out - len(with_text)
         # Whether a paper is a selection query depends only on the seed, its id and this label, which is never edited.
         share = (of_holdout and of_holdout.selection) or 0
@@ -153,13 +156,15 @@ def prepare_holdout(
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
         database.execute(f"CREATE TABLE popularity AS {POPULARITY}")
         pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
-        influential = _links(database.sql(INFLUENTIAL)) if of_holdout and of_holdout.graded else {}
-        if of_holdout and of_holdout.graded and not influential:
-            none = "no citation by a held-out paper is influential, so all grades would be 1"
-            raise InputError(f"{citations}: {none}; leave out `graded` of the benchmark.")
+        marked: LinkedBy = {}
+        if of_holdout and of_holdout.graded:
+            marked = _links(database.sql(MARKED.format(" AND ".join(of_holdout.graded.in_sql().values()))))
+            if not marked:
+                none = "no citation by a held-out paper has the marks of `graded`, so all grades would be 1"
+                raise InputError(f"{citations}: {none}; leave it out of the benchmark.")
         searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
-            strong = influential if task == "cite" else {}
+            strong = marked if task == "cite" else {}
             choices: list[Choice] = [RandomChoice(name=task, settings=settings, seed=seed, pool=pool)]
             if of_holdout:
                 name, (linked, classes) = f"{task}{MATCHED}", classes_of(database, links.relevant)
@@ -205,13 +210,15 @@ def _check_judged(benchmark: Benchmark, held_out: int, settings: MadeOfHeldOut, 
 
 
 def _open(
-    database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path, split: str
+    database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, contexts: Path | None, queries: Path, split: str
 ) -> tuple[int, Ids]:
     """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
     are papers that existed before the cut, if there is one."""
     read = ["corpusid", "has_text", "title", "abstract", "fields", AUTHORS]
     database.read_parquet(verified_files(papers, "papers", read)).create_view("papers")
-    database.read_parquet(verified_files(citations, "citations")).create_view("citations")
+    count_mentions(database, None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"]))
+    database.read_parquet(verified_files(citations, "citations")).create_view("unmarked")
+    database.execute("CREATE VIEW citations AS FROM unmarked LEFT JOIN mentioned USING (citing, cited)")
     kept_out = read_kept_out(queries)
     held_out = kept_out.filter(pc.field("split") == split).select(["corpusid"])
     later = kept_out.filter(pc.field("split").isin(FROM_THE_CUT_ON)).select(["corpusid"])
