@@ -1,7 +1,8 @@
 """Static encoders beside sentence-transformers' StaticEmbedding: pairs a second in training, documents a second.
 
 Both start from the same table of 30,000 pieces, and train by MNRL on the same pairs in batches of 1,024, on two
-threads. The seconds of a training are those without imports, with opening the encoder, tokenising and saving.
+threads. The seconds are those without imports, with opening the encoder, tokenising and saving. Papers are generated
+(few distinct words, few of which occur twice in a text) or those of a run: `--papers results/NAME/corpus/papers`.
 """
 
 import shutil
@@ -17,29 +18,35 @@ from tests.benchmarks.training import THREADS, seconds_of_ours, seconds_of_rival
 from tests.benchmarks.training_memory import write_start
 from tests.examples import written_examples, written_pairs
 
+from cocite.core.tables.files import read_table
+
 PAPERS, PAIRS, BATCH, LR = 6000, 61_440, 1024, 5e-3
 """60 batches of pairs."""
+FIELDS = ("title", "abstract")
 ROUNDS = 3
 
 
-def main(folder: Path) -> None:
-    write_start(folder / "encoder", "static", 512)
+def main(folder: Path, *, papers: str = "") -> None:
     random = np.random.default_rng(1)
-    texts = {paper: paper_text(random) for paper in range(PAPERS)}
+    texts: dict[int, Any] = {paper: paper_text(random) for paper in range(PAPERS)}
+    if papers:
+        texts = dict(enumerate(zip(*read_table(Path(papers), "papers", FIELDS).to_pydict().values(), strict=True)))
+    write_start(folder / "encoder", "static", 512, texts=texts)
     for name, number in (("training", PAIRS), ("validation", BATCH)):
-        rows = random.integers(0, PAPERS, (number, 2))
-        rows = np.column_stack([rows[:, 0], (rows[:, 0] + 1 + rows[:, 1] % (PAPERS - 1)) % PAPERS, rows[:, 0]])
+        query, other = random.integers(0, len(texts), (2, number))
+        rows = np.column_stack([query, (query + 1 + other % (len(texts) - 1)) % len(texts), query])
         with_negatives = written_examples(folder / "triplets" / name, rows, texts, folder / "encoder")
         written_pairs(folder / name, with_negatives, folder / "encoder")
-    for what, count in (("train", PAIRS), ("embed", PAPERS)):
+    for what, count in (("train", PAIRS), ("embed", len(texts))):
         measured: dict[str, list[tuple[Cost, float]]] = {"ours": [], "rival": []}
         for _ in range(ROUNDS):
             for who, rounds in measured.items():
                 rounds.append(answer(f"static_encoder:{what}_{who}", folder))
         for who, rounds in measured.items():
             seconds = statistics.median(taken for _, taken in rounds)
+            cpu, peak = statistics.median(cost.cpu for cost, _ in rounds), max(cost.peak_mb for cost, _ in rounds)
             say(
-                f"{what}, {who}: {count / seconds:,.0f} a second, peak {max(cost.peak_mb for cost, _ in rounds):.0f} MB"
+                f"{what}, {who}: {count / seconds:,.0f} a second, {cpu:.1f} s of processors with imports, {peak:.0f} MB"
             )
         ratios = [theirs / mine for (_, mine), (_, theirs) in zip(measured["ours"], measured["rival"], strict=True)]
         say(f"{what}: {statistics.median(ratios):.1f} × as fast")
@@ -62,8 +69,10 @@ def train_rival(folder: Path) -> float:
 
 
 def embed_ours(folder: Path) -> float:
+    from cocite.cli import hide_pandas_from_pyarrow
     from cocite.encoder import work_offline
 
+    hide_pandas_from_pyarrow()  # as the command does; the rival imports it before it starts
     work_offline(THREADS)
     from cocite.encoder.embedding import embed_tables
 
@@ -83,8 +92,8 @@ def embed_rival(folder: Path) -> float:
 
     torch.set_num_threads(THREADS)
     start = time.perf_counter()
-    rows = pq.read_table(folder / "papers.parquet", columns=["title", "abstract"]).to_pylist()
+    rows = pq.read_table(folder / "papers.parquet", columns=list(FIELDS)).to_pylist()
     model = SentenceTransformer(str(folder / "encoder"), device="cpu")
-    vectors = model.encode([f"{row['title']} {row['abstract']}" for row in rows])
+    vectors = model.encode([f"{row['title']} {row['abstract'] or ''}" for row in rows])
     np.save(folder / "vectors.npy", vectors)
     return time.perf_counter() - start

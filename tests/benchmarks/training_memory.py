@@ -4,6 +4,7 @@ Each takes two steps of MNRL in float32 and chooses its mini-batches itself (`mi
 """
 
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.made_triplets import PER_QUERY, paper_text, write_encoder, write_triplets
 from tests.benchmarks.measuring import cocite, run, say
@@ -45,7 +46,7 @@ def main(folder: Path) -> None:
         say(f"{kind}, {length} tokens, {batch_size} triplets, {chosen} at once, in {memory_mb} MB: {cost}")
 
 
-def write_start(folder: Path, kind: str, length: int, dimension: int = 256) -> None:
+def write_start(folder: Path, kind: str, length: int, dimension: int = 256, texts: Any = None) -> None:
     if kind != "static":
         write_encoder(folder, length=length, **SIZES[kind])
         return
@@ -55,7 +56,8 @@ def write_start(folder: Path, kind: str, length: int, dimension: int = 256) -> N
     from cocite.encoder.build import build_encoder
 
     random, above = np.random.default_rng(9), folder.parent
-    papers = write_papers(above / "papers.parquet", {paper: paper_text(random) for paper in range(6000)})
+    texts = texts or {paper: paper_text(random) for paper in range(6000)}
+    papers = write_papers(above / "papers.parquet", texts)
     queries = write_queries(above / "queries.parquet", {})
     settings = StaticSettings(kind="static", max_length=length, dimension=dimension)
     build_encoder([papers], queries, folder, settings=settings, seed=1)

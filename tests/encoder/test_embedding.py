@@ -20,7 +20,7 @@ from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
-from cocite.encoder.model import TOKENS_IN_BATCH, computing, embed_alike, open_encoder
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_alike, open_encoder
 from cocite.encoder.tokens import open_tokenizer
 
 TEXTS = {
@@ -59,7 +59,7 @@ def embed(encoder, tmp_path):
 def small_batches(monkeypatch):
     """Windows of four documents, batches of at most 12 tokens: a, b, d and f have 16, 3, 5 and 11 or more tokens. Each
     batch is written to the disk."""
-    monkeypatch.setattr(embedding, "WINDOW", 4)
+    monkeypatch.setattr(Encoder, "window", 4)
     monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
     monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 12)
 
@@ -155,7 +155,7 @@ def test_how_much_is_read_embedded_and_written_together_changes_nothing(document
             patch.setattr(embedding, "ROWS_WRITTEN", size)
             assert read_table(embed(documents), "document_embeddings").equals(whole)
         with monkeypatch.context() as patch:
-            patch.setattr(embedding, "WINDOW", size)
+            patch.setattr(Encoder, "window", size)
             assert read_table(embed(documents), "document_embeddings").equals(whole)
 
 
@@ -264,7 +264,8 @@ def files(tmp_path):
     ],
 )
 def test_a_window_counts_documents_with_a_text_and_without(encoder, files, start, size, expected):
-    windows = tokenised_windows(files, open_tokenizer(encoder), start=start, size=size)
+    tokenizer = open_tokenizer(encoder)
+    windows = tokenised_windows(tokens.texts_of(files, tokenizer, "documents"), tokenizer, start=start, size=size)
     assert [(each.names, each.rows.tolist(), each.tokens.lengths.tolist()) for each in windows] == expected
 
 

@@ -17,8 +17,8 @@ from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
 from cocite.core.atomic import read_json, write_json
 from cocite.core.tables.files import read_table, write_table
-from cocite.encoder import embedding, poolings
 from cocite.encoder import model as encoder_model
+from cocite.encoder import poolings
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.documents import documents_of
@@ -26,7 +26,7 @@ from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_sentence
 from cocite.encoder.examples import open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
-from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.model import Encoder, embed, open_encoder
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
@@ -269,7 +269,7 @@ def by_a_plain_loop(folder, papers):
 
 
 def test_vectors_are_those_of_a_plain_loop(sentence_wise, tmp_path, monkeypatch):
-    monkeypatch.setattr(embedding, "WINDOW", 16)
+    monkeypatch.setattr(Encoder, "window", 16)
     monkeypatch.setitem(encoder_model.TOKENS_IN_BATCH, "cpu", 64)
     texts = papers_of(60)
     write_table(tmp_path / "in/0.parquet", "papers", papers_table(texts))

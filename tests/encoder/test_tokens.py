@@ -348,8 +348,22 @@ def test_prompts_of_the_folder_that_is_fetched_are_taken_unless_the_settings_hav
     assert (reading.query_prompt, reading.document_prompt) == (kept.get("query", ""), kept.get("document", ""))
 
 
-OF_WORDS = ["Bees", "collect", "nectar.", "(2019)", "....", "##s", "x" * 120, "[SEP]", "[MASK]", " ", "  ", "\t", "\n"]
-OTHERS = ["naïve", "e\u0301", " \u0301", "蜂蜜", "\u00a0", "\u200b", "\x01", "\u2028", "\ufffd", "ΟΔΟΣ", "İ", "ﬁ", "😀"]
+OF_WORDS = [
+    "Bees",
+    "nectar.",
+    "(2019)",
+    "....",
+    "a-b=c!",
+    "##s",
+    "x" * 120,
+    "[SEP]",
+    "x[SEP].",
+    "[[SEP",
+    " ",
+    "\t",
+    "\n",
+]
+OTHERS = ["naïve", "e\u0301", "\u0301", "蜂蜜", "\u00a0", "\u200b", "\x01", "\u2028", "\ufffd", "ΟΔΟΣ", "İ", "ﬁ", "😀"]
 PARTS = st.sampled_from(OF_WORDS + OTHERS)
 
 

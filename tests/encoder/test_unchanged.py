@@ -13,7 +13,7 @@ from cocite.encoder import embedding
 from cocite.encoder.documents import documents_of
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.model import embed_alike, open_encoder
+from cocite.encoder.model import Encoder, embed_alike, open_encoder
 from cocite.encoder.static import is_static
 
 WORDS = " ".join(TOPICS.values()).split()
@@ -71,7 +71,7 @@ def embedded(monkeypatch):
 
     counting.most, counting.sizes = None, sizes
     monkeypatch.setattr(embedding, "embed_alike", counting)
-    monkeypatch.setattr(embedding, "WINDOW", 32)
+    monkeypatch.setattr(Encoder, "window", 32)
     monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
     return counting
 

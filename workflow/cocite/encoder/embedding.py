@@ -3,10 +3,11 @@
 A document whose sentences are embedded by themselves has the sum of their vectors, normalised: a baseline of SPECTER's
 appendix (Cohan et al., 2020).
 
-The documents of a window, `WINDOW` consecutive rows of a table, are tokenised, sorted by length and embedded in
-batches, each by one thread. Memory holds one window; the vectors wait in a folder of the state for each adapter
-(`VectorFile`), and become the table at the end. An embedding that was killed resumes with the batch after the last that
-is known to be on the disk, and ends with the same bytes. A document without text gets no vector, and is counted.
+The documents of a window, consecutive rows of a table, are tokenised and embedded in batches, each by one thread.
+Memory holds one window, and a second one if that is tokenised ahead; the vectors wait in a folder of the state for each
+adapter (`VectorFile`), and become the table at the end. An embedding that was killed resumes with the batch after the
+last that is known to be on the disk, and ends with the same bytes. A document without text gets no vector, and is
+counted.
 
 vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
 reached.json  how far it has come (`Progress`): all batches before the next one are on the disk
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,7 +38,7 @@ from cocite.core.gpus import take_gpus
 from cocite.core.options import PrecisionOption, State, Threads
 from cocite.core.progress import ahead, progress_bar, report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import checked_files, count_rows, vector_column, write_table
+from cocite.core.tables.files import checked_files, count_rows, open_table, vector_column, write_table
 from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents, Numbers, count_within
@@ -48,8 +49,6 @@ from cocite.encoder.unchanged import find_unchanged
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
 """The tables that can be embedded, and the tables of their vectors."""
-WINDOW = 16_384
-"""Documents that are in memory together, and sorted by length together."""
 ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
 NO_ADAPTER = ""
@@ -193,7 +192,7 @@ def embed_documents(
         "precision": str(encoder.computes_in),
         "dimension": encoder.dimension,
         "adapters": sorted(adapters),
-        "batches": [WINDOW, encoder.tokens_in_batch],
+        "batches": [encoder.window, encoder.tokens_in_batch],
         "versions": library_versions(),
         "unchanged": None if unchanged is None else fingerprint_of([unchanged.earlier]),
     }
@@ -202,19 +201,19 @@ def embed_documents(
         filled = {}
         for adapter in sorted(adapters):
             _switch_on(encoder, model, adapter)
-            filled[adapter] = VectorFile(state / f"adapter-{adapter}", encoder.dimension, WINDOW)
+            filled[adapter] = VectorFile(state / f"adapter-{adapter}", encoder.dimension, encoder.window)
             stack.enter_context(filled[adapter].file)
             for known in unchanged.blocks() if unchanged is not None else ():
                 filled[adapter].write(*known)
             is_known = np.zeros(total, np.bool_) if unchanged is None else unchanged.is_same
-            _embed(encoder, files, table, filled[adapter], is_known, threads)
+            has_text = _embed(encoder, files, table, filled[adapter], is_known, threads)
         declared = TABLES[EMBEDDINGS[table]]
         columns = {key: declared.columns[key].type for key in declared.key}
         schema = pa.schema({**columns, "vector": pa.list_(pa.float32(), encoder.dimension)})
         rows = (
             batch
             for adapter, vectors in filled.items()
-            for batch in _rows(texts_of(files, encoder.tokenizer, table, tells=False), adapter, schema, vectors)
+            for batch in _rows(files, table, has_text, adapter, schema, vectors)
         )
         written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows)) // len(filled)
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
@@ -235,13 +234,15 @@ def _switch_on(encoder: Encoder, model: Path, adapter: str) -> None:
 def _embed(
     encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", is_known: NDArray[np.bool_],
     threads: int,
-) -> None:  # fmt: skip
-    """Fill the file with the vectors that it does not have yet, of rows that are not known."""
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Fill the file with the vectors that it does not have yet, of rows that are not known; tell which have a text."""
     start, on_gpu = vectors.reached_window, encoder.device.type == "cuda"
-    windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW, is_known=is_known)
-    # On a CPU, where each thread embeds a batch, tokenising ahead would only take threads from the encoder.
-    windows = ahead(windows) if on_gpu else windows
-    bar = progress_bar(of="Embedding", unit=table, total=len(is_known), initial=start * WINDOW)
+    has_text, size = np.zeros(len(is_known), np.bool_), encoder.window
+    texts = _noted(texts_of(files, encoder.tokenizer, table), has_text)
+    windows = tokenised_windows(texts, encoder.tokenizer, start=start, size=size, is_known=is_known)
+    # A transformer on a CPU, where each thread embeds a batch, would only lose threads to tokenising ahead.
+    windows = ahead(windows) if on_gpu or encoder.reads == "bags" else windows
+    bar = progress_bar(of="Embedding", unit=table, total=len(is_known), initial=start * size)
     workers = _workers(1 if on_gpu else threads)
     with bar, ExitStack() as stack:
         stack.callback(workers.shutdown, cancel_futures=True)
@@ -261,6 +262,13 @@ def _embed(
                 vectors.put(window.rows[some], their_vectors)
                 bar.update(len(some))
             vectors.end_window()
+    return has_text
+
+
+def _noted(texts: Iterator[Text], has_text: NDArray[np.bool_]) -> Iterator[Text]:
+    for row, each in enumerate(texts):
+        has_text[row] = bool(each.text)
+        yield each
 
 
 def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) -> NDArray[np.float32]:
@@ -269,17 +277,21 @@ def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) 
     return embed_alike(encoder, tokens, rows)
 
 
-def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
+def _rows(
+    files: Sequence[Path], table: str, has_text: NDArray[np.bool_], adapter: str, schema: pa.Schema,
+    vectors: "VectorFile",
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The rows of the table by an adapter: the documents that have a text, with their vectors."""
-    numbered = enumerate(texts)
-    while read := list(islice(numbered, ROWS_WRITTEN)):
-        kept = [(row, each.id) for row, each in read if each.text]
-        rows = np.array([row for row, _ in kept], dtype=np.int64)
-        names = {"adapter": [adapter] * len(kept), schema.names[-2]: [document for _, document in kept]}
-        columns = [pa.array(names[name], schema.field(name).type) for name in schema.names[:-1]]
-        found = vectors.read(rows)
+    row, [key] = 0, TABLES[table].key
+    read = (open_table(file, table).iter_batches(ROWS_WRITTEN, columns=[key]) for file in files)
+    for batch in chain.from_iterable(read):
+        kept = np.flatnonzero(has_text[row : row + len(batch)])
+        found = vectors.read(row + kept)
         vectors.zeros += int(np.count_nonzero(~found.any(axis=1)))
+        names = {"adapter": pa.array([adapter] * len(kept), pa.string()), schema.names[-2]: batch[key].take(kept)}
+        columns = [names[name].cast(schema.field(name).type) for name in schema.names[:-1]]
         yield pa.record_batch([*columns, vector_column(found)], schema=schema)
+        row += len(batch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,22 +304,21 @@ class Window:
 
 
 def tokenised_windows(
-    files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int,
-    is_known: NDArray[np.bool_] | None = None,
-) -> Iterator[Window]:  # fmt: skip
+    texts: Iterator[Text], tokenizer: Tokenizer, *, start: int, size: int, is_known: NDArray[np.bool_] | None = None
+) -> Iterator[Window]:
     """The windows of `size` documents, from number `start` on, without those that are known."""
-    rows = islice(texts_of(files, tokenizer, table), start * size, None)
+    rows = islice(texts, start * size, None)
     for first in count(start * size, size):
         read = list(islice(rows, size))
         if not read:
             return
         known = np.zeros(len(read), np.bool_) if is_known is None else is_known[first : first + len(read)]
         kept = [row for row, each in enumerate(read) if each.text and not known[row]]
-        texts = [read[row] for row in kept]
+        chosen = [read[row] for row in kept]
         yield Window(
-            names=[each.id for each in texts],
+            names=[each.id for each in chosen],
             rows=first + np.array(kept, dtype=np.int64),
-            tokens=tokenise_texts(texts, tokenizer),
+            tokens=tokenise_texts(chosen, tokenizer),
         )
 
 
@@ -359,7 +370,7 @@ class VectorFile:
         """Write the vectors of the next batch to these rows."""
         self.write(rows, vectors)
         self.progress.batches += 1
-        self.progress.checksum = zlib.crc32(vectors.tobytes(), self.progress.checksum)
+        self.progress.checksum = zlib.crc32(vectors.data, self.progress.checksum)
         if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
             self.file.flush()
             os.fsync(self.file.fileno())
@@ -368,9 +379,10 @@ class VectorFile:
 
     def write(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
         """Write vectors to these rows."""
-        for row, vector in zip(rows.tolist(), vectors, strict=True):
-            self.file.seek(row * self.width)
-            self.file.write(vector.tobytes())
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        for start, stop in pairwise([0, *breaks.tolist(), len(rows)]):
+            self.file.seek(int(rows[start]) * self.width)
+            self.file.write(vectors[start:stop].data)
 
     def end_window(self) -> None:
         """Count the window at work as done."""

@@ -57,6 +57,8 @@ class Encoder(nn.Module):
 
     reads: ClassVar[Literal["tokens", "bags"]] = "tokens"
     """Whether the order of tokens counts."""
+    window: ClassVar[int] = 16_384
+    """Documents that are in memory together while tables are embedded, and sorted by length together."""
 
     def __init__(
         self,

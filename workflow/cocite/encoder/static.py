@@ -6,7 +6,7 @@ opens as well; both take the plain mean, so that a table with log weights gives 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from torch.nn.functional import embedding_bag, normalize
 
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError
+from cocite.encoder.batch import runs_of
 from cocite.encoder.documents import Documents, Numbers, documents_of
 from cocite.encoder.model import CARD, NORMALISE, Encoder, embed
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
@@ -31,7 +32,7 @@ STATIC = "sentence_transformers.models.StaticEmbedding"
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 COUNTS = "counts"
 """The key of the configuration that says how often a piece counts; other libraries do not read it."""
-PIECES_AT_ONCE = 2**18
+PIECES_AT_ONCE = 2**16
 """Pieces of the texts that are embedded together."""
 LEAST_VARIANCE = 1e-6
 """The variance of a component that is kept, as a share of the largest: below it there is little but rounding."""
@@ -77,6 +78,7 @@ class StaticEncoder(Encoder):
     """A table of word pieces: pieces of texts in, one vector of length 1 for each text out."""
 
     reads = "bags"
+    window = 4096
     tokens_in_batch = PIECES_AT_ONCE
 
     def __init__(self, vectors: Tensor, tokenizer: Tokenizer, counts: str, dimension: int | None = None) -> None:
@@ -95,6 +97,10 @@ class StaticEncoder(Encoder):
         vectors: Tensor = self.transformer(features)[:, : self.dimension]
         is_zero = (vectors == 0).all(dim=1, keepdim=True)
         return normalize(torch.where(is_zero, vectors.detach(), vectors), dim=1)  # a zero would have infinite gradients
+
+    def batches(self, lengths: Numbers) -> Iterator[Numbers]:
+        """Documents that are embedded together, in their order."""
+        return (np.arange(run.start, run.stop) for run in runs_of(lengths, self.tokens_in_batch))
 
     def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
         """The distinct known pieces of some texts, one text after the other, their weights, and where each starts."""
