@@ -128,8 +128,7 @@ def search(
     """
     from cocite.tools.answers import print_answer
     from cocite.tools.contents import open_results
-    from cocite.tools.found_by_index import choose_index, papers_of_index
-    from cocite.tools.nearest import choose_model, nearest_papers
+    from cocite.tools.nearest import choose_index, choose_model, nearest_papers, papers_of_index
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
@@ -313,8 +312,7 @@ def publish(
 ) -> None:
     """Write the folder of a model for publication, and check that it opens and embeds as the run did; or that of an
     index, which NumPy alone can search."""
-    from cocite.tools.found_by_index import choose_index
-    from cocite.tools.nearest import find_model
+    from cocite.tools.nearest import choose_index, find_model
     from cocite.tools.published_folder import write_folder, write_index
 
     folder = results_of(results, configfile)

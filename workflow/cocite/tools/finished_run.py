@@ -25,8 +25,7 @@ from cocite.core.tables.places import files_by_place, path_of
 from cocite.plan.recorded import configuration_of, configured_in
 from cocite.retrieval.search import KNOWN, Index
 from cocite.tools.contents import changed_files, open_results, viewed_tables
-from cocite.tools.found_by_index import OpenIndex, choose_index, current_indexes
-from cocite.tools.nearest import Model, choose_model, models_of, text_embedder
+from cocite.tools.nearest import Model, OpenIndex, choose_index, choose_model, current_indexes, models_of, text_embedder
 from cocite.tools.search_indexes import (
     Paper,
     Titles,

@@ -21,9 +21,8 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import verified_files
 from cocite.plan.recorded import configuration_of
 from cocite.retrieval import search
-from cocite.tools.found_by_index import RunIndex
 from cocite.tools.mteb_export import Provenance, base_model, provenance_for, scores_of, write_mteb
-from cocite.tools.nearest import Model
+from cocite.tools.nearest import Model, RunIndex
 
 DOCUMENTS = 8
 """Documents of each benchmark that are embedded again."""
