@@ -15,7 +15,8 @@ from cocite.core.tables.files import read_table, write_table
 from cocite.retrieval.ranker import rank_candidates
 from cocite.retrieval.weights import SHIPPED
 
-NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations", "without links"]
+NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations"]
+NAMES += ["without links", "age", "later", *(f"rank of {name}" for name in NAMES[:6])]
 
 
 def ranked(small, **settings):
@@ -38,18 +39,25 @@ def ranked(small, **settings):
 def values_of(table):
     """What is known of candidates, NaN for what is not, in the order of NAMES."""
     rows = table.to_pylist()
-    return np.array(
+    values = np.array(
         [
             [
                 *row["cosines"],
                 *(row[name] for name in NAMES[2:6]),
                 np.log(1 + row["citations"]),
                 row["votes_10"] is None,
+                *([np.nan] * 2 if (age := row["age"]) is None else [np.log(1 + max(age, 0)), np.log(1 + max(-age, 0))]),
             ]
             for row in rows
         ],
         dtype=float,
     )
+    ranks = np.full((len(rows), 6), np.nan)
+    queries, is_found = np.array([row["query"] for row in rows]), np.array([row["is_found"] for row in rows])
+    for at, row in enumerate(rows):
+        others = values[(queries == row["query"]) & is_found, :6]
+        ranks[at] = np.log(1 + (others > values[at, :6]).sum(axis=0))
+    return np.column_stack([values, np.where(np.isnan(values[:, :6]), np.nan, ranks)])
 
 
 def of_split(table, split, found=True):
@@ -66,15 +74,23 @@ def small(tmp_path_factory):
 
 def test_learned_weights_are_those_of_scikit_learn_on_what_the_selection_queries_cite(small):
     searches = read_table(small.folder / "tables/searches.parquet", "searches").to_pylist()
-    cocited = [{**row, "task": "cocite_search", "paper": small.searched[-1]} for row in searches]
+    cocited = [
+        {**row, "task": "cocite_search", "paper": paper}
+        for row in searches
+        for paper in small.searched[row["query"] % 7 :: 60]
+    ]
     rows = {(row["task"], row["query"], row["paper"]): row for row in [*searches, *cocited]}
     schema = read_table(small.folder / "tables/searches.parquet", "searches").schema
     both = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema)
     chosen = of_split(small.table, "selection")
     scaler = StandardScaler().fit(values_of(chosen))
     scaled = np.nan_to_num(scaler.transform(values_of(chosen)))
-    is_relevant = [row["paper"] in small.relevant[row["query"]] for row in chosen.to_pylist()]
-    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(scaled, is_relevant).coef_[0]
+    pairs = [(row["query"], row["paper"]) for row in chosen.to_pylist()]
+    is_cited = np.array([paper in small.relevant[query] for query, paper in pairs])
+    is_cocited = np.array([("cocite_search", *pair) in rows for pair in pairs]) & ~is_cited
+    counts = np.where(is_cocited, 0.1, 1)
+    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(scaled, is_cited | is_cocited, counts).coef_[0]
+    assert is_cocited.sum() > 20
     write_table(small.folder / "tables/searches.parquet", "searches", both)
     scores, weights, _ = ranked(small, known="more")
     write_table(small.folder / "tables/searches.parquet", "searches", pa.Table.from_pylist(searches, schema))

@@ -26,7 +26,14 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
-from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
+from cocite.core.tables.files import (
+    read_table,
+    table_in,
+    vector_column,
+    vectors_of_papers,
+    write_table,
+    years_of_papers,
+)
 from cocite.core.words import UsualFormula, WordSearch
 from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
@@ -152,9 +159,17 @@ def find_candidates(
         "words": _known(by_words.of(judged) if by_words else np.full(len(judged.keys), np.nan)),
         **{name: _known(of) for name, of in _votes_of(judged, is_found, votes, adjacency).items()},
         "citations": popularity["citations"].to_numpy()[judged.places],
+        "age": pa.array(_ages(judged, papers), from_pandas=True).cast(pa.int16()),
     }
     write_table(output, "candidates", pa.table(columns))
     report(f"{len(found.keys) / max(len(queries), 1):,.0f} papers found for each of {len(queries):,} held-out papers")
+
+
+def _ages(pairs: Pairs, folder: Path) -> NDArray[np.float32]:
+    """By how many years the query of each pair is the later of the two; NaN if one of them has no year."""
+    of_queries, of_papers = (years_of_papers(folder, some) for some in (pairs.queries, pairs.papers))
+    ages: NDArray[np.float32] = of_queries[pairs.rows] - of_papers[pairs.places]
+    return ages
 
 
 def _mean(columns: Sequence[NDArray[np.float32]]) -> Numbers:

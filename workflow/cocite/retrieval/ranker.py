@@ -1,6 +1,7 @@
 """How an index ranks what it finds: its weights, and how much it prefers well-known papers.
 
-Weights are learned by logistic regression on the held-out papers that choose between settings. The balanced setting
+Weights are learned by logistic regression on the held-out papers that choose between settings: on what they cite, and
+to a tenth on what is only co-cited with them, which teaches to prefer what everybody cites. The balanced setting
 raises the scores of rarely cited papers just so far that as many are found as by any list alone. This is chosen on the
 same papers, whose scores come from weights that the other half of them was fitted on.
 """
@@ -29,6 +30,7 @@ from cocite.retrieval.weights import (
     BALANCED,
     LESS,
     MORE,
+    OF_COCITED,
     RARE_CLASSES,
     Known,
     Numbers,
@@ -79,7 +81,7 @@ def rank_candidates(
     else:
         if settings.rank == "learned":
             fitted, scores = (
-                learned(selected, relevant.is_cited(len(selected.table))),
+                learned(selected, relevant.of_candidates(len(selected.table))),
                 _cross_fitted(selected, relevant),
             )
             facts["queries"] = queries
@@ -137,13 +139,13 @@ class Relevant:
         places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         return replace(self, places=places[self.places])
 
-    def is_cited(self, candidates: int) -> NDArray[np.bool_]:
-        """Which candidates are cited by their query. Co-cited papers teach to prefer what everybody cites, and find
-        neither more of themselves nor more of the others."""
-        is_of_task = np.array([task == f"cite{SEARCHED}" for task in self.tasks], np.bool_)[self.searches]
-        is_cited = np.zeros(candidates, np.bool_)
-        is_cited[self.places[is_of_task & (self.places >= 0)]] = True
-        return is_cited
+    def of_candidates(self, candidates: int) -> Numbers:
+        """The relevance of each candidate that weights are learned from: 1 if its query cites it, less if it is only
+        co-cited."""
+        of_task = np.array([1 if task == f"cite{SEARCHED}" else OF_COCITED for task in self.tasks])
+        relevance = np.zeros(1 + candidates)
+        np.maximum.at(relevance, self.places, of_task[self.searches])
+        return relevance[:-1]
 
     def recalls(self, first: NDArray[np.bool_]) -> Numbers:
         """The share × 100 that is among the first candidates of each search, of all and of each class of rarely cited
@@ -189,7 +191,7 @@ def _is_of(known: Known, split: str) -> NDArray[np.bool_]:
 
 def _enough_queries(selected: Known, relevant: Relevant) -> int:
     """How many queries weights can be learned from: 0 if they are too few."""
-    is_cited = relevant.is_cited(len(selected.table))
+    is_cited = relevant.of_candidates(len(selected.table)) == 1
     queries = len(np.unique(selected.ids("query")[is_cited]))
     if queries >= LEAST_QUERIES:
         return queries
@@ -202,10 +204,10 @@ def _enough_queries(selected: Known, relevant: Relevant) -> int:
 
 def _cross_fitted(selected: Known, relevant: Relevant) -> Numbers:
     """The scores of queries that choose between settings, by weights learned on the other half of them."""
-    scores, is_cited = np.zeros(len(selected.table)), relevant.is_cited(len(selected.table))
+    scores, relevance = np.zeros(len(selected.table)), relevant.of_candidates(len(selected.table))
     is_second = np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
     for half in (is_second, ~is_second):
-        scores[half] = learned(selected.where(~half), is_cited[~half]).scores(selected.where(half))
+        scores[half] = learned(selected.where(~half), relevance[~half]).scores(selected.where(half))
     return scores
 
 

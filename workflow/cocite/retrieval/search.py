@@ -7,8 +7,9 @@
 An index is a folder of arrays, which are mapped into memory and read in part. Papers are numbered by their corpus ids,
 ascending; arrays have a row for each paper unless a comment says otherwise.
 
-    index.json                    names of models, settings of BM25, stop words
+    index.json                    names of models, settings of BM25, stop words, the newest year
     papers.npy, citations.npy     corpus ids; how often each paper is cited
+    years.npy                     years of publication, NaN if unknown
     links/starts.npy, others.npy  papers that cite each paper or that it cites: others[starts[n]:starts[n + 1]]
     words/hashes.npy              BLAKE2b of each word (8 bytes), ascending
     words/starts.npy, papers.npy, scores.npy   papers with each word, and its share of BM25 in each
@@ -54,7 +55,9 @@ CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
 """How much well-known papers are preferred."""
-PARTS = ("similarity", "words", "links", "citations")
+RANK = "rank of "
+"""What the name of a column begins with that has the ranks of another."""
+PARTS = ("similarity", "words", "links", "citations", "age")
 """The parts of a score."""
 
 
@@ -65,7 +68,7 @@ class Answer(NamedTuple):
     """Its corpus id."""
     score: float
     parts: dict[str, float]
-    """What similarity, words, links and citations add to the score, compared with a paper of average values."""
+    """What similarity, words, links, citations and age add to the score, compared with a paper of average values."""
     facts: dict[str, float | None]
     """The mean cosine; BM25, divided by the best of the query; the share of the votes of the 30 nearest papers, divided
     by the largest; the number of citations. None if it is not known."""
@@ -158,7 +161,7 @@ class Weights:
         self.offsets = table["offsets"]
 
     def parts(self, values: Numbers, known: str | None = None) -> dict[str, Numbers]:
-        """What similarity, words, links and citations add to the score of each candidate of a query.
+        """What similarity, words, links, citations and age add to the score of each candidate of a query.
 
         Raises `ValueError` if `known` is not more, balanced or less.
         """
@@ -175,10 +178,11 @@ class Weights:
         return parts
 
 
-def _part_of(name: str) -> str:
+def _part_of(column: str) -> str:
+    name = column.removeprefix(RANK)
     if name.startswith("cosine "):
         return "similarity"
-    return name if name in PARTS else "links"
+    return "age" if name == "later" else name if name in PARTS else "links"
 
 
 def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Numbers:
@@ -186,17 +190,32 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
     return np.nan_to_num((values - means) / deviations)
 
 
-def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all.
+def logs_of_ages(ages: Numbers) -> tuple[Numbers, Numbers]:
+    """log(1 + years) by which papers are earlier than a query, and by which they are later; NaN if it is not known."""
+    return np.log1p(np.maximum(ages, 0)), np.log1p(np.maximum(-ages, 0))
 
-    Equal values share a rank; a value that is not known counts 0.
+
+def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """1 / (60 + rank) of each candidate of a query in each column; a value that is not known counts 0."""
+    return 1 / (CONSTANT + ranks(values, is_found))
+
+
+def logs_of_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """The logarithm of the rank of each candidate of a query in each column; NaN for a value that is not known."""
+    return np.where(np.isnan(values), np.nan, np.log(ranks(values, is_found)))
+
+
+def ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """The rank of each candidate of a query in each column, among those that are found, or among all.
+
+    Equal values share a rank; that of a value that is not known is infinite.
     """
-    ranks = np.full(values.shape, np.inf)
+    ranked = np.full(values.shape, np.inf)
     for at, column in enumerate(values.T):
         is_known = ~np.isnan(column)
         rising = np.sort(column[is_known if is_found is None else is_known & is_found])
-        ranks[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
-    return 1 / (CONSTANT + ranks)
+        ranked[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
+    return ranked
 
 
 class Index:
@@ -206,8 +225,8 @@ class Index:
         """`weights` is the file that ranks, if it is not in the folder."""
         self.settings: Mapping[str, Any] = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         self.weights = Weights(json.loads((weights or folder / "weights.json").read_text(encoding="utf-8")))
-        self.papers, self.citations = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations")
+        self.papers, self.citations, self.years = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations", "years")
         )
         self.models = {name: Vectors(folder / "vectors" / name) for name in self.settings["models"]}
         self.words = Words(folder / "words", self.settings["stop_words"]) if self.settings["words"] else None
@@ -221,17 +240,18 @@ class Index:
         k: int = 20,
         known: str | None = None,
         without: int | None = None,
+        year: int | None = None,
     ) -> list[Answer]:
         """The k papers that a text finds, the best first, but the paper `without`.
 
         `vectors` has the vector of the text by each model of the index. `known` is more, balanced or less: how much
-        well-known papers are preferred; by default as the index was configured. Raises `ValueError` for a model without
-        a vector, or another `known`.
+        well-known papers are preferred; by default as the index was configured. `year` is that of the text; by
+        default it is as new as the newest paper. Raises `ValueError` for a model without a vector, or another `known`.
         """
         if missing := sorted(self.models.keys() - vectors.keys()):
             raise ValueError(f"The text needs a vector by each model of the index; there is none by {missing[0]}.")
         unit = {name: _of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
-        rows, values = self.candidates(text, unit, without)
+        rows, values = self.candidates(text, unit, without, year)
         parts = self.weights.parts(values, known)
         scores = np.sum([*parts.values()], axis=0)
         return [
@@ -253,7 +273,11 @@ class Index:
         return {name: self.models[name].numbers[at].astype(np.float32) for name, at in places.items() if at >= 0}
 
     def candidates(
-        self, text: str, vectors: Mapping[str, NDArray[np.float32]], without: int | None = None
+        self,
+        text: str,
+        vectors: Mapping[str, NDArray[np.float32]],
+        without: int | None = None,
+        year: int | None = None,
     ) -> tuple[Rows, Numbers]:
         """The papers that a text finds, and what is known of each, in the order of the weights; NaN if it is not."""
         of_models = [(self.models[name], vectors[name]) for name in self.models]
@@ -280,8 +304,10 @@ class Index:
         for name, vote in VOTES.items():
             shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
             columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
+        of_lists = logs_of_ranks(np.column_stack(columns))
         columns += [np.log1p(self.citations[rows]), (number == 0).astype(float)]
-        return rows, np.column_stack(columns)
+        columns += logs_of_ages((self.settings["newest"] if year is None else year) - self.years[rows])
+        return rows, np.column_stack([*columns, of_lists])
 
     def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
         models = len(self.models)

@@ -24,7 +24,7 @@ from cocite.tools.answers import Answer
 from cocite.tools.contents import NO_RECORD, corpus_id
 from cocite.tools.nearest import Model, models_of, text_embedder
 
-COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "cited", "corpusid", "year", "title")
+COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "age", "cited", "corpusid", "year", "title")
 
 
 @dataclass(frozen=True, kw_only=True)

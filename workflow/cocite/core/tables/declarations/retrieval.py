@@ -35,6 +35,9 @@ TABLES = [
             ),
             "votes_100": optional(NUMBER, "the same as votes_10 of 100 papers"),
             "citations": required(COUNT, "how often training sees the paper cited"),
+            "age": optional(
+                pa.int16(), "year of the held-out paper less that of the candidate; null if one of them has none"
+            ),
         },
     ),
     Table(
