@@ -38,7 +38,7 @@ rule find_candidates:
         mem_mb=megabytes(1500 + 2 * configuration.queries.holdout, popularity=60),
         runtime=minutes(20, vectors=0.3, papers=1),
     params:
-        version=1,
+        version=2,
         tables=subpath(input.searches, parent=True),
         settings=plan.retrieval.lists,
         tasks=plan.retrieval.tasks,
@@ -77,7 +77,7 @@ rule rank_candidates:
         mem_mb=megabytes(1000, candidates=40, popularity=60),
         runtime=minutes(20, candidates=1),
     params:
-        version=2,
+        version=3,
         tables=subpath(input.searches, parent=True),
         settings=plan.retrieval.ranking,
         models=plan.retrieval.models,
@@ -116,7 +116,7 @@ rule lay_out_index:
         mem_mb=megabytes(2000, papers=2, vectors=0.2),
         runtime=minutes(20, vectors=0.3, papers=1),
     params:
-        version=1,
+        version=2,
         settings=plan.retrieval.lists,
         models=plan.retrieval.models,
         papers=folders_of("papers"),

@@ -495,4 +495,6 @@ def test_spoilt_names_of_authors_are_refused(tmp_path):
 def test_grades_that_no_candidate_can_have_are_refused(tmp_path):
     for number, (useless, without_text) in enumerate((((1, 7), [7]), ((1, 1), ()))):
         with pytest.raises(InputError, match="all grades would be 1"):
-            prepare(tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=INFLUENTIAL)
+            prepare(
+                tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=INFLUENTIAL
+            )

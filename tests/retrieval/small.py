@@ -50,6 +50,8 @@ class Small:
             drawn = [int(p) for of in (nearest, well_known, self.searched) for p in random.choice(of, 3)]
             self.relevant[q] = sorted({*drawn} - {q})
         self.splits = {q: "selection" if at % 4 else "test" for at, q in enumerate(self.held_out)}
+        self.years = {each: 2000 + int(random.integers(20)) for each in self.ids}
+        self.years |= dict.fromkeys([*self.ids[1::9]], None)
         self.judged = {q: {str(p): 0 for p in self.searched[-5:]} for q in self.held_out if self.splits[q] == "test"}
 
     def write(self):
@@ -62,7 +64,8 @@ class Small:
                 write_table(self.folder / f"{name}/{bucket}.parquet", "paper_embeddings", table)
         for bucket in (0, 1):
             of_bucket = {each: text for each, text in self.texts.items() if each // 10 % 2 == bucket}
-            write_table(self.folder / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket))
+            years = [self.years[each] for each in of_bucket]
+            write_table(self.folder / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket, year=years))
         source, target = zip(*self.edges, strict=True)
         edges = pa.table({"source": source, "target": target, "weight": pa.array([1.0] * len(source), pa.float32())})
         write_table(self.folder / "edges.parquet", "edges", edges)
@@ -96,8 +99,10 @@ class Small:
         )
         return read_table(output, "candidates")
 
-    def plain(self, listed, votes):
-        """What each query finds, and the columns of the table of each pair, by plain numpy."""
+    def plain(self, listed, votes, papers=None):
+        """What each query finds, and the columns of the table of each pair, by plain numpy. Ages count from the
+        newest of some papers, or of those that are searched."""
+        newest = max(self.years[each] or 0 for each in papers or self.searched)
         unit = {}
         for name, of in self.vectors.items():
             exact = {each: np.asarray(vector, np.float32).astype(float) for each, vector in of.items()}
@@ -137,5 +142,6 @@ class Small:
                     "words": bm25[p] / max(bm25.values()) if max(bm25.values()) else None,
                     **{name: of[p] / most[name] if links[p] else None for name, of in received.items()},
                     "citations": self.citations[p],
+                    "age": newest - self.years[p] if self.years[p] else None,
                 }
         return found, rows

@@ -23,6 +23,7 @@ from cocite.retrieval.search import Index
 from cocite.tools.finished_run import open_run
 
 NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations", "without links")
+OTHERS = ("age", *(f"rank of {name}" for name in NAMES[:6]))
 CONFIGURATION = {
     "models": {"trained": {"seeds": [1]}},
     "encoders": {"small": {"package": "small"}},
@@ -41,7 +42,7 @@ PAPERS = ("trained", 1), ("untrained_small", 0)
 def weights_of(name):
     rows = [
         {"name": column, "mean": 0.1, "deviation": 0.5, "weight": weight}
-        for column, weight in zip(NAMES, WEIGHTS[name], strict=True)
+        for column, weight in zip((*NAMES, *OTHERS), (*WEIGHTS[name], *[0] * len(OTHERS)), strict=True)
     ]
     offsets = [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 50}]
     return {"rank": "learned", "known": "balanced", "weights": rows, "offsets": offsets}
@@ -109,7 +110,7 @@ def test_the_best_index_by_the_selection_queries_answers_and_says_so_with_the_pa
         (each.paper, each.facts["citations"]) for each in found
     ]
     for row in rows:
-        parts = [row[part] for part in ("similarity", "words", "links", "citations")]
+        parts = [row[part] for part in ("similarity", "words", "links", "citations", "age")]
         assert row["score"] == pytest.approx(sum(parts))
     assert {row["title"] for row in rows} >= {"Nectar"}
     first_line = invoke("search", LARGE, "--results", results).stdout.splitlines()[0]

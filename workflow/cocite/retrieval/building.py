@@ -28,7 +28,7 @@ from cocite.core.options import Citations, MemoryMb, Output, Papers, Threads
 from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
-from cocite.core.tables.files import checked_files, count_rows, open_table, scan_table, table_in
+from cocite.core.tables.files import ages_of_papers, checked_files, count_rows, open_table, scan_table, table_in
 from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, tokens_of
 from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import hash_of
@@ -72,9 +72,9 @@ def build_index(
             db.register("papers", pa.table({"id": ids, "row": np.arange(len(ids), dtype=np.int32)}))
             _save(folder, papers=ids, citations=_citations_of(db, citations, len(ids)))
             _write_links(db, links, len(ids), folder / "links")
-        write_json(
-            folder / "index.json", {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
-        )
+        _save(folder, ages=ages_of_papers(papers, ids))
+        facts = {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
+        write_json(folder / "index.json", facts)
     report(f"{len(ids):,} papers")
 
 

@@ -26,7 +26,14 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
-from cocite.core.tables.files import read_table, table_in, vector_column, vectors_of_papers, write_table
+from cocite.core.tables.files import (
+    ages_of_papers,
+    read_table,
+    table_in,
+    vector_column,
+    vectors_of_papers,
+    write_table,
+)
 from cocite.core.words import UsualFormula, WordSearch
 from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
@@ -152,6 +159,7 @@ def find_candidates(
         "words": _known(by_words.of(judged) if by_words else np.full(len(judged.keys), np.nan)),
         **{name: _known(of) for name, of in _votes_of(judged, is_found, votes, adjacency).items()},
         "citations": popularity["citations"].to_numpy()[judged.places],
+        "age": _known(ages_of_papers(papers, popularity["corpusid"].to_numpy())[judged.places]).cast(pa.int16()),
     }
     write_table(output, "candidates", pa.table(columns))
     report(f"{len(found.keys) / max(len(queries), 1):,.0f} papers found for each of {len(queries):,} held-out papers")

@@ -9,6 +9,7 @@ ascending; arrays have a row for each paper unless a comment says otherwise.
 
     index.json                    names of models, settings of BM25, stop words
     papers.npy, citations.npy     corpus ids; how often each paper is cited
+    ages.npy                      years by which each paper is older than the newest one, NaN if unknown
     links/starts.npy, others.npy  papers that cite each paper or that it cites: others[starts[n]:starts[n + 1]]
     words/hashes.npy              BLAKE2b of each word (8 bytes), ascending
     words/starts.npy, papers.npy, scores.npy   papers with each word, and its share of BM25 in each
@@ -54,7 +55,9 @@ CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
 """How much well-known papers are preferred."""
-PARTS = ("similarity", "words", "links", "citations")
+RANK = "rank of "
+"""What the name of a column begins with that has the ranks of another."""
+PARTS = ("similarity", "words", "links", "citations", "age")
 """The parts of a score."""
 
 
@@ -65,7 +68,7 @@ class Answer(NamedTuple):
     """Its corpus id."""
     score: float
     parts: dict[str, float]
-    """What similarity, words, links and citations add to the score, compared with a paper of average values."""
+    """What similarity, words, links, citations and age add to the score, compared with a paper of average values."""
     facts: dict[str, float | None]
     """The mean cosine; BM25, divided by the best of the query; the share of the votes of the 30 nearest papers, divided
     by the largest; the number of citations. None if it is not known."""
@@ -158,7 +161,7 @@ class Weights:
         self.offsets = table["offsets"]
 
     def parts(self, values: Numbers, known: str | None = None) -> dict[str, Numbers]:
-        """What similarity, words, links and citations add to the score of each candidate of a query.
+        """What similarity, words, links, citations and age add to the score of each candidate of a query.
 
         Raises `ValueError` if `known` is not more, balanced or less.
         """
@@ -175,7 +178,8 @@ class Weights:
         return parts
 
 
-def _part_of(name: str) -> str:
+def _part_of(column: str) -> str:
+    name = column.removeprefix(RANK)
     if name.startswith("cosine "):
         return "similarity"
     return name if name in PARTS else "links"
@@ -187,16 +191,26 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
 
 
 def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all.
+    """1 / (60 + rank) of each candidate of a query in each column; a value that is not known counts 0."""
+    return 1 / (CONSTANT + ranks(values, is_found))
 
-    Equal values share a rank; a value that is not known counts 0.
+
+def logs_of_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """The logarithm of the rank of each candidate of a query in each column; NaN for a value that is not known."""
+    return np.where(np.isnan(values), np.nan, np.log(ranks(values, is_found)))
+
+
+def ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """The rank of each candidate of a query in each column, among those that are found, or among all.
+
+    Equal values share a rank; that of a value that is not known is infinite.
     """
-    ranks = np.full(values.shape, np.inf)
+    ranked = np.full(values.shape, np.inf)
     for at, column in enumerate(values.T):
         is_known = ~np.isnan(column)
         rising = np.sort(column[is_known if is_found is None else is_known & is_found])
-        ranks[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
-    return 1 / (CONSTANT + ranks)
+        ranked[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
+    return ranked
 
 
 class Index:
@@ -206,8 +220,8 @@ class Index:
         """`weights` is the file that ranks, if it is not in the folder."""
         self.settings: Mapping[str, Any] = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         self.weights = Weights(json.loads((weights or folder / "weights.json").read_text(encoding="utf-8")))
-        self.papers, self.citations = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations")
+        self.papers, self.citations, self.ages = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations", "ages")
         )
         self.models = {name: Vectors(folder / "vectors" / name) for name in self.settings["models"]}
         self.words = Words(folder / "words", self.settings["stop_words"]) if self.settings["words"] else None
@@ -280,8 +294,9 @@ class Index:
         for name, vote in VOTES.items():
             shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
             columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
-        columns += [np.log1p(self.citations[rows]), (number == 0).astype(float)]
-        return rows, np.column_stack(columns)
+        of_lists = logs_of_ranks(np.column_stack(columns))
+        columns += [np.log1p(self.citations[rows]), (number == 0).astype(float), np.log1p(self.ages[rows])]
+        return rows, np.column_stack([*columns, of_lists])
 
     def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
         models = len(self.models)

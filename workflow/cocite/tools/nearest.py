@@ -38,7 +38,7 @@ from cocite.tools.contents import NO_RECORD, corpus_id, known_as
 
 SEED = re.compile(r"seed-(\d+)")
 
-COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "cited", "corpusid", "year", "title")
+COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "age", "cited", "corpusid", "year", "title")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -205,6 +205,17 @@ def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarr
     return vectors, is_there
 
 
+def ages_of_papers(source: Path, rising: np.ndarray) -> np.ndarray:
+    """The years by which papers are older than the newest of them, by their ids, which rise; NaN if unknown."""
+    years = np.full(len(rising), np.nan, np.float32)
+    for path in checked_files(source, "papers"):
+        with open_table(path, "papers") as file:
+            for batch in file.iter_batches(columns=["corpusid", "year"]):
+                places, is_asked = look_up(rising, batch["corpusid"].to_numpy())
+                years[places[is_asked]] = batch["year"].to_numpy(zero_copy_only=False)[is_asked]
+    return np.fmax.reduce(years, initial=0) - years
+
+
 def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
     """An array of vectors, rows × dimension, as a column for a table."""
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))

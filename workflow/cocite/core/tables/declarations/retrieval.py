@@ -35,6 +35,9 @@ TABLES = [
             ),
             "votes_100": optional(NUMBER, "the same as votes_10 of 100 papers"),
             "citations": required(COUNT, "how often training sees the paper cited"),
+            "age": optional(
+                pa.int16(), "years by which the paper is older than the newest one; null if its year is unknown"
+            ),
         },
     ),
     Table(
