@@ -27,7 +27,6 @@ QUERIES, WARMING, K, ROWS = 100, 10, 20, 50_000
 IN_MEMORY = 2_000_000
 """Papers whose vectors fit in memory; with more, the rival and the recalls are left out."""
 NAMES = ("cosine m", "words", "votes_10", "votes_30", "votes_100", "citations", "without links", "age")
-NAMES += tuple(f"rank of {name}" for name in NAMES[:5])
 
 
 def main(folder: Path, papers: int = 1_000_000) -> None:

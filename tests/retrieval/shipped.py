@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.core.atomic import read_json, write_json
-from cocite.retrieval.weights import SHIPPED, shared_name
+from cocite.retrieval.weights import COSINE, SHIPPED
 
 
 def shipped(runs):
@@ -24,7 +24,7 @@ def shipped(runs):
         if of["queries"] and of["known"] == "balanced":
             of_columns = Counter()
             for row in of["weights"]:
-                of_columns[shared_name(row["name"])] += row["weight"]
+                of_columns[COSINE if row["name"].startswith(f"{COSINE} ") else row["name"]] += row["weight"]
             weights[corpus].append(of_columns)
             offsets[corpus].append([row["balanced"] for row in of["offsets"]])
     means = [{name: np.mean([one[name] for one in of]) for name in of[0]} for of in weights.values()]

@@ -22,8 +22,8 @@ from cocite.retrieval.building import build_index
 from cocite.retrieval.search import Index
 from cocite.tools.finished_run import open_run
 
-NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations", "without links")
-OTHERS = ("age", *(f"rank of {name}" for name in NAMES[:6]))
+NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations")
+NAMES += ("without links", "age")
 CONFIGURATION = {
     "models": {"trained": {"seeds": [1]}},
     "encoders": {"small": {"package": "small"}},
@@ -34,7 +34,7 @@ CONFIGURATION = {
     },
     "benchmarks": {"holdout": {"kind": "holdout", "search": True}},
 }
-WEIGHTS = {"found": (3, 2, 1, 1, 1, 1, 0.5, 0), "by-citations": (0, 0, 0, 0, 0, 0, 1, 0)}
+WEIGHTS = {"found": (3, 2, 1, 1, 1, 1, 0.5, 0, 0.5), "by-citations": (0, 0, 0, 0, 0, 0, 1, 0, 0)}
 RECALLS = {"found": 40.0, "by-citations": 9.0}
 PAPERS = ("trained", 1), ("untrained_small", 0)
 
@@ -42,7 +42,7 @@ PAPERS = ("trained", 1), ("untrained_small", 0)
 def weights_of(name):
     rows = [
         {"name": column, "mean": 0.1, "deviation": 0.5, "weight": weight}
-        for column, weight in zip((*NAMES, *OTHERS), (*WEIGHTS[name], *[0] * len(OTHERS)), strict=True)
+        for column, weight in zip(NAMES, WEIGHTS[name], strict=True)
     ]
     offsets = [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 50}]
     return {"rank": "learned", "known": "balanced", "weights": rows, "offsets": offsets}

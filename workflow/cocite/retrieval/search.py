@@ -55,8 +55,6 @@ CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
 """How much well-known papers are preferred."""
-RANK = "rank of "
-"""What the name of a column begins with that has the ranks of another."""
 PARTS = ("similarity", "words", "links", "citations", "age")
 """The parts of a score."""
 
@@ -178,8 +176,7 @@ class Weights:
         return parts
 
 
-def _part_of(column: str) -> str:
-    name = column.removeprefix(RANK)
+def _part_of(name: str) -> str:
     if name.startswith("cosine "):
         return "similarity"
     return name if name in PARTS else "links"
@@ -191,26 +188,16 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
 
 
 def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """1 / (60 + rank) of each candidate of a query in each column; a value that is not known counts 0."""
-    return 1 / (CONSTANT + ranks(values, is_found))
+    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all.
 
-
-def logs_of_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """The logarithm of the rank of each candidate of a query in each column; NaN for a value that is not known."""
-    return np.where(np.isnan(values), np.nan, np.log(ranks(values, is_found)))
-
-
-def ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """The rank of each candidate of a query in each column, among those that are found, or among all.
-
-    Equal values share a rank; that of a value that is not known is infinite.
+    Equal values share a rank; a value that is not known counts 0.
     """
-    ranked = np.full(values.shape, np.inf)
+    ranks = np.full(values.shape, np.inf)
     for at, column in enumerate(values.T):
         is_known = ~np.isnan(column)
         rising = np.sort(column[is_known if is_found is None else is_known & is_found])
-        ranked[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
-    return ranked
+        ranks[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
+    return 1 / (CONSTANT + ranks)
 
 
 class Index:
@@ -294,9 +281,8 @@ class Index:
         for name, vote in VOTES.items():
             shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
             columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
-        of_lists = logs_of_ranks(np.column_stack(columns))
         columns += [np.log1p(self.citations[rows]), (number == 0).astype(float), np.log1p(self.ages[rows])]
-        return rows, np.column_stack([*columns, of_lists])
+        return rows, np.column_stack(columns)
 
     def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
         models = len(self.models)

@@ -4,7 +4,7 @@ What is known of a paper is standardised. What is not known counts as the mean, 
 of their own, so that they are not taken for papers whose links lead elsewhere. Rarely cited papers get an offset.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from cocite.config.index import CITATIONS, VOTES, WORDS
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import vectors_of
 from cocite.core.written_ids import Ids
-from cocite.retrieval.search import KNOWN, RANK, logs_of_ranks, reciprocal_ranks, standardised
+from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 
 COSINE = "cosine"
@@ -51,12 +51,8 @@ class Known:
         columns[CITATIONS] = np.log1p(table["citations"].to_numpy())
         columns[UNLINKED] = np.isnan(columns[OF_VOTES[0]].astype(np.float64))
         columns[AGE] = np.log1p(table["age"].to_numpy().astype(np.float64))
-        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()]).astype(np.float64)
-        names = [*map(cosine_of, models), *columns]
-        known = cls(table, names, values)
-        listed = names[: names.index(CITATIONS)]
-        of_lists = _by_query(known, lambda of_query, found: logs_of_ranks(of_query[:, : len(listed)], found))
-        return cls(table, [*names, *(f"{RANK}{name}" for name in listed)], np.column_stack([values, of_lists]))
+        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()])
+        return cls(table, [*map(cosine_of, models), *columns], values.astype(np.float64))
 
     def where(self, kept: NDArray[np.bool_]) -> "Known":
         """Some of the candidates."""
@@ -90,7 +86,7 @@ class Weights:
     def scores(self, known: Known) -> Numbers:
         """The score of each candidate, without an offset."""
         if self.rank == "reciprocal":
-            values = _by_query(known, reciprocal_ranks)
+            values = _reciprocal_ranks(known)
         else:
             values = standardised(known.values, self.means, self.deviations)
         scores: Numbers = values @ self.weights
@@ -150,21 +146,15 @@ def shipped(known: Known) -> tuple[Weights, Numbers, list[str]]:
 
 def given(known: Known, rank: Any) -> Weights:
     """The weights of the configuration, or of a sum in which the model, words, votes and citations weigh the same."""
-    signals = {_signal_of(name): float(_is_signal(name)) for name in known.names}
+    signals = {_signal_of(name): float(name not in (UNLINKED, AGE)) for name in known.names}
     weights = _shared([_signal_of(name) for name in known.names], signals if isinstance(rank, str) else rank)
     return Weights(rank if isinstance(rank, str) else "sum", known.names, *scale_of(known, rank), weights)
 
 
 def _shared(names: Sequence[str], weights: Mapping[str, float]) -> Numbers:
     """The weight of each column; those of one signal share its weight. Cosines by any model can be one signal."""
-    signals = [name if name in weights else shared_name(name) for name in names]
+    signals = [name if name in weights or not name.startswith(f"{COSINE} ") else COSINE for name in names]
     return np.array([weights.get(name, 0.0) / signals.count(name) for name in signals])
-
-
-def shared_name(name: str) -> str:
-    """What a column of any model is called in shipped weights."""
-    start, is_cosine, _ = name.partition(f"{COSINE} ")
-    return f"{start}{COSINE}" if is_cosine else name
 
 
 def cosine_of(model: str) -> str:
@@ -177,18 +167,13 @@ def _signal_of(name: str) -> str:
     return VOTES if name in OF_VOTES else name.removeprefix(f"{COSINE} ")
 
 
-def _is_signal(name: str) -> bool:
-    """Whether all ways to rank use a column; the others are for learned weights."""
-    return name not in (UNLINKED, AGE) and not name.startswith(RANK)
-
-
 def is_of_text(name: str) -> bool:
     """Whether a column compares texts, so that it can rank alone."""
     return name == WORDS or name.startswith(f"{COSINE} ")
 
 
-def _by_query(known: Known, ranks: Callable[[Numbers, NDArray[np.bool_]], Numbers]) -> Numbers:
-    """Some form of the ranks of the candidates of each query among those that are found for it."""
+def _reciprocal_ranks(known: Known) -> Numbers:
+    """The reciprocal ranks of the candidates of each query among those that are found for it."""
     starts, is_found = np.unique(known.ids("query"), return_index=True)[1][1:], known.table["is_found"].to_numpy()
     of_queries = zip(np.split(known.values, starts), np.split(is_found, starts), strict=True)
-    return np.concatenate([ranks(values, found) for values, found in of_queries])
+    return np.concatenate([reciprocal_ranks(values, found) for values, found in of_queries])
