@@ -1,6 +1,6 @@
 """The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
 
-from tests.benchmarks import baselines, brought, made_documents, made_papers, serve, triplets
+from tests.benchmarks import baselines, brought, from_query, made_documents, made_papers, serve, triplets
 
 from cocite.core.tables.files import read_table
 
@@ -49,3 +49,11 @@ def test_a_made_run_has_titles_citations_and_a_vector_of_each_paper(tmp_path):
     assert {len(title.split()) for title in titles} == {10}
     for name, path in (("citations", "corpus/citations"), ("cocitations", "graph/cocitation/cocitations")):
         assert len(read_table(tmp_path / path, name)) == 600
+
+
+def test_as_many_made_works_match_as_a_query_shall_find_and_they_cite_earlier_ones():
+    works = from_query.made(1000, 300)
+    assert len(from_query.Unchanging(works).matching({"filter": from_query.FILTER})) == 300
+    year = {each["id"]: each["publication_year"] for each in works}
+    cited = [(each, other) for each in works for other in each["referenced_works"] if other in year]
+    assert sum(year[other] < year[each["id"]] for each, other in cited) > 0.9 * len(cited) > 2000

@@ -3,6 +3,7 @@
 import base64
 import json
 import secrets
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -56,10 +57,12 @@ class WorksCatalogue(Catalogue):
             if values.count("|") >= PER_PAGE:
                 raise RefusedError(400, "Invalid query parameters error.", "Maximum number of values exceeded.")
         words = sent.get("search", "").lower().split()
+        ids = next((values.split("|") for name, _, values in conditions if name == "ids.openalex"), self.works)
         found = [
             work
-            for work in self.works.values()
-            if all(_holds(work, name, values) for name, _, values in conditions)
+            for work in map(self.works.get, ids)
+            if work
+            and all(_holds(work, name, values) for name, _, values in conditions)
             and all(
                 word in f"{work['title']} {' '.join(work['abstract_inverted_index'] or {})}".lower() for word in words
             )
@@ -74,7 +77,7 @@ class WorksCatalogue(Catalogue):
         if (cursor := sent.get("cursor")) in lapsed:
             raise RefusedError(400, "Pagination error.", "Cursor value is invalid.")
         found = self.matching(sent)
-        left = found if cursor in (None, "*") else [work for work in found if _rank(work) > _decoded(cursor)[:2]]
+        left = found if cursor in (None, "*") else found[bisect_right(found, _decoded(cursor)[:2], key=_rank) :]
         chosen, names = left[:size], sent["select"].split(",")
         meta: dict[str, Any] = {"count": len(found), "db_response_time_ms": 9, "page": None, "per_page": size}
         if cursor is not None:

@@ -93,6 +93,15 @@ def test_a_small_corpus_is_told_what_it_lacks_and_gets_what_works(papers, years,
     assert ("indexes" in written, "--embed" in said) == (bool(benchmark), not benchmark)
 
 
+@pytest.mark.parametrize(("papers", "batch", "is_told"), [(30, 64, True), (300, 64, False), (1500, 1024, False)])
+def test_few_citations_are_learned_in_small_batches_and_very_few_are_named(papers, batch, is_told):
+    _, cited, _ = write_corpus(papers)
+    assert (len(cited) < 300, len(cited) < 5000) == (is_told, batch == 64)
+    said, written = started(*PAPERS)
+    assert written["models"]["static"]["batch_size"] == batch
+    assert (f"{len(cited)} citations teach little: from 300 on" in said) == is_told
+
+
 def test_whole_numbers_stay_ids_and_titles_do_where_abstracts_are_rare():
     write_corpus(300, named="{}", abstracts=0.2)
     _, written = started(*PAPERS)

@@ -27,7 +27,10 @@ from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
 FEW_LINKS = 5_000
-"""Citations among papers below which pairs that are cited together once are kept."""
+"""Citations among papers below which pairs that are cited together once are kept, and batches are small: 100 to 1,000
+citations are few batches of 1,024 pairs (docs/how-to/own-tables.md)."""
+TEACHING = 300
+"""Citations among papers from which a trained encoder finds more than BM25 (docs/how-to/own-tables.md)."""
 MANY_PAPERS, LITTLE_MEMORY = 1_000_000, 4000
 """Papers above which, and MB below which, vectors are smaller."""
 APIS = ("openalex", "semantic-scholar")
@@ -58,7 +61,7 @@ models:
     objectives:
       - {{triplets: citations, loss: {{kind: mnrl, scale: 10}}}}
       - {{triplets: cocitations, loss: {{kind: mnrl, scale: 10}}}}
-    batch_size: 1024
+    batch_size: {batch_size}
     epochs: 2
     lr: 5.0e-3
 {measured}pathvars: {{results: results/{name}, logs: logs/{name}, benchmarks: benchmarks/{name}}}
@@ -222,6 +225,11 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
     if not found.texts or not found.links:
         raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
     queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
+    if found.links < TEACHING:
+        remarks.append(
+            f"{found.links:,} citations teach little: from {TEACHING} on, an encoder finds more than BM25. Add papers "
+            "that these cite or that cite them."
+        )
     if found.links < FEW_LINKS:
         queries |= {"min_citations": 1, "min_references": 0}
     if found.cut is None:
@@ -258,6 +266,7 @@ def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
         queries=_yaml({"queries": corpus.queries}),
         test=test if held_out else "no paper is held out",
         min_count=1 if corpus.links < FEW_LINKS else 2,
+        batch_size=64 if corpus.links < FEW_LINKS else 1024,
         dimension=256 if is_large else 1024,
         measured=MEASURED.format(weights=weights, benchmarks=benchmarks) if held_out else "",
         name=re.sub(r"[^a-z0-9]+", "-", configfile.stem.lower()).strip("-") or "mine",
