@@ -1,9 +1,10 @@
 """Make the weights that come with the program again, from finished runs.
 
-    python -m tests.retrieval.shipped results/hci-index results/synergy-index results/synergy-index-later
+    python -m tests.retrieval.shipped results/hci-index-later results/synergy-index-later
 
-They are the means over the balanced indexes that learned their weights, over hold-outs and seeds, and then over
-corpora. Cosines by several models count as one: the weight of an index is what theirs add up to.
+Both hold out later papers, as new texts are. The weights are the means over the balanced indexes that learned theirs,
+over seeds, and then over corpora. Cosines by several models count as one: the weight of an index is what theirs add up
+to.
 """
 
 import sys

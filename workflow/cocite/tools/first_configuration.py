@@ -21,16 +21,15 @@ from cocite.config.table_files import TableFiles
 from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
+from cocite.corpus.release.query import TEACHING
 from cocite.tools.documentation import ROOT
 from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey
 
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
 FEW_LINKS = 5_000
-"""Citations among papers below which pairs that are cited together once are kept, and batches are small: 100 to 1,000
-citations are few batches of 1,024 pairs (docs/how-to/own-tables.md)."""
-TEACHING = 300
-"""Citations among papers from which a trained encoder finds more than BM25 (docs/how-to/own-tables.md)."""
+"""Citations among papers below which batches are small and queries need fewer of them: 100 to 1,000 citations are few
+batches of 1,024 pairs (docs/how-to/own-tables.md)."""
 MANY_PAPERS, LITTLE_MEMORY = 1_000_000, 4000
 """Papers above which, and MB below which, vectors are smaller."""
 APIS = ("openalex", "semantic-scholar")
@@ -49,7 +48,7 @@ release: "{today:%Y-%m-%d}" # a name for this version of the corpus
 {queries} # {test}
 graphs:
   citation: {{signal: citation, directed: true}}
-  cocitation: {{signal: cocitation, min_count: {min_count}}}
+  cocitation: {{signal: cocitation}}
 triplets:
   citations: {{sampler: links, graph: citation, group: citations}}
   cocitations: {{sampler: links, graph: cocitation, group: cocitations}}
@@ -265,7 +264,6 @@ def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
         corpus=_yaml({"corpus": corpus.settings}),
         queries=_yaml({"queries": corpus.queries}),
         test=test if held_out else "no paper is held out",
-        min_count=1 if corpus.links < FEW_LINKS else 2,
         batch_size=64 if corpus.links < FEW_LINKS else 1024,
         dimension=256 if is_large else 1024,
         measured=MEASURED.format(weights=weights, benchmarks=benchmarks) if held_out else "",

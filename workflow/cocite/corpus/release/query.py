@@ -27,6 +27,8 @@ RESTARTS = 3
 """Most times that a query starts again because a cursor lapsed."""
 USUAL_LIMIT = 100_000
 """Most works of a query unless the configuration has another limit."""
+TEACHING = 300
+"""Citations among papers from which a trained encoder finds more than BM25 (docs/how-to/own-tables.md)."""
 ADDED_BY_WORK = 20
 """Works that each of those of a query adds, about."""
 
@@ -157,8 +159,9 @@ class Gathered:
             f"{len(self.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
             f"and {pages.kept:,} pages of earlier ones."
         )
-        if within < len(self.ids) and not is_expanded:
-            report("That is less than one citation per work; corpus.expand: {} adds the works that they cite.")
+        if within < TEACHING:
+            advice = "widen the query" if is_expanded else "corpus.expand: {} adds the works that they cite"
+            report(f"These teach little: from {TEACHING} on, an encoder finds more than BM25; {advice}.")
 
     def _numbers(self) -> Ids:
         return np.fromiter(self.ids, dtype=np.int64, count=len(self.ids))

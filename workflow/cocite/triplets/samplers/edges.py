@@ -148,7 +148,7 @@ class AllLinks(Sampler):
     asks_all_papers: ClassVar[bool] = True
     sampler: Literal["links"]
     graph: Annotated[str, Refers("graphs")]
-    """Name of the graph; its min_count is the least number of co-citations of a pair."""
+    """Name of the graph; of co-citations, all pairs, whatever its min_count."""
 
     @property
     def has_negatives(self) -> bool:
