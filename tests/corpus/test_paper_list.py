@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.corpus.release import resolving, works_query
+from cocite.corpus.release import paper_list, works_query
 from cocite.corpus.release.paper_list import NO_ID, read_papers
 from cocite.corpus.sources.openalex import OpenAlex
 
@@ -211,7 +211,7 @@ LIST = """doi,pmid,openalex,arxiv
 NOT = "OpenAlex has no work with this "
 UNRESOLVED = [
     (5, "line 6", ["doi:10.1000/not", "ids.pmid:6"], f"{NOT}DOI or PubMed id", None),
-    (6, "line 7", ["ids.pmid:123"], resolving.SAME_WORK, "line 2"),
+    (6, "line 7", ["ids.pmid:123"], paper_list.SAME_WORK, "line 2"),
     (7, "line 8", [], NO_ID, None),
     (8, "line 9", ["doi:10.1000/x,y"], works_query.NOT_IN_FILTERS, None),
     (9, "line 10", ["ids.openalex:W1"], f"{NOT}OpenAlex id", None),

@@ -15,9 +15,8 @@ from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scor
 from tests.papers import papers_table
 from tests.spoiling import spoil_page
 
-from cocite.config.aspects import INTENTS
+from cocite.config.aspects import INTENTS, CitationMarks
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
-from cocite.config.citation_marks import CitationMarks
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from cocite.config.citation_marks import CitationMarks
+from cocite.config.aspects import CitationMarks
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.aspects import Intent
-from cocite.config.citation_marks import CitationMarks
+from cocite.config.aspects import CitationMarks, Intent
 from cocite.config.entries import Count, Entry, Positive, Refers, Whole, all_parts, inconsistent
 from cocite.config.source import lack_of_contexts
 

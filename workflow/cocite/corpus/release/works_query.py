@@ -19,9 +19,8 @@ from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.corpus.release.paper_list import Id, read_papers
+from cocite.corpus.release.paper_list import Found, Id, Register, read_papers, resolve, write_unresolved
 from cocite.corpus.release.query import ADDED_BY_WORK, USUAL_LIMIT, Gathered, Pages, Parameters, Work, batches, pinned
-from cocite.corpus.release.resolving import Found, Register, resolve, write_unresolved
 from cocite.corpus.release.works_api import PER_PAGE, WorksApi
 from cocite.corpus.release.works_manifest import README
 
