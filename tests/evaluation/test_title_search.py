@@ -91,7 +91,7 @@ def test_it_is_a_task_only_where_it_is_asked_for():
     always = ["cite", "cocite", "cite_matched", "cocite_matched"]
     assert [task.name for task in entry.scored_tasks] == always
     used = {"kind": "holdout", "positives": 5, "negatives": 25, "min_cocitations": 2}
-    assert settings_of(entry, MadeOfHeldOut) == used | {"search": False, "graded": False, "by_time": False}
+    assert settings_of(entry, MadeOfHeldOut) == used | {"search": False, "by_time": False}
     asked = Holdout(kind="holdout", title_search={"documents": 10})
     assert [task.name for task in asked.scored_tasks] == [*always, "title_search"]
     assert list(asked.suites) == ["small"]

@@ -4,7 +4,7 @@ import fcntl
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -80,11 +80,11 @@ READ_BY_TRAINING = """
 """The view of the citations that training reads, of the relations citations and kept_out."""
 
 
-def count_mentions(db: duckdb.DuckDBPyConnection, contexts: Sequence[str] | None) -> None:
-    """Make the table mentioned: in how many of the contexts in some files a paper cites another; empty without any."""
+def count_mentions(db: duckdb.DuckDBPyConnection, contexts: duckdb.DuckDBPyRelation | None) -> None:
+    """Make the table mentioned: in how many of some contexts a paper cites another; empty without any."""
     db.execute("CREATE TEMP TABLE mentioned (citing BIGINT, cited BIGINT, mentions BIGINT)")
     if contexts is not None:
-        db.read_parquet([*contexts]).create_view("contexts")
+        contexts.create_view("contexts")
         db.execute("""
             INSERT INTO mentioned SELECT citing, mentioned, count(*)
             FROM (SELECT citing, unnest(cited) AS mentioned FROM contexts) GROUP BY ALL

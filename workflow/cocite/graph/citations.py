@@ -178,7 +178,8 @@ def choose_citations(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         _check_marks(db, citations, conditions, settings.weights)
         db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
-        count_mentions(db, None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"]))
+        sentences = None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"])
+        count_mentions(db, None if sentences is None else db.read_parquet(sentences))
         cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
         reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
         db.execute(f"""

@@ -216,7 +216,8 @@ def _open(
     are papers that existed before the cut, if there is one."""
     read = ["corpusid", "has_text", "title", "abstract", "fields", AUTHORS]
     database.read_parquet(verified_files(papers, "papers", read)).create_view("papers")
-    count_mentions(database, None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"]))
+    sentences = None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"])
+    count_mentions(database, None if sentences is None else database.read_parquet(sentences))
     database.read_parquet(verified_files(citations, "citations")).create_view("unmarked")
     database.execute("CREATE VIEW citations AS FROM unmarked LEFT JOIN mentioned USING (citing, cited)")
     kept_out = read_kept_out(queries)
