@@ -13,7 +13,7 @@ import yaml
 from tests.corpus.made import LIMITS, Made, make_corpus
 from tests.evaluation.folders import write_lines
 from tests.releases.faults import Fault, Faults, Mishaps
-from tests.releases.graph_server import GraphCatalogue, Paper, serve_graph
+from tests.releases.graph_server import GraphCatalogue, GraphHandler, Paper, serve_graph
 from tests.releases.server import FAILING_STATUSES, Arrival
 from tests.releases.works_server import OneMishap
 from typer.testing import CliRunner
@@ -215,6 +215,17 @@ def test_an_answer_that_would_be_too_long_is_asked_for_in_parts(tmp_path):
     with served(longest=2000, requests=requests) as source:
         assert fetch(source, tmp_path / "parts") == expected
     assert Counter(each.status for each in requests)[400] > 2
+    with (
+        served(longest=100) as source,
+        pytest.raises(InputError, match=r"refuses ids of papers \(status 400: Response"),
+    ):
+        fetch(source, tmp_path / "never")
+
+
+def test_a_single_paper_that_is_too_long_by_status_413_is_refused_and_not_halved_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(GraphHandler, "too_long", (413, "Payload too large"))
+    with served(longest=100) as source, pytest.raises(InputError, match=r"refuses ids of papers \(status 413: Payload"):
+        fetch(source, tmp_path)
 
 
 def test_the_papers_that_are_cited_are_added_up_to_a_limit(tmp_path, capfd):

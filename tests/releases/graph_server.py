@@ -71,6 +71,8 @@ class GraphHandler(FailingHandler):
     site: GraphSite
     sent = b""
     """The body of a request."""
+    too_long = 400, "Response would exceed maximum size"
+    """How an answer that would be too long is refused."""
 
     def do_POST(self) -> None:  # noqa: N802
         self.sent = self.rfile.read(int(self.headers["Content-Length"]))
@@ -119,7 +121,8 @@ class GraphHandler(FailingHandler):
         elif not any(papers):
             self.send_json(HTTPStatus.BAD_REQUEST, {"error": "No valid paper ids given"})
         elif len(json.dumps(answer)) > self.site.catalogue.longest:
-            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "Response would exceed maximum size"})
+            status, said = self.too_long
+            self.send_json(HTTPStatus(status), {"error": said})
         else:
             self.send_json(HTTPStatus.OK, answer)
 

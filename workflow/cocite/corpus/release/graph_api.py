@@ -67,10 +67,11 @@ class GraphApi(SemanticScholarApi):
         if response.status_code == 400 and "no valid paper ids" in said:
             self.calls += 1
             return []
-        if response.status_code == 413 or (response.status_code == 400 and "maximum" in said and len(ids) > 1):
+        is_too_long = response.status_code == 413 or (response.status_code == 400 and "maximum" in said)
+        if is_too_long and len(ids) > 1:
             half = (len(ids) + 1) // 2
             return [*self._batch(ids[:half], fields), *self._batch(ids[half:], fields)]
-        if response.status_code == 400:
+        if is_too_long or response.status_code == 400:
             raise InputError(f"{self._host} refuses ids of papers ({_quoted(response)}); run again later.")
         papers: list[Work | None] = self._content(BATCH, response, list[Work | None])
         if len(papers) != len(ids):

@@ -20,7 +20,7 @@ from cocite.core.progress import about, progress, report
 from cocite.corpus.release.graph_api import ASKED_BY, PER_BATCH, PER_PAGE, GraphApi
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, read_papers, resolve, write_unresolved
-from cocite.corpus.release.query import ADDED_BY_WORK, USUAL_LIMIT, Gathered, Pages, Work, batches, pinned
+from cocite.corpus.release.query import ADDED_BY_WORK, Gathered, Pages, Work, batches, check_count, matching, pinned
 from cocite.corpus.release.retry import DISTANCE, turn
 
 if TYPE_CHECKING:
@@ -55,19 +55,10 @@ def list_query(source: "SemanticScholarQuery", release: str, turns: Path) -> Man
     """
     if source.list is not None:
         return _manifest(source, release, sum(bool(paper.ids) for paper in read_papers(Path(source.list))))
-    count, limit = GraphApi(source.api, turns).count(source.parameters), source.limit or USUAL_LIMIT
-    if not count:
-        raise InputError(f"No paper of Semantic Scholar matches {_words(source)}; correct the query.")
-    if count > limit:
-        raise InputError(
-            f"{count:,} papers of Semantic Scholar match {_words(source)}, more than corpus.limit ({limit:,}): "
-            f"{_cost(_calls(count))}; narrow the query, or set corpus.limit to {(count // 1000 + 1) * 1000}."
-        )
+    count = GraphApi(source.api, turns).count(source.parameters)
+    of = ("paper", "Semantic Scholar")
+    check_count(count, source.limit, source.parameters, of=of, cost=_cost(_calls(count)))
     return _manifest(source, release, count)
-
-
-def _words(source: "SemanticScholarQuery") -> str:
-    return " with ".join(f"{name}: {value}" for name, value in source.parameters.items())
 
 
 def _manifest(source: "SemanticScholarQuery", release: str, count: int) -> Manifest:
@@ -86,13 +77,9 @@ def _added(source: "SemanticScholarQuery", count: int) -> int:
     return 0 if source.expand is None else min(source.expand.limit, ADDED_BY_WORK * count)
 
 
-def _matching(manifest: Manifest) -> int:
-    return sum(shard.records for shard in manifest.datasets["papers"].shards if isinstance(shard, CopiedShard))
-
-
 def cost_of_query(source: "SemanticScholarQuery", manifest: Manifest) -> str:
     """The calls and the time for the papers that match by a manifest, and for those that are added, in words."""
-    count = _matching(manifest)
+    count = matching(manifest)
     what = "papers match" if source.list is None else f"entries of {source.list} have an id"
     calls = _calls(count) if source.list is None else -(-count // PER_BATCH)
     parts = [f"{count:,} {what}: {_cost(calls)}."]
@@ -130,7 +117,7 @@ def fetch_query(
                 if source.list is not None:
                     _gather_listed(Path(source.list), results, dataset, pages, gathered)
                 else:
-                    _gather_matching(source, _matching(manifest), pages, gathered)
+                    _gather_matching(source, matching(manifest), pages, gathered)
                 if source.expand is not None:
                     gathered.add_cited(
                         source.expand.limit, PER_BATCH, lambda ids: _request(map(_by_number, ids), pages)

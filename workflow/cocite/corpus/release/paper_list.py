@@ -290,8 +290,9 @@ def write_unresolved(
     write_table(path, "unresolved", pa.Table.from_pylist(rows, empty_schema(TABLES["unresolved"])))
     counts = Counter(row["reason"] for row in rows)
     write_omissions(path_of(results, "omissions", stage="corpus", step=f"download-{dataset}-0"), counts)
-    resolved = f"{len(papers) - len(rows):,} of {len(papers):,}"
-    report(f"{resolved} entries gave a work; the table unresolved lists the others: {path}")
+    if papers:
+        resolved = f"{len(papers) - len(rows):,} of {len(papers):,}"
+        report(f"{resolved} entries gave a work; the table unresolved lists the others: {path}")
     for reason, count in counts.items():
         report(f"{count:,}: {reason}")
 

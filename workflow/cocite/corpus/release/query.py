@@ -20,6 +20,7 @@ from cocite.config.source import LATEST
 from cocite.core.atomic import atomic_path, sync
 from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
+from cocite.corpus.release.manifest import CopiedShard, Manifest
 
 FIRST = "*"
 """The cursor of the first page."""
@@ -181,6 +182,28 @@ class Gathered:
 def batches(ids: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """Slices of at most this size."""
     return [ids[first : first + size] for first in range(0, len(ids), size)]
+
+
+def matching(manifest: Manifest) -> int:
+    """The works that match, or the entries of a list that have an id, when the manifest was made."""
+    (shard, *_), *_ = (dataset.shards for dataset in manifest.datasets.values())
+    return shard.records if isinstance(shard, CopiedShard) else 0
+
+
+def check_count(
+    count: int, limit: int | None, query: Parameters, *, of: tuple[str, str], cost: str, alone: Callable[[], str] = str
+) -> None:
+    """Raise `InputError` if no work matches a query, or more than the limit. `of` has what they are called, and whose
+    they are; `alone` tells how many match each part of the query."""
+    (kind, owner), most = of, limit or USUAL_LIMIT
+    words = " with ".join(f"{name}: {value}" for name, value in query.items())
+    if not count:
+        raise InputError(f"No {kind} of {owner} matches {words}{alone()}; correct the query.")
+    if count > most:
+        raise InputError(
+            f"{count:,} {kind}s of {owner} match {words}, more than corpus.limit ({most:,}): {cost}; narrow the query, "
+            f"or set corpus.limit to {(count // 1000 + 1) * 1000}."
+        )
 
 
 def pinned(release: str) -> str:

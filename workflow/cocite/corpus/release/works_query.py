@@ -20,7 +20,17 @@ from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, read_papers, resolve, write_unresolved
-from cocite.corpus.release.query import ADDED_BY_WORK, USUAL_LIMIT, Gathered, Pages, Parameters, Work, batches, pinned
+from cocite.corpus.release.query import (
+    ADDED_BY_WORK,
+    Gathered,
+    Pages,
+    Parameters,
+    Work,
+    batches,
+    check_count,
+    matching,
+    pinned,
+)
 from cocite.corpus.release.works_api import PER_PAGE, WorksApi
 from cocite.corpus.release.works_manifest import README
 
@@ -48,15 +58,9 @@ def list_query(source: "OpenAlex", release: str) -> Manifest:
     if source.list is not None:
         return _manifest(source, release, sum(bool(paper.ids) for paper in read_papers(Path(source.list))))
     api = WorksApi(source.location)
-    count, limit = api.count(source.query), source.limit or USUAL_LIMIT
-    words = " with ".join(f"{name}: {value}" for name, value in source.query.items())
-    if not count:
-        raise InputError(f"No work of OpenAlex matches {words}{_alone(api, source)}; correct the query.")
-    if count > limit:
-        raise InputError(
-            f"{count:,} works of OpenAlex match {words}, more than corpus.limit ({limit:,}): "
-            f"{_cost(count, _price(source))}; narrow the query, or set corpus.limit to {(count // 1000 + 1) * 1000}."
-        )
+    count = api.count(source.query)
+    cost, of = _cost(count, _price(source)), ("work", "OpenAlex")
+    check_count(count, source.limit, source.query, of=of, cost=cost, alone=lambda: _alone(api, source))
     return _manifest(source, release, count)
 
 
@@ -68,17 +72,13 @@ def _manifest(source: "OpenAlex", release: str, count: int) -> Manifest:
 
 def cost_of_query(source: "OpenAlex", manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
-    count = _matching(manifest)
+    count = matching(manifest)
     calls = None if source.list is None else -(-count // PER_CALL)
     what = "works match" if source.list is None else f"entries of {source.list} have an id"
     parts = [f"{count:,} {what}: {_cost(count, _price(source), calls)}."]
     for name, added in _most_added(source, count).items():
         parts.append(f"expand.{name} adds perhaps {added:,} works: {_cost(added, PRICE)}.")
     return " ".join([*parts, "A free key has $1 a day; if it is used up, run again on the next day to resume."])
-
-
-def _matching(manifest: Manifest) -> int:
-    return sum(shard.records for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard))
 
 
 def _most_added(source: "OpenAlex", count: int) -> dict[str, int]:
@@ -131,7 +131,7 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
             if source.list is not None:
                 _gather_listed(Path(source.list), results, pages, gathered)
             else:
-                _gather_matching(source, _matching(manifest), pages, gathered)
+                _gather_matching(source, matching(manifest), pages, gathered)
             _expand(source, pages, gathered)
     gathered.summary(pages, is_expanded=source.expand is not None)
     shutil.rmtree(state)

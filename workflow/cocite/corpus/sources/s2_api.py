@@ -47,8 +47,8 @@ class SemanticScholarQuery(FetchedSource):
 
     knows_latest: ClassVar = True
     marks_citations: ClassVar = False
-    # PARQUET
-    parquet_of_packed: ClassVar = {"papers": 0.8, "abstracts": 1.05, "citations": 0.6}
+    # 20,000 generated papers took 0.35, 0.97 and 0.49.
+    parquet_of_packed: ClassVar = {"papers": 0.4, "abstracts": 1.05, "citations": 0.55}
 
     @model_validator(mode="after")
     def _query_or_list(self) -> "SemanticScholarQuery":
