@@ -158,22 +158,17 @@ def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
     """A corpus from an API, cut two years before the last. Raises `InputError` if a filter is none, or a topic
     unknown."""
     given = {name: value for name, value in question.items() if name != "api"}
-    remarks = ["Papers that match, and those that they cite. The last three years test what earlier ones teach; if "]
-    remarks[0] += "these have few papers, set queries.holdout_from to an earlier year."
-    if question.get("api") == "semantic-scholar":
-        if wrong := next((name for name in ("topic", "filter") if name in given), None):
-            raise InputError(f"--{wrong} is for OpenAlex; search Semantic Scholar for words with --search.")
-        asked = {"query" if name == "search" else name: value for name, value in given.items()}
-        source = "semantic-scholar-api"
-    else:
-        if topic := given.pop("topic", None):
-            number, name = _topic(topic, ask)
-            if number == WORDS:
-                given["search"] = topic
-            else:
-                given["filter"] = ",".join(filter(None, [f"primary_topic.id:{number}", given.get("filter")]))
-                remarks.insert(0, f"{number} is the topic {name}.")
-        asked, source = given, "openalex"
+    is_openalex, about_topic = question.get("api") != "semantic-scholar", list[str]()
+    if not is_openalex and (wrong := next((name for name in ("topic", "filter") if name in given), None)):
+        raise InputError(f"--{wrong} is for OpenAlex; search Semantic Scholar for words with --search.")
+    if topic := given.pop("topic", None):
+        number, name = _topic(topic, ask)
+        if number == WORDS:
+            given["search"] = topic
+        else:
+            given["filter"] = ",".join(filter(None, [f"primary_topic.id:{number}", given.get("filter")]))
+            about_topic = [f"{number} is the topic {name}."]
+    asked = given if is_openalex else {"query" if name == "search" else name: value for name, value in given.items()}
     filters = asked.get("filter", "")
     if filters and not FILTER.fullmatch(filters):
         example = "primary_topic.id:T10102,publication_year:2005-2026"
@@ -181,9 +176,17 @@ def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
     years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
     cut = min([*years, datetime.now(UTC).year]) - 2
     return Corpus(
-        settings={"source": source, **asked, "expand": {"references": 1}},
+        settings={
+            "source": "openalex" if is_openalex else "semantic-scholar-api",
+            **asked,
+            "expand": {"references": 1},
+        },
         queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
-        remarks=remarks,
+        remarks=[
+            *about_topic,
+            "Papers that match, and those that they cite. The last three years test what earlier ones teach; if "
+            "these have few papers, set queries.holdout_from to an earlier year.",
+        ],
     )
 
 
@@ -198,14 +201,12 @@ def _topic(named: str, ask: Ask | None) -> tuple[str, str]:
     topics = {str(each["id"]).rpartition("/")[2]: each for each in found}
     listed = "; ".join(f"{key}: {each['display_name']}, {each['works_count']:,} works" for key, each in topics.items())
     same = [key for key, each in topics.items() if each["display_name"].casefold() == named.casefold()]
-    if not same and ask is None:
+    if same:
+        return same[0], topics[same[0]]["display_name"]
+    if ask is None:
         nearest = f"the nearest are {listed}; name one of them" if listed else "name another one"
         raise InputError(f"No topic of OpenAlex is named {named!r}; {nearest}, or search for words with --search.")
-    chosen = (
-        same[0]
-        if same or ask is None
-        else ask(f"Which topic, or words to search for? {listed}", [*topics, WORDS], next(iter(topics), WORDS))
-    )
+    chosen = ask(f"Which topic, or words to search for? {listed}", [*topics, WORDS], next(iter(topics), WORDS))
     return chosen, topics.get(chosen, {}).get("display_name", "")
 
 
