@@ -85,7 +85,7 @@ def test_a_configuration_that_cannot_be_read_stops_no_other_finding(tmp_path, mo
 def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdict):
     url, asked = api
     monkeypatch.setenv("S2_API_KEY", key)
-    finding = machine.key(from_api(url))
+    finding = machine.access(from_api(url))
     assert finding.verdict == verdict
     assert asked == ["/release/2026-01-06/dataset/papers"]
     assert key not in str(finding).split()

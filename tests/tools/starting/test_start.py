@@ -5,6 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.corpus.test_graph_query import made
+from tests.corpus.test_works_query import WORKS
+from tests.releases.graph_server import GraphCatalogue, serve_graph
 from tests.releases.works_server import WorksCatalogue, serve_works
 from tests.terminal import answer
 from tests.tools.builders import invoke
@@ -13,6 +16,7 @@ from cocite.config.configuration import resolve
 from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.tools.first_configuration import of_query
+from cocite.tools.machine import cost_of_papers
 
 PAPERS = ["--papers", "papers.csv", "--citations", "citations.csv"]
 
@@ -20,6 +24,7 @@ PAPERS = ["--papers", "papers.csv", "--citations", "citations.csv"]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # what is not on this machine cannot be reached
     return tmp_path
 
 
@@ -140,9 +145,9 @@ def test_works_of_openalex_are_cut_two_years_before_their_last(filters, cut):
 
 @pytest.fixture
 def topics(monkeypatch):
-    """OpenAlex's API with two topics."""
-    catalogue = WorksCatalogue([])
-    catalogue.topics = {"T10102": "Scientometrics and bibliometrics research", "T7": "Scientometrics of art"}
+    """OpenAlex's API with some works and two topics."""
+    catalogue = WorksCatalogue(WORKS)
+    catalogue.topics = {"T10102": "Scientometrics and bibliometrics research", "T0": "Scientometrics of art"}
     monkeypatch.setenv("OPENALEX_API_KEY", "a-key")
     with serve_works(catalogue, key="a-key") as api:
         monkeypatch.setattr("cocite.corpus.sources.openalex.API", api)
@@ -151,11 +156,13 @@ def topics(monkeypatch):
 
 @pytest.mark.usefixtures("topics")
 def test_a_topic_is_looked_up_by_its_name_and_the_nearest_are_named():
-    said, written = started("--topic", "scientometrics and bibliometrics RESEARCH", "--filter", "language:en")
-    assert written["corpus"]["filter"] == "primary_topic.id:T10102,language:en"
-    assert "T10102 is the topic Scientometrics and bibliometrics research." in said
+    with pytest.raises(InputError, match=r"No work of OpenAlex matches filter: primary_topic\.id:T10102"):
+        invoke("start", "other.yaml", "--topic", "scientometrics and bibliometrics RESEARCH")
+    assert not Path("other.yaml").exists()
+    said, _ = started("--topic", "scientometrics of ART", "--filter", "language:en")
+    assert "T0 is the topic Scientometrics of art." in said
     with pytest.raises(
-        InputError, match=r"the nearest are T10102: Scientometrics and .*; T7: Scientometrics of art, 1,"
+        InputError, match=r"the nearest are T10102: Scientometrics and .*; T0: Scientometrics of art, 1,"
     ):
         invoke("start", "other.yaml", "--topic", "scientometrics")
     with pytest.raises(InputError, match="No topic of OpenAlex is named 'zebras'; name another one, or search"):
@@ -166,7 +173,7 @@ def test_a_topic_is_looked_up_by_its_name_and_the_nearest_are_named():
 @pytest.mark.parametrize(
     ("choice", "corpus"),
     [
-        ("T7", {"filter": "primary_topic.id:T7"}),
+        ("T0", {"filter": "primary_topic.id:T0"}),
         ("words", {"search": "scientometrics"}),
     ],
 )
@@ -178,19 +185,49 @@ def test_one_of_the_nearest_topics_is_chosen_or_the_words_are_searched_for(choic
         return choice
 
     found = of_query({"topic": "scientometrics"}, ask)
-    assert asked == [(["T10102", "T7", "words"], "T10102")]
+    assert asked == [(["T10102", "T0", "words"], "T10102")]
     assert found.settings == {"source": "openalex", **corpus, "expand": {"references": 1}}
+
+
+def said_of_cost(said):
+    return next(line for line in said.splitlines() if "of the API, " in line or "not known yet" in line)
+
+
+@pytest.mark.usefixtures("topics")
+def test_what_a_query_costs_is_told_where_the_api_answers(monkeypatch):
+    count = sum(bool(each["primary_topic"]) for each in WORKS)
+    said, _ = started("--topic", "scientometrics of art")
+    assert said_of_cost(said).startswith(f"{count} works match: about 2 calls of the API, $0.00 by its price list")
+    assert "expand.references adds perhaps" in said_of_cost(said)
+    assert "On the disk, it takes about" in said
+    monkeypatch.setattr("cocite.corpus.release.query.USUAL_LIMIT", count - 1)
+    said, _ = started("--topic", "scientometrics of art", file="many.yaml")
+    assert f"{count} works of OpenAlex match filter: primary_topic.id:T0, more than corpus.limit" in said
+    monkeypatch.delenv("OPENALEX_API_KEY")
+    said, _ = started("--filter", "primary_topic.id:T0", file="no-key.yaml")
+    assert said_of_cost(said) == "What it costs is not known yet: OPENALEX_API_KEY is not set."
+
+
+def test_what_a_query_of_semantic_scholar_costs_is_told():
+    said, written = started("--search", "paper", "--api", "semantic-scholar")
+    assert "not known yet: https://api.semanticscholar.org/graph/v1 cannot be reached" in said_of_cost(said)
+    papers = made()
+    with serve_graph(GraphCatalogue(papers)) as api:
+        cost, disk = cost_of_papers(resolve(written | {"corpus": written["corpus"] | {"api": api}}))
+    assert cost.startswith(f"{sum('Paper' in each['title'] for each in papers)} papers match: about 2 calls of the API")
+    assert disk.startswith("On the disk, it takes about")
 
 
 @pytest.mark.parametrize("api", ["openalex", "semantic-scholar"])
 def test_a_list_of_papers_and_words_are_looked_up_by_either_api(api):
     Path("papers.bib").write_text("@article{a, doi = {10.1000/a}}")
     source = "openalex" if api == "openalex" else "semantic-scholar-api"
-    _, written = started("--list", "papers.bib", "--api", api)
+    said, written = started("--list", "papers.bib", "--api", api)
     assert written["corpus"] == {"source": source, "list": "papers.bib", "expand": {"references": 1}}
     Path("my.yaml").unlink()
     answer("start", [("files of your own?", api), ("Which papers?", "papers.bib")])
     assert written_configuration(Path("my.yaml"))["corpus"] == written["corpus"]
+    assert "1 entries of papers.bib have an id: about 1 call of the API" in said
     said, written = started("--search", "maps", "--api", api, file="words.yaml")
     assert written["corpus"] == {"source": source, "search" if api == "openalex" else "query": "maps"} | {
         "expand": {"references": 1}

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 import yaml
 
-from cocite.config.configuration import Configuration, configure
+from cocite.config.configuration import Configuration, configure, resolve
 from cocite.config.settings import validated
 from cocite.config.source import OPENALEX_KEY
 from cocite.config.started import program
@@ -23,6 +23,7 @@ from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
 from cocite.corpus.release.query import TEACHING
 from cocite.tools.documentation import ROOT
+from cocite.tools.machine import cost_of_papers
 from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey
 
 QUERIES, HELD_OUT = 600, 1000
@@ -107,13 +108,14 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
     ask = _ask_one_of if asks else None
     corpus = of_query(given, ask) if is_query else of_tables(given, named, configfile, ask)
     text, config = compose(corpus, configfile)
+    cost = cost_of_papers(resolve(yaml.safe_load(text))) if is_query else []
     with configfile.open("x", encoding="utf-8") as file:
         file.write(text)
     cocite, name = program("cocite", Path.cwd()), shlex.quote(str(configfile))
-    yield from (f"{configfile} is written.", *corpus.remarks, "")
+    yield from (f"{configfile} is written.", *corpus.remarks, *cost, "")
     if config.corpus.api_key and not config.corpus.api_key.is_set:
         yield f"    export {config.corpus.api_key.variable}=…    # from {config.corpus.api_key.page}"
-    yield f"    {cocite} corpus plan --configfile {name}    # what the corpus costs"
+    yield f"    {cocite} corpus plan --configfile {name}    # what the corpus takes, in full"
     yield f"    {run_command(name)}    # runs it; interrupted, it resumes"
     results = shlex.quote(str(config.folders["results"]))
     yield f'    {cocite} search "…" --results {results}{"" if config.indexes else " --embed"}'

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size
 from cocite.corpus.release.plan import KEYS, plan_corpus
+from cocite.corpus.release.query import NothingMatchesError
 from cocite.tools.cluster import TIMEOUT, Configuration, Finding, examine_cluster, least_requests
 
 LITTLE_ROOM = 10**9
@@ -90,13 +91,13 @@ def examine_places(config: Configuration) -> Iterator[Finding]:
 
 def examine_source(config: Configuration) -> Iterator[Finding]:
     """The findings on the machine that the release comes from, the key that it may ask for, and the disk."""
-    answered = key(config)
+    answered = access(config)
     yield answered
     if answered.verdict == "ok":
         yield disk(config)
 
 
-def key(config: Configuration) -> Finding:
+def access(config: Configuration) -> Finding:
     """Whether the machine that the release comes from answers, and accepts the key where it asks for one."""
     source: Source = entry_of(config["corpus"], Corpus)
     url = source.first_asked(config["release"])
@@ -142,6 +143,21 @@ def disk(config: Configuration) -> Finding:
     need = max(plan.at_peak - plan.there, 0)
     what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
     return Finding("ok", what) if plan.free >= need else Finding("failed", what, "put pathvars.results on another disk")
+
+
+def cost_of_papers(config: Mapping[str, Any]) -> list[str]:
+    """Sentences on what the papers of a query or list cost. A list is counted; for a query, the API is asked if it
+    answers at once and there is a key. Raises `NothingMatchesError`."""
+    source: Source = entry_of(config["corpus"], Corpus)
+    if source.list_of_papers is None and (answered := access(config)).verdict != "ok":
+        return [f"What it costs is not known yet: {answered.what}."]
+    try:
+        plan = plan_corpus(config)
+    except NothingMatchesError:
+        raise
+    except InputError as error:
+        return [str(error)]
+    return [source.cost_in_words(plan.manifest), f"On the disk, it takes about {byte_size(plan.at_peak)}."]
 
 
 def python(version: tuple[int, ...]) -> Finding:

@@ -96,7 +96,7 @@ def _calls(count: int) -> int:
 
 
 def _cost(calls: int) -> str:
-    return f"about {calls:,} calls of the API, which cost nothing, {about(2 * DISTANCE * calls)}"
+    return f"about {calls:,} call{'s' * (calls != 1)} of the API, which cost nothing, {about(2 * DISTANCE * calls)}"
 
 
 def fetch_query(

@@ -43,6 +43,10 @@ class LapsedCursorError(InputError):
     """The API no longer takes the cursor of a page."""
 
 
+class NothingMatchesError(InputError):
+    """No work matches a query."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """Some of the works that match a query."""
@@ -193,12 +197,12 @@ def matching(manifest: Manifest) -> int:
 def check_count(
     count: int, limit: int | None, query: Parameters, *, of: tuple[str, str], cost: str, alone: Callable[[], str] = str
 ) -> None:
-    """Raise `InputError` if no work matches a query, or more than the limit. `of` has what they are called, and whose
-    they are; `alone` tells how many match each part of the query."""
+    """Raise `NothingMatchesError` if no work matches a query, `InputError` if more than the limit. `of` has what they
+    are called, and whose they are; `alone` tells how many match each part of the query."""
     (kind, owner), most = of, limit or USUAL_LIMIT
     words = " with ".join(f"{name}: {value}" for name, value in query.items())
     if not count:
-        raise InputError(f"No {kind} of {owner} matches {words}{alone()}; correct the query.")
+        raise NothingMatchesError(f"No {kind} of {owner} matches {words}{alone()}; correct the query.")
     if count > most:
         raise InputError(
             f"{count:,} {kind}s of {owner} match {words}, more than corpus.limit ({most:,}): {cost}; narrow the query, "

@@ -103,7 +103,9 @@ def _calls(count: int) -> int:
 def _cost(count: int, price: float, calls: int | None = None) -> str:
     """What so many works cost, at about a second for a call."""
     calls = calls or _calls(count)
-    return f"about {calls:,} calls of the API, ${calls * price:.2f} by its price list, {about(calls)}"
+    return (
+        f"about {calls:,} call{'s' * (calls != 1)} of the API, ${calls * price:.2f} by its price list, {about(calls)}"
+    )
 
 
 def _alone(api: WorksApi, source: "OpenAlex") -> str:
