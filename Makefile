@@ -5,6 +5,7 @@ CORES ?= 2
 MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
 BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training training_memory static_encoder examples embedding bert_base scoring beir_folders baselines brought twins corpus_search index serve
+SCALE ?= 0.001
 SYNERGY ?= data/synergy
 REVIEWS ?= Chou_2004 Donners_2021 Jeyaraman_2020 Meijboom_2021 Menon_2022 Nelson_2002 Oud_2018 Sep_2021 van_der_Valk_2021
 VENV := .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) --keep-going --show-failed-logs \
     --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run archive synergy test test-long bench lint format docs lock clean
+.PHONY: help run archive synergy test test-long bench rehearse lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -46,6 +47,9 @@ test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 
 bench: $(VENV)/dev.stamp ## Measure speed and memory beside rivals (BENCH="ingest merge" chooses; needs some GB in .bench)
 > set -e; for name in $(BENCH); do $(BIN)/python -m tests.benchmarks $$name .bench; done
+
+rehearse: $(VENV)/dev.stamp ## Run the pipeline on SCALE of a generated release of Semantic Scholar, and say what each stage took
+> $(BIN)/python -m tests.benchmarks rehearse .bench --scale $(SCALE) --cores $(CORES)
 
 lint: $(VENV)/dev.stamp ## Formatting, linting and types
 > $(BIN)/ruff format --check workflow tests docs/hooks.py

@@ -10,6 +10,7 @@ rule import_edges:
         "<logs>/embeddings/{embedding}/import.log",
     benchmark:
         "<benchmarks>/embeddings/{embedding}/import.jsonl"
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -48,6 +49,7 @@ rule train_graph_embedding:
         "<logs>/embeddings/{embedding}/train.log",
     benchmark:
         "<benchmarks>/embeddings/{embedding}/train.jsonl"
+    priority: 1  # the longest jobs start first
     conda:
         "../envs/pipeline.yaml"
     threads: value("embeddings", "embedding", "cores")

@@ -19,6 +19,7 @@ rule build_encoder:
         "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
     wildcard_constraints:
         encoder=either(name for name, entry in configuration.encoders.items() if entry.is_built),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -119,6 +120,7 @@ rule tokenise_examples:
     wildcard_constraints:
         encoder=either(configuration.encoders),
         examples=either(plan.triplets.examples),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     threads: 2

@@ -176,6 +176,7 @@ rule count_pairs:
         "<benchmarks>/graph/{graph}/count-{pairs}-{bucket}.jsonl"
     wildcard_constraints:
         pairs=either(sorted(set(PAIRS.values()))),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -213,6 +214,7 @@ rule pair_edges:
         "<benchmarks>/graph/{graph}/edges-{bucket}.jsonl"
     wildcard_constraints:
         graph=either(plan.graph.pairs),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -247,6 +249,7 @@ rule citation_edges:
         "<benchmarks>/graph/{graph}/edges-{bucket}.jsonl"
     wildcard_constraints:
         graph=named("graphs", signal="citation"),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:

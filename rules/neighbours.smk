@@ -49,6 +49,7 @@ rule search_neighbours:
         "<logs>/neighbours/{embedding}/search-{bucket}.log",
     benchmark:
         "<benchmarks>/neighbours/{embedding}/search-{bucket}.jsonl"
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     resources:

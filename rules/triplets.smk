@@ -13,6 +13,7 @@ rule sample_triplets:
         "<benchmarks>/triplets/{triplets}/sample.jsonl"
     wildcard_constraints:
         triplets=either(plan.triplets.sets_in("triplets")),
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     threads: 2
@@ -147,6 +148,7 @@ rule materialise_training:
         "<logs>/triplets/{triplets}/materialise.log",
     benchmark:
         "<benchmarks>/triplets/{triplets}/materialise.jsonl"
+    priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
     threads: 2

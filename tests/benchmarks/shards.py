@@ -58,7 +58,7 @@ def _rows(rng: np.random.Generator, sentences: list[str], first: int, count: int
         for paper, unresolved in zip(rng.integers(1, _PAPERS, count).tolist(), rng.random(count) < 0.15, strict=True)
     ]
     influential = ["true" if is_so else "false" for is_so in rng.random(count) < 0.05]
-    contexts, intents = _contexts(rng, sentences, count)
+    contexts, intents = contexts_of(rng, sentences, count)
     return [
         f'{{"citationid":{first + row},"citingcorpusid":{citing[row]},"citedcorpusid":{cited[row]},'
         f'"isinfluential":{influential[row]},"contexts":{contexts[row]},"intents":{intents[row]}}}\n'
@@ -66,7 +66,7 @@ def _rows(rng: np.random.Generator, sentences: list[str], first: int, count: int
     ]
 
 
-def _contexts(rng: np.random.Generator, sentences: list[str], count: int) -> tuple[list[str], list[str]]:
+def contexts_of(rng: np.random.Generator, sentences: list[str], count: int) -> tuple[list[str], list[str]]:
     numbers = np.where(rng.random(count) < 0.37, rng.geometric(0.47, count), 0).tolist()
     drawn = iter(rng.integers(0, len(sentences), sum(numbers)).tolist())
     named = iter(rng.integers(0, len(_INTENTS), sum(numbers)).tolist())

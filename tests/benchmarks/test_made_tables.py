@@ -1,8 +1,12 @@
 """The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
 
-from tests.benchmarks import baselines, brought, from_query, made_documents, made_papers, serve, triplets
+from collections import Counter
+
+import numpy as np
+from tests.benchmarks import baselines, brought, from_query, made_documents, made_papers, made_release, serve, triplets
 
 from cocite.core.tables.files import read_table
+from cocite.demo.release import read_rows
 
 
 def test_made_papers_have_texts_and_a_hundred_are_held_out(tmp_path):
@@ -57,3 +61,29 @@ def test_as_many_made_works_match_as_a_query_shall_find_and_they_cite_earlier_on
     year = {each["id"]: each["publication_year"] for each in works}
     cited = [(each, other) for each in works for other in each["referenced_works"] if other in year]
     assert sum(year[other] < year[each["id"]] for each, other in cited) > 0.9 * len(cited) > 2000
+
+
+def test_a_made_release_has_the_flaws_and_the_tails_of_a_real_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(made_release, "sentences_of", lambda _: ["It cites.", "So does this."])
+    counts = made_release.write_release(
+        tmp_path / "release", 1e-5, "2026-01-06", {"papers": 2, "abstracts": 1, "citations": 3}
+    )
+    papers = {row["corpusid"]: row for row in read_rows(tmp_path / "release/papers")}
+    rows = list(read_rows(tmp_path / "release/citations"))
+    assert (len(papers), len(rows)) == (counts["papers"], counts["rows"]) == (2200, 51_000)
+    abstracts = {row["corpusid"] for row in read_rows(tmp_path / "release/abstracts")}
+    assert abstracts < papers.keys()
+    assert abs(len(abstracts) / len(papers) - 100 / 220) < 0.05
+    pairs = Counter((row["citingcorpusid"], row["citedcorpusid"]) for row in rows if row["citedcorpusid"])
+    assert len(pairs) == counts["citations"]
+    assert 0.2 < sum(row["citedcorpusid"] is None for row in rows) / len(rows) < 0.24
+    known = [pair for pair in pairs if pair[1] in papers]
+    assert 0.03 < 1 - len(known) / len(pairs) < 0.07
+    assert all(
+        papers[cited]["year"] <= papers[citing]["year"]
+        for citing, cited in known
+        if papers[citing]["year"] and papers[cited]["year"]
+    )
+    cited = np.sort([*Counter(cited for _, cited in pairs).values()])[::-1]
+    assert cited[:22].sum() > 0.1 * cited.sum()
+    assert {type(row["contexts"]) for row in rows} == {list, type(None)}

@@ -29,7 +29,7 @@ from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
 from cocite.core.tables.files import ages_of_papers, checked_files, count_rows, open_table, scan_table, table_in
-from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, tokens_of
+from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, words_of
 from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import hash_of
 
@@ -156,14 +156,14 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
     vocabulary: dict[str, int] = {}
     having, lengths = np.zeros(0, np.int64), np.zeros(len(ids))
     for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Counted", unit="block"):
-        tokens = tokens_of(texts)
-        lengths[look_up(ids, some)[0]] = [len(of_text) for of_text in tokens]
-        for of_text in tokens:
-            for word in of_text:
-                vocabulary.setdefault(word, len(vocabulary))
-        each = np.array([vocabulary[word] for of_text in tokens for word in set(of_text)], np.int64)
+        words = words_of(texts)
+        lengths[look_up(ids, some)[0]] = words.lengths
+        numbers = np.array(
+            [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()], np.int64
+        )
+        once = np.unique(words.rows * len(numbers) + words.numbers) % max(len(numbers), 1)
         having = np.concatenate([having, np.zeros(len(vocabulary) - len(having), np.int64)])
-        having += np.bincount(each, minlength=len(vocabulary))
+        having[numbers] += np.bincount(once, minlength=len(numbers))
     hashes = np.array([hash_of(word) for word in vocabulary], np.uint64)
     order = np.argsort(hashes)
     place_of = np.empty_like(order)
@@ -176,15 +176,14 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
     scores = _new(folder / "scores.npy", np.float32, (int(starts[-1]),))
     cursor = starts[:-1].copy()
     for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Laid out", unit="block"):
-        rows = look_up(ids, some)[0]
-        numbers = [[vocabulary[word] for word in of_text] for of_text in tokens_of(texts)]
-        of_row = np.repeat(rows, [len(of_text) for of_text in numbers])
-        words = place_of[np.array([word for of_text in numbers for word in of_text], np.int64)]
-        pairs, times = np.unique(words * len(ids) + of_row, return_counts=True)
-        words, of_row = pairs // len(ids), pairs % len(ids)
-        at = cursor[words] + np.arange(len(words)) - np.searchsorted(words, words)
-        listed[at], scores[at] = of_row, worth[words] * times / (times + norm[of_row])
-        np.add.at(cursor, words, 1)
+        words = words_of(texts)
+        places = place_of[np.array([vocabulary[word] for word in words.distinct.to_pylist()], np.int64)][words.numbers]
+        of_row = look_up(ids, some)[0][words.rows]
+        pairs, times = np.unique(places * len(ids) + of_row, return_counts=True)
+        places, of_row = np.divmod(pairs, len(ids))
+        at = cursor[places] + np.arange(len(places)) - np.searchsorted(places, places)
+        listed[at], scores[at] = of_row, worth[places] * times / (times + norm[of_row])
+        np.add.at(cursor, places, 1)
 
 
 def _citations_of(db: DuckDBPyConnection, citations: Path, papers: int) -> NDArray[np.int32]:
