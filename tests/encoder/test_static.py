@@ -121,6 +121,19 @@ def test_the_papers_whose_pieces_are_counted_do_not_depend_on_buckets(corpus, st
     assert counts.tolist() == again.tolist()
 
 
+def test_the_vocabulary_of_many_papers_is_made_of_some_that_do_not_depend_on_buckets(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "READ", 12)
+    queries = corpus / "queries.parquet"
+    halves = [
+        write_papers(tmp_path / f"{rest}.parquet", {n: text for n, text in paper_texts().items() if n % 2 == rest})
+        for rest in (1, 0)
+    ]
+    whole = write_papers(tmp_path / "whole.parquet", paper_texts())
+    read, again = ([text for some in build.corpus_texts(of, queries, 1)() for text in some] for of in ([whole], halves))
+    assert sorted(read) == sorted(again)
+    assert 0 < len(read) < sum(bool(text) for texts in paper_texts().values() for text in texts)
+
+
 def test_a_table_has_the_vocabulary_of_another_encoder(corpus, encoder, tmp_path):
     settings = StaticSettings(kind="static", dimension=12, vocabulary_of="bert")
     folder = built(corpus, tmp_path / "model", settings, source=encoder)

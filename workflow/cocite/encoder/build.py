@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 import torch
 import typer
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ from cocite.encoder.tokens import TEXTS_IN_CALL, as_text, open_tokenizer, texts_
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 COUNTED = 100_000
 """About how many papers the pieces of a static encoder are counted in."""
+READ = 500_000
+"""About how many papers the vocabulary is made from; more would take hours and change few of its rarest pieces."""
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"
@@ -97,7 +99,7 @@ def build_static(
     """Build a static encoder; the rarer a piece, the longer its vector, be it random or distilled."""
     if (source is None) != (settings.source is None):
         raise InputError("The folder of another encoder (--source) goes with distilled_from or vocabulary_of.")
-    backend = _corpus_pieces(papers, queries, settings) if source is None else tokenizer_in(source)
+    backend = _corpus_pieces(papers, queries, settings, seed) if source is None else tokenizer_in(source)
     with atomic_path(output) as folder:
         folder.mkdir()
         save_tokenizer(backend, folder, settings.max_length)
@@ -120,9 +122,9 @@ def build_static(
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
 
 
-def _corpus_pieces(papers: Sequence[Path], queries: Path, settings: StaticSettings) -> Any:
+def _corpus_pieces(papers: Sequence[Path], queries: Path, settings: StaticSettings, seed: int) -> Any:
     """A tokenizer with word pieces of the corpus."""
-    texts = corpus_texts(papers, queries, settings.text or TITLE_AND_ABSTRACT)
+    texts = corpus_texts(papers, queries, seed, settings.text or TITLE_AND_ABSTRACT)
     vocabulary = _train_vocabulary(texts, settings.vocabulary, ["unk"])
     if len(vocabulary) < settings.vocabulary:
         report(f"The corpus gives {len(vocabulary):,} word pieces; vocabulary allows {settings.vocabulary:,}.")
@@ -155,7 +157,7 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
     sizes = settings.build
     fields = settings.text or TITLE_AND_ABSTRACT
-    tokenizer = train_tokenizer(corpus_texts(papers, queries, fields), settings, sizes.vocabulary)
+    tokenizer = train_tokenizer(corpus_texts(papers, queries, seed, fields), settings, sizes.vocabulary)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=sizes.hidden,
@@ -185,13 +187,16 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
         write_reading(folder, settings)
 
 
-def corpus_texts(papers: Sequence[Path], queries: Path, fields: Sequence[str] = TITLE_AND_ABSTRACT) -> Texts:
-    """The fields that an encoder reads of all papers that are not kept out."""
-    kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
+def corpus_texts(papers: Sequence[Path], queries: Path, seed: int, fields: Sequence[str] = TITLE_AND_ABSTRACT) -> Texts:
+    """The fields that an encoder reads of papers that are not kept out; of many, about `READ` are drawn by ids."""
+    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    share = READ / max(1, count_rows(papers))
 
     def texts() -> Iterator[list[str]]:
         for batch in scan_table(papers, "papers").to_batches(columns=["corpusid", *fields]):
-            seen = batch.filter(pc.invert(pc.is_in(batch["corpusid"], value_set=kept_out)))
+            ids = batch["corpusid"].to_numpy()
+            is_drawn = fractions(priorities(seed, "papers whose texts make the vocabulary", ids)) < share
+            seen = batch.filter(pa.array(is_drawn & ~np.isin(ids, kept_out)))
             yield [text for column in fields for text in map(as_text, seen[column].to_pylist()) if text]
 
     return texts
