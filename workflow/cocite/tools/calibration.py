@@ -4,24 +4,25 @@ Each log ends with what its command took. A line is fitted to all jobs of a rule
 those of runs at two sizes tell the part of a job that grows from the part that does not.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
 from cocite.config.started import read_start
 from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
-from cocite.core.progress import last_usage
+from cocite.core.progress import Usage, last_usage
 from cocite.plan.plan import Plan
 from cocite.plan.recorded import STARTED_WITH, configuration_of
 from cocite.tools.planned_jobs import PlannedJob, opened_workflow, planned_jobs
 
-SHIPPED = Path(__file__).with_name("calibration.yaml")
+SHIPPED = Path(__file__).with_name("calibration.jsonl")
 START = 2.0
 """Seconds that a job needs to start, at most: what more it took in runs of one size is taken to grow."""
 SAME_SIZE = 3.0
@@ -63,16 +64,6 @@ Calibration = Mapping[str, Rates]
 """The rates of each key of jobs."""
 
 
-@dataclass
-class Measured:
-    """What jobs of one rule and kind took: pairs of a size and an amount."""
-
-    processor: list[tuple[float, float]] = field(default_factory=list)
-    wall: list[float] = field(default_factory=list)
-    memory: list[float] = field(default_factory=list)
-    makes: dict[int, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-
-
 def corpus_mb(plan: Plan) -> dict[str, float]:
     """The sizes of downloads and of what is read from them, MB, as `cocite corpus plan` estimates them."""
     from cocite.corpus.release.manifest import shards_of_part
@@ -111,33 +102,28 @@ def jobs_of_results(results: Path) -> Iterator[PlannedJob]:
 
 def calibrate(runs: Iterable[Iterable[PlannedJob]]) -> dict[str, Rates]:
     """The rates of the rules in some runs, by what their logs say that jobs took."""
-    found: dict[str, Measured] = defaultdict(Measured)
-    for jobs in runs:
-        for job in jobs:
-            took = last_usage(Path(job.log)) if job.log and Path(job.log).is_file() else None
-            if took is None:
-                continue
-            measured = found[job.key]
-            measured.processor.append((job.work, took.cpu_seconds))
-            measured.wall.append(took.seconds / max(took.cpu_seconds, LEAST))
-            measured.memory.append(took.peak_mb)
+    measured: dict[str, list[tuple[PlannedJob, Usage]]] = defaultdict(list)
+    made: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    for job in chain.from_iterable(runs):
+        took = last_usage(Path(job.log)) if job.log and Path(job.log).is_file() else None
+        if took is not None:
+            measured[job.key].append((job, took))
             for place, (path, size) in enumerate(job.makes.items()):
                 if Path(path).exists():
-                    measured.makes[place].append((job.grows_with[place], size))
-    return {key: _rates(measured) for key, measured in found.items()}
-
-
-def _rates(measured: Measured) -> Rates:
-    return Rates(
-        processor=fitted(measured.processor, START),
-        wall=min(measured.wall),
-        memory=max(measured.memory),
-        makes=tuple(
-            fitted(measured.makes[place], 0.0) if measured.makes[place] else None
-            for place in range(1 + max(measured.makes, default=-1))
-        ),
-        largest=max(work for work, _ in measured.processor),
-    )
+                    made[job.key, place].append((job.grows_with[place], size))
+    return {
+        key: Rates(
+            processor=fitted([(job.work, took.cpu_seconds) for job, took in jobs], START),
+            wall=min(took.seconds / max(took.cpu_seconds, LEAST) for _, took in jobs),
+            memory=max(took.peak_mb for _, took in jobs),
+            makes=tuple(
+                fitted(made[key, place], 0.0) if (key, place) in made else None
+                for place in range(max(len(job.makes) for job, _ in jobs))
+            ),
+            largest=max(job.work for job, _ in jobs),
+        )
+        for key, jobs in measured.items()
+    }
 
 
 def fitted(pairs: Sequence[tuple[float, float]], fixed: float) -> Line:
@@ -158,29 +144,29 @@ def fitted(pairs: Sequence[tuple[float, float]], fixed: float) -> Line:
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
     """Write rates, a rule each line."""
-    lines = []
-    for key, rates in sorted(calibration.items()):
-        values = {name: _rounded(getattr(rates, name)) for name in ("processor", "wall", "memory", "makes", "largest")}
-        lines.append(f"{key}: {yaml.safe_dump(values, default_flow_style=True, width=10**6, sort_keys=False)}")
-    write_text(path, "".join(lines))
+    lines = (json.dumps({"key": key, **_rounded(asdict(rates))}) for key, rates in sorted(calibration.items()))
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_calibration(path: Path = SHIPPED) -> dict[str, Rates]:
     """Read rates that `write_calibration` wrote."""
-    written = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return {
-        key: Rates(
-            processor=Line(*values["processor"]),
-            wall=values["wall"],
-            memory=values["memory"],
-            makes=tuple(each and Line(*each) for each in values["makes"]),
-            largest=values["largest"],
-        )
-        for key, values in written.items()
-    }
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        rates = json.loads(line)
+        key = rates.pop("key")
+        rates["processor"] = Line(*rates["processor"])
+        rates["makes"] = tuple(each and Line(*each) for each in rates["makes"])
+        found[key] = Rates(**rates)
+    return found
 
 
-def _rounded(value: object) -> object:
-    if isinstance(value, tuple):
-        return [_rounded(each) for each in value]
-    return None if value is None else float(f"{value:.3g}")
+def _rounded(value: Any) -> Any:
+    """Numbers with three digits, in whatever they are."""
+    match value:
+        case float():
+            return float(f"{value:.3g}")
+        case dict():
+            return {key: _rounded(each) for key, each in value.items()}
+        case tuple():
+            return [_rounded(each) for each in value]
+    return value

@@ -27,9 +27,12 @@ NUMBERED = ("bucket", "part")
 GPU_SPEED = 100
 """How many cores of a CPU a GPU replaces in a training, as rules assume for embedding."""
 BESIDE_WEIGHTS = 40
-"""MB of weights of a static encoder whose work equals that of its other steps: with 124 MB, trainings took 5 times the
-processor time that they took with 2.4 MB, for the same examples."""
-
+"""MB of weights whose work equals that of the other steps of a training: a static encoder of 124 MB took 5 times the
+processor time of one of 2.4 MB for the same examples; BERT-base, 3 times that of what a step of 1 MB predicts."""
+LONGEST = 256
+"""Tokens up to which a longer limit makes texts longer."""
+TRIPLET_MB = 6.6e-6
+"""A triplet on the disk."""
 BY_QUERIES = ("select_queries", "count_pairs", "search_neighbours", "walk_neighbours", "check_triplets")
 """Rules whose outputs grow with the number of queries, of which configurations choose as many for any corpus."""
 BY_HELD_OUT = ("prepare_holdout", "find_candidates", "rank_candidates", "search_corpus", "score_")
@@ -110,24 +113,24 @@ def _as_input_errors() -> Iterator[None]:
 
 
 def planned_jobs(workflow: Any, known: Mapping[str, float], size_of: Sizes) -> Iterator[PlannedJob]:
-    """The jobs of a workflow, each after those that it waits for. `known` has sizes of
-    files that are known otherwise, MB."""
+    """The jobs of a workflow, each after those that it waits for. `known` has sizes of files from elsewhere, MB."""
     dag, plan = workflow.dag, workflow.globals["plan"]
     readers = Counter((str(file), _task(job)) for job in dag.jobs for file in set(job.input))
-    readers.update(("", _task(job)) for job in dag.jobs)
+    parts = Counter(map(_task, dag.jobs))
     PLANNED.clear()
     PLANNED.update(known)
     try:
         for job in TopologicalSorter({job: list(dag.dependencies[job]) for job in dag.jobs}).static_order():
             if job.output:
-                made = _planned(job, dag, plan, readers, size_of)
+                made = _planned(job, dag, plan, readers, parts[_task(job)], size_of)
                 PLANNED.update(made.makes)
                 yield made
     finally:
         PLANNED.clear()
 
 
-def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], size_of: Sizes) -> PlannedJob:
+def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: int, size_of: Sizes) -> PlannedJob:
+    """A job that is one of several parts of a task."""
     for file in map(str, job.input):
         if file not in PLANNED:
             PLANNED[file] = size_mb(file) if Path(file).exists() else 0.0
@@ -136,12 +139,12 @@ def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], size_of
     tables = {str(file) for file in job.input if Path(file).name != "model"}
     reads = sum(PLANNED[file] / readers[file, _task(job)] for file in tables)
     work = _work(job, plan) or reads
-    outputs, parts = list(map(str, job.output)), readers["", _task(job)]
+    outputs = list(map(str, job.output))
     usual = reads if key.startswith("embed") else work
     grows_with = tuple(_grows_with(path, job, plan, parts) or usual for path in outputs)
     makes = {
-        path: _size(path, place, job, plan, size_of(key, place, grows_with[place]), reads)
-        for place, path in enumerate(outputs)
+        path: _size(path, place, job, plan, size_of(key, place, size), size if key.startswith("sample_") else reads)
+        for place, (path, size) in enumerate(zip(outputs, grows_with, strict=True))
     }
     return PlannedJob(
         number=dag.jobid(job),
@@ -163,8 +166,8 @@ def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], size_of
     )
 
 
-def _size(path: str, place: int, job: Any, plan: Plan, usual: float | None, reads: float) -> float:
-    """The size of an output: as it is, or else as usual, or else, of the first output, that of what the job reads. An
+def _size(path: str, place: int, job: Any, plan: Plan, usual: float | None, otherwise: float) -> float:
+    """The size of an output: as it is, or else as usual, or else, of the first output, what it is otherwise. An
     encoder is as large as the one that it is made from, or as it is configured."""
     if path in PLANNED or Path(path).exists():
         return size_mb(path)
@@ -174,7 +177,7 @@ def _size(path: str, place: int, job: Any, plan: Plan, usual: float | None, read
             return float(entry.vocabulary * entry.dimension * 4 / 1e6)
         if read := [PLANNED[str(file)] for file in job.input if Path(file).name == "model"]:
             return max(read)
-    return usual if usual is not None else 0.0 if place or "/omissions/" in path else reads
+    return usual if usual is not None else 0.0 if place or "/omissions/" in path else otherwise
 
 
 def _grows_with(path: str, job: Any, plan: Plan, parts: int) -> float:
@@ -192,7 +195,7 @@ def _grows_with(path: str, job: Any, plan: Plan, parts: int) -> float:
     if job.rule.name.startswith("sample_"):
         entry: Any = plan.config.triplets[wildcards["triplets"]]
         per_query = 0 if entry.asks_all_papers else getattr(entry, "per_query", 0)
-        return chosen * per_query or sum(PLANNED[str(file)] for file in job.input.sources)
+        return chosen * per_query * TRIPLET_MB or sum(PLANNED[str(file)] for file in job.input.sources)
     return 1.0 if job.rule.name in OF_ONE_SIZE else 0.0
 
 
@@ -226,10 +229,11 @@ def _work(job: Any, plan: Plan) -> float:
     each epoch, and does with them what its weights say."""
     if job.rule.name == "train_encoder":
         entry = plan.config.models[job.wildcards.model]
-        is_static = plan.config.encoders[plan.config.base_encoder(job.wildcards.model)].kind == "static"
-        weights = PLANNED[str(job.input.encoder)] + (BESIDE_WEIGHTS if is_static else 0)
-        examples = sum(PLANNED[str(file)] for file in list(job.input.sets)[::4])
-        return entry.epochs * examples * weights / (GPU_SPEED if _requested(job, "gpu") else 1)
+        encoder = plan.config.encoders[plan.config.base_encoder(job.wildcards.model)]
+        length = 1 if encoder.kind == "static" else min(encoder.max_length, LONGEST) / LONGEST
+        examples = entry.epochs * sum(PLANNED[str(file)] for file in list(job.input.sets)[::4])
+        weights = PLANNED[str(job.input.encoder)] + BESIDE_WEIGHTS
+        return examples * weights * length / (GPU_SPEED if _requested(job, "gpu") else 1)
     if job.rule.name == "download_shards":
         return sum(PLANNED.get(str(file), 0.0) for file in job.output)
     whole = _requested(job, "runtime")

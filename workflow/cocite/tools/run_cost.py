@@ -22,7 +22,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import about, byte_size
 from cocite.tools.answers import Answer
 from cocite.tools.calibration import Calibration, calibrate, corpus_mb, jobs_of_results, measured_jobs, read_calibration
-from cocite.tools.planned_jobs import PlannedJob, opened_workflow, planned_jobs
+from cocite.tools.planned_jobs import GPU_SPEED, PlannedJob, opened_workflow, planned_jobs
 
 HOUR = 3600
 TO_START = 0.1
@@ -208,6 +208,8 @@ def in_words(cost: Cost) -> Iterator[str]:
     if missing := sum(job.work for job in cost.jobs if job.rule == "download_shards"):
         times = " or ".join(f"{about(missing / rate)} at {rate} MB/s" for rate in RATES)
         yield f"The download of {byte_size(missing * 1e6)} takes {times}, which is not in the time above."
+    if any(job.gpus for job in cost.jobs):
+        yield f"A GPU is taken for {GPU_SPEED} cores, as in the time that rules request; recent ones are faster."
     unknown = [job for job in cost.jobs if job.key not in cost.rates]
     if unknown:
         hours = sum((job.minutes or 0) * job.threads for job in unknown) / 60
