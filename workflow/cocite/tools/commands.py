@@ -306,11 +306,8 @@ def plan(
 
     on = run_cost.machine_of(profile) if profile else run_cost.Machine(cores=cores, memory_mb=memory_mb)
     cost = run_cost.cost_of(configfile, on, like)
-    if not cost.jobs:
-        typer.echo(f"{configfile}: nothing to do, all {cost.done:,} jobs are done.")
-        return
     print_answer(run_cost.as_table(cost, configfile), form)
-    for line in run_cost.in_words(cost) if form == "table" else ():
+    for line in run_cost.in_words(cost) if form == "table" and cost.jobs else ():
         typer.echo(printable(line))
 
 

@@ -81,33 +81,26 @@ def opened_workflow(
     configfile: Path, folder: Path, *, at_once: int | None = None, all_jobs: bool = False
 ) -> Iterator[Any]:
     """Snakemake's workflow with the graph of its jobs; with `at_once`, on a cluster. It is no run: nothing is locked,
-    written or started."""
+    written or started. Raises `InputError` for what Snakemake finds wrong."""
     from snakemake.api import SnakemakeApi
+    from snakemake.exceptions import WorkflowError
     from snakemake.settings import types
 
     output = types.OutputSettings(quiet={types.Quietness.ALL}, enable_file_logging=False)
-    with SnakemakeApi(output) as api, _as_input_errors():
-        opened = api.workflow(
-            resource_settings=types.ResourceSettings(cores=None if at_once else 1, nodes=at_once),
-            config_settings=types.ConfigSettings(configfiles=[configfile], replace_workflow_config=True),
-            workflow_settings=types.WorkflowSettings(exec_mode=types.ExecMode.SUBPROCESS),
-            snakefile=RULES.parent / "Snakefile",
-            workdir=folder,
-        )
-        opened.dag(types.DAGSettings(forceall=all_jobs))
-        workflow = opened._workflow
-        workflow._prepare_dag(forceall=all_jobs, ignore_incomplete=True, lock_warn_only=True)
-        workflow._build_dag()
-        yield workflow
-
-
-@contextmanager
-def _as_input_errors() -> Iterator[None]:
-    """Turn what Snakemake finds wrong with a configuration or its files into an error of one sentence."""
-    from snakemake.exceptions import WorkflowError
-
     try:
-        yield
+        with SnakemakeApi(output) as api:
+            opened = api.workflow(
+                resource_settings=types.ResourceSettings(cores=None if at_once else 1, nodes=at_once),
+                config_settings=types.ConfigSettings(configfiles=[configfile], replace_workflow_config=True),
+                workflow_settings=types.WorkflowSettings(exec_mode=types.ExecMode.SUBPROCESS),
+                snakefile=RULES.parent / "Snakefile",
+                workdir=folder,
+            )
+            opened.dag(types.DAGSettings(forceall=all_jobs))
+            workflow = opened._workflow
+            workflow._prepare_dag(forceall=all_jobs, ignore_incomplete=True, lock_warn_only=True)
+            workflow._build_dag()
+            yield workflow
     except WorkflowError as error:
         raise InputError(str(error).removeprefix("InputError: ")) from None
 
@@ -221,6 +214,8 @@ def _kind(rule: str, wildcards: Mapping[str, str], config: Configuration) -> str
         entry = config.triplets[wildcards["triplets"]]
         graph = config.graphs.get(getattr(entry, "graph", ""))
         return f"{entry.sampler} {graph.signal}" if graph else entry.sampler
+    if rule.startswith("merge_"):  # what is in tables of users is estimated in another way
+        return "table" if config.corpus.source == "table" else ""
     return wildcards.get("dataset", "")
 
 

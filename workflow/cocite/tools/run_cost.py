@@ -6,12 +6,14 @@ cores with some memory is that of a schedule: the jobs with the longest chain be
 
 import heapq
 import socket
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf
 from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
 
 import yaml
 
@@ -35,15 +37,8 @@ RATES = (10, 100)
 NAMED = 6
 """Rules that are named."""
 COLUMNS = (
-    "stage",
-    "jobs",
-    "processor_hours",
-    "gpu_hours",
-    "wall_hours",
-    "memory_mb",
-    "largest_job",
-    "disk_gb",
-    "disk_at_peak_gb",
+    *("stage", "jobs", "processor_hours", "gpu_hours", "wall_hours"),
+    *("memory_mb", "largest_job", "disk_gb", "disk_at_peak_gb"),
 )
 
 
@@ -56,8 +51,7 @@ class Machine:
     jobs: float = inf
 
 
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
+class Schedule(NamedTuple):
     """How a run goes: its seconds, and the disk that it takes, MB."""
 
     seconds: float
@@ -111,7 +105,7 @@ def schedule(
             waits[each].discard(number)
             if not waits[each]:
                 heapq.heappush(ready, (-chain[each], each))
-    return Schedule(seconds=now, at_peak=peak, at_end=disk)
+    return Schedule(now, peak, disk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +176,19 @@ def machine_of(profile: Path) -> Machine:
 
 def as_table(cost: Cost, configfile: Path) -> Answer:
     """What each stage costs, and all together."""
+    if not cost.jobs:
+        return Answer(f"{configfile}: nothing to do, all {cost.done:,} jobs are done", COLUMNS, [])
+    by_stage: dict[str, list[PlannedJob]] = defaultdict(list)
+    for job in cost.jobs:
+        by_stage[job.stage].append(job)
+    plan, order = cost.schedule, {job.number: place for place, job in enumerate(cost.jobs)}
+    of_run = (round(plan.seconds / HOUR, 3), round(plan.at_peak / 1000, 3))
     rows = []
-    for stage in [*dict.fromkeys(job.stage for job in cost.jobs), "together"]:
-        jobs = [job for job in cost.jobs if stage in (job.stage, "together")]
+    for stage in [*sorted(by_stage, key=lambda stage: mean(order[job.number] for job in by_stage[stage])), "together"]:
+        jobs = by_stage.get(stage, cost.jobs)
+        wall, peak = (None, None) if stage in by_stage else of_run
         largest = max(jobs, key=cost.memory)
         kept = sum(size for job in jobs for file, size in job.makes.items() if file not in job.temporary)
-        whole = (round(cost.schedule.seconds / HOUR, 3), round(cost.schedule.at_peak / 1000, 3))
-        wall, peak = whole if stage == "together" else (None, None)
         processor = round(sum(map(cost.processor, jobs)) / HOUR, 3)
         gpu = round(sum(job.gpus * cost.seconds(job) for job in jobs) / HOUR, 3) or None
         memory = ceil(cost.memory(largest))
