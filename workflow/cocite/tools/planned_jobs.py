@@ -26,9 +26,9 @@ NUMBERED = ("bucket", "part")
 """Wildcards that divide one task among jobs."""
 GPU_SPEED = 100
 """How many cores of a CPU a GPU replaces in a training, as rules assume for embedding."""
-BESIDE_WEIGHTS = 40
+BESIDE_WEIGHTS = {"static": 40, "transformer": 4}
 """MB of weights whose work equals that of the other steps of a training: a static encoder of 124 MB took 5 times the
-processor time of one of 2.4 MB for the same examples; BERT-base, 3 times that of what a step of 1 MB predicts."""
+processor time of one of 2.4 MB for the same examples, a transformer of 92 MB 20 times that of one of 1 MB."""
 LONGEST = 256
 """Tokens up to which a longer limit makes texts longer."""
 TRIPLET_MB = 6.6e-6
@@ -227,7 +227,7 @@ def _work(job: Any, plan: Plan) -> float:
         encoder = plan.config.encoders[plan.config.base_encoder(job.wildcards.model)]
         length = 1 if encoder.kind == "static" else min(encoder.max_length, LONGEST) / LONGEST
         examples = entry.epochs * sum(PLANNED[str(file)] for file in list(job.input.sets)[::4])
-        weights = PLANNED[str(job.input.encoder)] + BESIDE_WEIGHTS
+        weights = PLANNED[str(job.input.encoder)] + BESIDE_WEIGHTS[encoder.kind]
         return examples * weights * length / (GPU_SPEED if _requested(job, "gpu") else 1)
     if job.rule.name == "download_shards":
         return sum(PLANNED.get(str(file), 0.0) for file in job.output)
