@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from cocite.config.runs import (
     seeds_of,
     trained_entries,
 )
-from cocite.plan.stage import StagePlan, as_text, expand, size_mb
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole
 
 
 class BaselinePlan(StagePlan):
@@ -152,6 +151,6 @@ class BaselinePlan(StagePlan):
         """The resources of a job, by the size of its inputs, as a method of the baseline estimates them."""
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
-            return ceil(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt
+            return whole(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt
 
         return asked

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from snakemake.io import temp
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
 from cocite.config.source import Link, Source
-from cocite.plan.stage import StagePlan, as_text, expand, size_mb, within_a_day
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole, within_a_day
 
 NUMBERED = "<results>/corpus/numbered/{list}.txt"
 LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
@@ -155,7 +154,7 @@ class CorpusPlan(StagePlan):
     def download_mb(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a download; for a query, 1.5 kB for each work of 2 kB."""
         sizes = [self._mb_to_download(name, input) for name in self.source.holds] if self.source.is_query else []
-        return ceil(300 + 0.75 * sum(sizes)) * attempt
+        return whole(300 + 0.75 * sum(sizes)) * attempt
 
     def _mb_to_download(self, dataset: str, input: Any) -> float:
         shards = json.loads(Path(input.manifest).read_text())["datasets"][dataset]["shards"]
@@ -165,12 +164,12 @@ class CorpusPlan(StagePlan):
     def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to copy a part of what the base has ingested, three seconds per MB."""
         ingested_before = Path(self.reused_base, "corpus/ingested").glob("*/*.parquet")
-        return ceil(20 + 0.05 * size_mb(ingested_before) / len(self.parts[WORKS])) * attempt
+        return whole(20 + 0.05 * size_mb(ingested_before) / len(self.parts[WORKS])) * attempt
 
     def update_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to update a bucket, as to merge one: by its share of the base's rows, all of which are written again."""
         ingested_before = Path(self.base, "corpus/ingested", wildcards.dataset).glob("*.parquet")
-        return ceil(20 + 0.1 * size_mb(ingested_before) / self.source.buckets) * attempt
+        return whole(20 + 0.1 * size_mb(ingested_before) / self.source.buckets) * attempt
 
     def temp_unless(self, key: str, path: Any) -> Any:
         """Downloaded shards or ingested rows: deleted once they are read, unless a key of the corpus keeps them."""

@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from cocite.config.folders import files_in
 from cocite.config.runs import UNTRAINED, adapters_of, model_of, training_seeds, untrained, with_weights
-from cocite.plan.stage import Request, StagePlan, expand, size_mb, within_a_day
+from cocite.plan.stage import Request, StagePlan, expand, size_mb, whole, within_a_day
 from cocite.plan.triplets import validation_of
 
 MODEL = "<results>/encoder/{model}/seed-{seed}/model"
@@ -56,7 +55,7 @@ class EncoderPlan(StagePlan):
         entry: Any = self.config.encoders[wildcards.encoder]
         table = 0 if entry.kind != "static" else 3 * 4e-6 * entry.vocabulary * entry.dimension
         # A source is opened, and gives each token a vector; its own table of them is a part of its weights.
-        return ceil(800 + table + 3 * size_mb(input.source) + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+        return whole(800 + table + 3 * size_mb(input.source) + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
 
     def source_of(self, wildcards: Any) -> list[str]:
         """The encoder that gives a static one its vocabulary or is distilled into it, if any."""
@@ -83,7 +82,7 @@ class EncoderPlan(StagePlan):
         """A constant, plus a factor for each MB of the documents of examples."""
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
-            return ceil(least + factor * size_mb(input.documents[:1])) * attempt
+            return whole(least + factor * size_mb(input.documents[:1])) * attempt
 
         return asked
 
@@ -197,7 +196,7 @@ class EncoderPlan(StagePlan):
         """Time to train the maps of a set: by its size, the trainings of each and their epochs."""
         probe = self.config.probes[wildcards.probe]
         trainings = len(probe.losses) * len(probe.batch_sizes) * len(probe.seeds)
-        return ceil(10 + trainings * probe.epochs * size_mb(input.examples)) * attempt
+        return whole(10 + trainings * probe.epochs * size_mb(input.examples)) * attempt
 
 
 def as_adapters(names: Iterable[str]) -> list[str]:

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from cocite.config.entries import as_json
 from cocite.config.folders import files_in
 from cocite.config.runs import reported_on, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.stage import Request, StagePlan, as_text, expand, size_mb
+from cocite.plan.stage import PLANNED, Request, StagePlan, as_text, expand, size_mb, whole
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""
@@ -119,6 +118,8 @@ class EvaluationPlan(StagePlan):
 
     def _sizes(self, wildcards: Any, input: Any, table: str) -> dict[Task, float]:
         """For each task of a suite, the size of its share of a table, MB, by its documents."""
+        if PLANNED:  # their numbers are in a file that may not exist yet
+            return dict.fromkeys(self._suite(wildcards), size_mb(input[table]))
         sizes = json.loads(Path(input.sizes).read_text())
         share = size_mb(input[table]) / max(sizes["documents"], 1)
         return {task: sizes["tasks"].get(task.name, 0) * share for task in self._suite(wildcards)}
@@ -129,7 +130,7 @@ class EvaluationPlan(StagePlan):
         def memory(wildcards: Any, input: Any, attempt: int) -> int:
             sizes = self._sizes(wildcards, input, table)
             needed = [size * (ranked if task.is_ranking else fitted) for task, size in sizes.items()]
-            return ceil(least + max(needed)) * attempt
+            return whole(least + max(needed)) * attempt
 
         return memory
 
@@ -139,17 +140,17 @@ class EvaluationPlan(StagePlan):
         fits = {"both": 2, "sklearn": 6}.get(self.mode(wildcards), 1) * len(self.seeds(wildcards))
         sizes = self._sizes(wildcards, input, "embeddings")
         of_tasks = (0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())
-        return ceil(30 + sum(of_tasks)) * attempt
+        return whole(30 + sum(of_tasks)) * attempt
 
     def word_scoring_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to rank by words: only searches cost time, which compare every query with every document."""
         sizes = self._sizes(wildcards, input, "tables")
         searched = sum(size for task, size in sizes.items() if task.kind == "retrieval")
-        return ceil(30 + searched * size_mb(input.tables)) * attempt
+        return whole(30 + searched * size_mb(input.tables)) * attempt
 
     def comparing_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to compare models: by the size of their outcomes times the resamples."""
-        return ceil(20 + size_mb(input) * self.config.benchmarks[wildcards.benchmark].resamples / 1000) * attempt
+        return whole(20 + size_mb(input) * self.config.benchmarks[wildcards.benchmark].resamples / 1000) * attempt
 
     def of_runs(self, table: str, *benchmarks: str) -> list[str]:
         """A table of every model and baseline on every suite of some benchmarks: scores, outcomes or failures."""
@@ -221,7 +222,7 @@ class EvaluationPlan(StagePlan):
     def dataset_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to read datasets, MB: eight times their contents; packed files contain four times their size."""
         packed = [file for file in input.files if file.endswith((".gz", ".parquet"))]
-        return ceil(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
+        return whole(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
 
     def sources_of_fields(self, wildcards: Any) -> str | list[str]:
         """The benchmark's own files with venue, authors and year of its documents; none if it has no such files."""
@@ -237,7 +238,7 @@ class EvaluationPlan(StagePlan):
     def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to look up the further fields of documents, MB: a benchmark in separate files is kept in memory."""
         held = self.config.benchmarks[wildcards.benchmark].memory_of_byte * size_mb(input.sources)
-        return ceil(1000 + held) * attempt
+        return whole(1000 + held) * attempt
 
     def with_fields(self) -> list[str]:
         """The benchmarks whose documents have further fields looked up: all, if an encoder reads such."""

@@ -1,12 +1,11 @@
 """What the edges of a graph are made of, which of them an embedding is trained on, and what that costs."""
 
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from cocite.config.graphs import PAIRS
-from cocite.plan.stage import Request, StagePlan, size_mb, within_a_day
+from cocite.plan.stage import Request, StagePlan, size_mb, whole, within_a_day
 
 EDGES = "<results>/graph/{graph}/edges/{bucket}.parquet"
 PADDED_MB = 158
@@ -100,7 +99,7 @@ class GraphPlan(StagePlan):
         entry = self.config.embeddings[wildcards.embedding]
         papers = sum(int(file.read_text()) for file in Path(input.imported, "entities").glob("entity_count_*"))
         share = min(1, 2 / getattr(entry, "partitions", 1))
-        return ceil(entry.training_memory(papers * share, self._imported_mb(wildcards, input))) * attempt
+        return whole(entry.training_memory(papers * share, self._imported_mb(wildcards, input))) * attempt
 
     def training_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time of a training, as its engine says."""

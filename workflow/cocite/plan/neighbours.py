@@ -1,13 +1,12 @@
 """What is searched for neighbours, in which index or along which links, and what that costs."""
 
 from functools import cached_property
-from math import ceil
 from typing import Any
 
 from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.plan.stage import PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, within_a_day
+from cocite.plan.stage import PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, whole, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
 QUERY_MB = 2e-6
@@ -64,14 +63,14 @@ class NeighbourPlan(StagePlan):
         if not isinstance(index, Ivf):
             return megabytes(700, vectors=3)(wildcards, input, attempt)
         sample = index.nlist * 64 * self._vector_mb(wildcards)
-        return ceil(700 + 3 * sample) * attempt
+        return whole(700 + 3 * sample) * attempt
 
     def search_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Memory of a search, MB: more of it compares more queries at a time; each thread has three copies of a block
         of 4,096 vectors. HNSW also keeps its index in memory."""
         blocks = threads * 3 * 4096 * self._vector_mb(wildcards)
         held = size_mb(input.index) if isinstance(self._search(wildcards).index, Hnsw) else 0
-        return ceil(1000 + blocks + held) * attempt
+        return whole(1000 + blocks + held) * attempt
 
     def search_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of a search: that of comparing each query of the shard with each vector, an upper bound for an index."""
@@ -88,13 +87,13 @@ class NeighbourPlan(StagePlan):
     def adjacency_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to lay links out, MB: of edges of 4 bytes on the disk, more than all links at once; more memory goes
         through the edges less often."""
-        return min(16_000, ceil(800 + 4 * size_mb(input.edges))) * attempt
+        return min(16_000, whole(800 + 4 * size_mb(input.edges))) * attempt
 
     def walk_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Memory of walks, MB: the links, which are on the disk, and 36 bytes per thread and paper; its id takes 8."""
         links = size_mb(input.adjacency)  # Before a file in it: Snakemake waits for an input that is missing.
         papers = size_mb(f"{input.adjacency}/ids.npy") / 8
-        return ceil(700 + links + threads * 36 * papers) * attempt
+        return whole(700 + links + threads * 36 * papers) * attempt
 
     def walk_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of walks: as if each query of the shard looked at as many links as its tolerance allows, or at all links
@@ -122,7 +121,7 @@ class NeighbourPlan(StagePlan):
 
     def mining_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again."""
-        return ceil(2000 + min(4000, 2.5 * size_mb(input.vectors))) * attempt
+        return whole(2000 + min(4000, 2.5 * size_mb(input.vectors))) * attempt
 
     def mining_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of mining: that of comparing every query, some 20 bytes of its set, with every vector. Words of 1 MB of

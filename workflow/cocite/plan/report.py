@@ -3,7 +3,6 @@
 import json
 import shlex
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from snakemake.io import report
 
 from cocite.config.map import MapSettings, labels_of
 from cocite.config.runs import mapped_runs
-from cocite.plan.stage import StagePlan, as_text, expand, size_mb
+from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole
 
 MAPPED_TABLES = ("documents", "judgements", "labels")
 
@@ -100,11 +99,11 @@ class ReportPlan(StagePlan):
 
     def laying_out_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to lay a map out, MB: by its papers, and by a batch of vectors."""
-        return ceil(900 + 0.1 * self._map(wildcards).papers) * attempt
+        return whole(900 + 0.1 * self._map(wildcards).papers) * attempt
 
     def laying_out_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to lay a map out: by its papers and the size of the vectors that they are looked for in."""
-        return ceil(10 + 0.002 * self._map(wildcards).papers + 0.01 * size_mb(input.embeddings)) * attempt
+        return whole(10 + 0.002 * self._map(wildcards).papers + 0.01 * size_mb(input.embeddings)) * attempt
 
     def _map(self, wildcards: Any) -> MapSettings:
         return self.config.maps[wildcards.map]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from snakemake.io import expand as expanded
 from snakemake.logging import logger
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 A_DAY = 24 * 60  # minutes: what most clusters grant
 PRODUCTS = 3e10
 """Products of two numbers that a thread computes in a second."""
+
+PLANNED = dict[str, float]()
+"""Path → size of files that may not exist yet, MB, while the cost of a run is planned; otherwise empty."""
 
 Request = Callable[[Any, Any, int], int]
 """From wildcards, input and the number of the attempt to megabytes or minutes."""
@@ -88,8 +91,16 @@ def option(name: str, *, of_folder: bool = False) -> Callable[[Any, Any], list[s
 def size_mb(paths: str | Path | Iterable[str | Path]) -> float:
     """Size of a file or of several, MB. A folder counts as the files in it, which Snakemake takes for an empty file."""
     given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    files = [file for path in given for file in (path.rglob("*") if path.is_dir() else [path])]
-    return sum(file.stat().st_size for file in files if not file.is_dir()) / 1e6
+    files = [
+        file for path in given if str(path) not in PLANNED for file in (path.rglob("*") if path.is_dir() else [path])
+    ]
+    planned = sum(PLANNED[str(path)] for path in given if str(path) in PLANNED)
+    return planned + sum(file.stat().st_size for file in files if not file.is_dir()) / 1e6
+
+
+def whole(amount: float) -> int:
+    """A request rounded up; while a cost is planned, the exact one, from which is seen how it grows with the inputs."""
+    return cast(int, amount) if PLANNED else ceil(amount)
 
 
 def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
@@ -100,7 +111,7 @@ def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
         factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}
         of_some = sum(factor * size_mb(input[name]) for name, factor in factors.items())
         of_all = every * size_mb(input) if every else 0
-        return ceil(least + of_some + of_all) * attempt
+        return whole(least + of_some + of_all) * attempt
 
     return asked
 
@@ -111,7 +122,7 @@ minutes = by_size
 
 def within_a_day(needed: float, attempt: int) -> int:
     """Minutes, no more than a day at the first attempt: a stopped job resumes."""
-    return min(A_DAY, ceil(needed)) * attempt
+    return whole(needed if PLANNED else min(A_DAY, needed)) * attempt
 
 
 def warn_of_memory(workflow: Any) -> None:

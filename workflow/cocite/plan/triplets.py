@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
 from cocite.config.sampler import graphs_of_aspects, oracles
 from cocite.plan.recorded import names_of
-from cocite.plan.stage import Request, StagePlan, expand, size_mb
+from cocite.plan.stage import Request, StagePlan, expand, size_mb, whole
 
 EXAMPLES = "sampled_examples"
 """The table of sets that give examples; the others give `triplets`."""
@@ -80,7 +79,7 @@ class TripletPlan(StagePlan):
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
             of_sets = size_mb([file for file in input.group if Path(file).name != "texts.parquet"])
-            return ceil(least + sets * of_sets + others * (size_mb(input) - of_sets)) * attempt
+            return whole(least + sets * of_sets + others * (size_mb(input) - of_sets)) * attempt
 
         return asked
 

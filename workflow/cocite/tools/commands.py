@@ -284,6 +284,34 @@ def doctor(
 
 
 @app.command(rich_help_panel=BEFORE)
+def plan(
+    configfile: Configuration = Path("config.yaml"),
+    cores: Annotated[int, typer.Option(min=1, help="Cores that all jobs together may use.")] = 2,
+    memory_mb: Annotated[int, typer.Option(min=1, help="Memory that they may take together, MB.")] = 4000,
+    profile: Annotated[
+        Path | None, typer.Option(help="Folder of a cluster's profile, such as slurm, in place of cores and memory.")
+    ] = None,
+    like: Annotated[
+        Path | None, typer.Option(help="Results of a finished run, on such a machine, whose jobs are measures.")
+    ] = None,
+    form: Format = "table",
+) -> None:
+    """Show what a run costs before it starts: jobs, time of processors and GPUs, memory, disk and download.
+
+    It counts what is not done yet. Measures are, in this order, `--like`, the run's own jobs, and those that come with
+    CoCite.
+    """
+    from cocite.tools import run_cost
+    from cocite.tools.answers import print_answer
+
+    on = run_cost.machine_of(profile) if profile else run_cost.Machine(cores=cores, memory_mb=memory_mb)
+    cost = run_cost.cost_of(configfile, on, like)
+    print_answer(run_cost.as_table(cost, configfile), form)
+    for line in run_cost.in_words(cost) if form == "table" and cost.jobs else ():
+        typer.echo(printable(line))
+
+
+@app.command(rich_help_panel=BEFORE)
 def config(configfile: Configuration = Path("config.yaml")) -> None:
     """Print a configuration with all defaults filled in; the exit status is 1 where it cannot be run."""
     import yaml

@@ -123,7 +123,7 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
     of_papers, of_citations = (needs[dataset_of(table, source)].packed for table in ("papers", "citations"))
     authors = round(source.authors_of_packed * of_papers) if source.authors else 0
     tables = sum(need.parquet for need in needs.values()) + authors
-    citations = _parquet(manifest, "citations", source)
+    citations = parquet_bytes(manifest, "citations", source)
     ingested = tables + (round(source.ids_of_packed * of_citations) if source.keep_ingested else 0)
     contexts, ingested_contexts = (
         round(share * of_citations) if source.contexts else 0
@@ -153,7 +153,7 @@ def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
         downloaded=sum(present.values()),
         ingested=len(ingested),
         to_download=missing if source.downloads else 0,
-        parquet=sum(_parquet(manifest, table, source) for table in source.holds[name]),
+        parquet=sum(parquet_bytes(manifest, table, source) for table in source.holds[name]),
     )
 
 
@@ -167,7 +167,7 @@ def _ingested(manifest: Manifest, name: str, parts: int, results: Path) -> set[s
     }
 
 
-def _parquet(manifest: Manifest, table: str, source: Source) -> int:
+def parquet_bytes(manifest: Manifest, table: str, source: Source) -> int:
     """Bytes of the rows of papers, abstracts or citations as Parquet, an estimate."""
     shards = manifest.datasets[dataset_of(table, source)].shards
     base = getattr(source, "base", None) if source.updates_by_diffs else None
