@@ -10,12 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.configurations import with_changes
-from tests.slurm.conftest import CONFIGURATION, command, ending, start, tables
-from tests.workflow.conftest import ROOT, Run
+from tests.clusters.conftest import configured
+from tests.slurm.conftest import command, ending, start, tables
+from tests.workflow.conftest import ROOT
 
 PLUGIN = "snakemake_executor_plugin_cluster_generic"
-NEAR = {"triplets": "near", "encoder": "small", "lr": 1.0e-3, "epochs": 2}
 PROGRAMS = {
     "lsf": ["bsub", "bjobs", "bkill"],
     "sge": ["qsub", "qstat", "qacct", "qdel"],
@@ -27,12 +26,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(find_spec(PLUGIN) is None, reason="needs snakemake-executor-plugin-cluster-generic"),
 ]
-
-
-def configured(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    Run(folder=folder).configure(with_changes(CONFIGURATION, models__near=NEAR))
-    return folder
 
 
 class Queue:
@@ -77,15 +70,11 @@ def test_jobs_ask_for_what_their_rules_need_and_for_more_after_they_were_killed(
     assert not re.search("gpu", first + second)
 
 
-def test_a_run_on_lsf_has_the_tables_of_a_run_without_a_cluster(tmp_path):
-    here, there = tmp_path / "here", tmp_path / "there"
-    run = start([*command(configured(here)), "--cores", "2"], here)
-    calm = ending(here, run)
-    assert calm.status == 0, calm.log[-5000:]
-    queue = Queue(there, "lsf")
-    ended = ending(there, queue.start(QUEUE_KILLS="count_pairs"))
+def test_a_run_on_lsf_has_the_tables_of_a_run_without_a_cluster(tmp_path, calm):
+    queue = Queue(tmp_path, "lsf")
+    ended = ending(tmp_path, queue.start(QUEUE_KILLS="count_pairs"))
     assert ended.status == 0, ended.log[-5000:]
-    expected, found = tables(calm), tables(ended)
+    expected, found = tables(calm.folder), tables(tmp_path)
     assert found.keys() == expected.keys()
     assert [name for name in expected if not found[name].equals(expected[name])] == []
     assert len(queue.submitted("count_pairs")) == 2

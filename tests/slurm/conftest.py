@@ -126,9 +126,9 @@ def ending(folder: Path, run: subprocess.Popen[bytes]) -> Ended:
     return Ended(folder=folder, status=status, log=(folder / "snakemake.log").read_text(errors="replace"))
 
 
-def tables(run: Ended) -> dict[str, object]:
+def tables(folder: Path) -> dict[str, object]:
     """The tables that a run has made."""
-    results = run.folder / "results"
+    results = folder / "results"
     found = {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
     del found["report/costs.parquet"]  # what each rule's jobs took, which differs from run to run
     return found

@@ -21,7 +21,7 @@ def minutes(job: dict[str, str]) -> int:
 
 def test_it_ends_complete_with_the_tables_and_the_model_of_a_run_without_slurm(rough, calm):
     assert rough.status == 0, rough.log[-5000:]
-    expected, found = tables(calm), tables(rough)
+    expected, found = tables(calm.folder), tables(rough.folder)
     assert f"{TRAINED}/training_curves.parquet" in expected
     assert "evaluation/holdout/scores/small/near-1.parquet" in expected
     assert found.keys() == expected.keys()
