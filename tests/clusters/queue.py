@@ -20,15 +20,13 @@ def submit(queue: Path, words: list[str]) -> int:
     number = len(list(queue.iterdir())) + 1
     (folder := queue / str(number)).mkdir()
     (folder / "words.json").write_text(json.dumps(words))
-    text = Path(words[-1]).read_text()
-    earlier = list(queue.glob("*/killed"))
-    if f'"rule": "{os.environ.get("QUEUE_KILLS")}"' in text and not earlier:
+    is_victim = f'"rule": "{os.environ.get("QUEUE_KILLS")}"' in Path(words[-1]).read_text()
+    if is_victim and not list(queue.glob("*/killed")):
         (folder / "killed").touch()
         (folder / "status").write_text(KILLED)
         return number
-    with (folder / "log").open("w") as log:
-        command = ["bash", "-c", RUN, words[-1], str(folder / "status")]
-        job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    command = ["bash", "-c", RUN, words[-1], str(folder / "status")]
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     (folder / "process").write_text(str(job.pid))
     return number
 
@@ -39,31 +37,25 @@ def cancel(folder: Path) -> None:
     (folder / "status").write_text(KILLED)
 
 
-def main() -> None:
-    name, words, queue = Path(sys.argv[0]).name, sys.argv[1:], Path(os.environ["QUEUE"])
+def answer(name: str, words: list[str], queue: Path) -> str | int:
     if name in ("bsub", "qsub"):
         number = submit(queue, words)
-        answer = f"Job <{number}> is submitted to queue <night1>." if name == "bsub" else str(number)
-        print(answer if "-terse" in words or name == "bsub" else f"{number}.server")  # noqa: T201
-        return
-    folder = queue / words[-1].removesuffix(".server")
-    if name in ("bkill", "qdel"):
-        for number in words:
-            cancel(queue / number.removesuffix(".server"))
-        return
-    ended = (folder / "status").read_text().strip() if (folder / "status").exists() else None
-    of_pbs = f"Job Id: {words[-1]}\n    job_state = {'F' if ended else 'R'}\n"
-    answers = {
-        "bjobs": "RUN" if ended is None else "DONE" if ended == "0" else "EXIT",
-        "qstat": of_pbs + (f"    Exit_status = {ended}\n" if ended else ""),
-        "qacct": f"failed       0    \nexit_status  {ended}",
-    }
-    if name == "qacct" or "-j" in words:  # Grid Engine: an ended job is known to the one, a running one to the other
-        if (name == "qacct") is (ended is None):
-            sys.exit(1)
-        answers["qstat"] = f"job_number: {words[-1]}"
-    print(answers[name])  # noqa: T201
+        return f"Job <{number}> is submitted to queue <night1>." if name == "bsub" else number
+    status = queue / words[-1] / "status"
+    ended = status.read_text().strip() if status.exists() else ""
+    if name == "bjobs":
+        return {"": "RUN", "0": "DONE"}.get(ended, "EXIT")
+    if name == "qstat" and "-x" in words:  # PBS
+        return f"job_state = F\nExit_status = {ended}" if ended else "job_state = R"
+    if (name == "qstat") is bool(ended):  # Grid Engine: one program knows running jobs, another those that have ended
+        sys.exit(1)
+    return f"failed       0\nexit_status  {ended}" if ended else f"job_number: {words[-1]}"
 
 
 if __name__ == "__main__":
-    main()
+    name, words, queue = Path(sys.argv[0]).name, sys.argv[1:], Path(os.environ["QUEUE"])
+    if name in ("bkill", "qdel"):
+        for number in words:
+            cancel(queue / number)
+    else:
+        sys.stdout.write(f"{answer(name, words, queue)}\n")

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
 
 import pytest
@@ -17,16 +15,14 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def test_a_run_in_s3_that_was_killed_has_the_tables_and_the_model_of_a_run_on_a_disk(tmp_path, calm, monkeypatch):
-    boto3 = pytest.importorskip("boto3", reason="needs boto3 and moto[s3,server], for a server of S3")
-    for module in ("moto.server", "snakemake_storage_plugin_s3"):
-        pytest.importorskip(module, reason=f"needs {module}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    keys = {"endpoint_url": f"http://127.0.0.1:{port}", "access_key": "a", "secret_key": "b", "region": "us-east-1"}
+    boto3 = pytest.importorskip("boto3", reason="needs boto3")
+    moto = pytest.importorskip("moto.server", reason="needs moto[s3,server]")
+    pytest.importorskip("snakemake_storage_plugin_s3", reason="needs snakemake-storage-plugin-s3")
+    server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    keys = {"endpoint_url": "http://{}:{}".format(*server.get_host_and_port()), "access_key": "a", "secret_key": "b"}
     for name, value in keys.items():
         monkeypatch.setenv(f"SNAKEMAKE_STORAGE_S3_{name.upper()}", value)
-    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)])
     call = [*command(configured(tmp_path)), *PREFIX, "--cores", "2"]
     try:
         with (tmp_path / "snakemake.log").open("w") as log:
@@ -44,8 +40,7 @@ def test_a_run_in_s3_that_was_killed_has_the_tables_and_the_model_of_a_run_on_a_
             (file := tmp_path / "stored" / stored.key).parent.mkdir(parents=True, exist_ok=True)
             bucket.download_file(stored.key, str(file))
     finally:
-        server.kill()
-        server.wait()
+        server.stop()
     expected, found = tables(calm.folder), tables(tmp_path / "stored")
     assert found.keys() == expected.keys()
     assert [name for name in expected if not found[name].equals(expected[name])] == []

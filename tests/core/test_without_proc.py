@@ -3,10 +3,12 @@
 import errno
 import os
 import platform
+import resource
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -45,16 +47,13 @@ def test_the_machine_is_described():
 def test_the_peak_memory_of_a_step_is_in_the_unit_that_the_system_counts_in(monkeypatch):
     in_kilobytes = progress.usage().peak_mb
     assert in_kilobytes >= 0.9 * psutil.Process().memory_info().rss / 1e6
-    counted = progress.resource.getrusage
+    counted = resource.getrusage
 
-    class Bytes:
-        """What macOS returns: the same, but its memory is in bytes."""
+    def in_bytes(whom):  # as on macOS
+        used = counted(whom)
+        return SimpleNamespace(ru_utime=used.ru_utime, ru_stime=used.ru_stime, ru_maxrss=used.ru_maxrss * 1024)
 
-        def __init__(self, whom):
-            self.ru_utime, self.ru_stime = counted(whom).ru_utime, counted(whom).ru_stime
-            self.ru_maxrss = counted(whom).ru_maxrss * 1024
-
-    monkeypatch.setattr(progress.resource, "getrusage", Bytes)
+    monkeypatch.setattr(resource, "getrusage", in_bytes)
     monkeypatch.setattr(progress, "MAXRSS_UNIT", 1)
     assert progress.usage().peak_mb == pytest.approx(in_kilobytes, rel=0.05)
 
