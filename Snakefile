@@ -19,6 +19,9 @@ configuration = plan.config
 buckets, named, settings, state, value = plan.buckets, plan.named, plan.settings, plan.state, plan.value
 
 
+container: f"{workflow.basedir}/envs/cocite.sif"  # only with --software-deployment-method apptainer
+
+
 wildcard_constraints:
     bucket=r"\d+",
     seed=r"\d+",

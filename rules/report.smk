@@ -222,6 +222,7 @@ rule write_page:
         statistics="<results>/report/corpus_statistics.parquet",
         figures=rules.draw_figures.output,
         maps=plan.report.on_maps("points", "scores"),
+        papers=rules.draw_figures.input.papers,
         ids="<results>/report/id_spaces.parquet",
         provenance="<results>/provenance.json",
     output:

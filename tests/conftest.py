@@ -28,7 +28,7 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=300)
 settings.load_profile("quick")
 
-SHARED_RUNS = {"slurm": "cluster", "workflow": "finished"}
+SHARED_RUNS = {"clusters": "calm", "slurm": "cluster", "workflow": "finished"}
 """The fixtures that take longest, by the folders whose tests share them."""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from tests.slurm.cluster import ENDED_WITH_US, PARTITION, WITH_GPUS, Cluster, why_not
@@ -123,6 +124,14 @@ def ending(folder: Path, run: subprocess.Popen[bytes]) -> Ended:
     """Wait for the end of a run."""
     status = run.wait(900)
     return Ended(folder=folder, status=status, log=(folder / "snakemake.log").read_text(errors="replace"))
+
+
+def tables(folder: Path) -> dict[str, object]:
+    """The tables that a run has made."""
+    results = folder / "results"
+    found = {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
+    del found["report/costs.parquet"]  # what each rule's jobs took, which differs from run to run
+    return found
 
 
 def filled_in(folder: Path) -> Path:

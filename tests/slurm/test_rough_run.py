@@ -1,18 +1,10 @@
 """A run on Slurm that loses jobs in every way ends complete, with the tables of a run that lost none."""
 
-import pyarrow.parquet as pq
 import pytest
 from tests.slurm.cluster import PARTITION, WITH_GPUS
-from tests.slurm.conftest import CONFIGURATION, TRAINED, Ended
+from tests.slurm.conftest import CONFIGURATION, TRAINED, tables
 
 pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.timeout(1800)]
-
-
-def tables(run: Ended) -> dict[str, object]:
-    results = run.folder / "results"
-    found = {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
-    del found["report/costs.parquet"]  # what each rule's jobs took, which differs from run to run
-    return found
 
 
 def megabytes(job: dict[str, str]) -> int:
@@ -29,7 +21,7 @@ def minutes(job: dict[str, str]) -> int:
 
 def test_it_ends_complete_with_the_tables_and_the_model_of_a_run_without_slurm(rough, calm):
     assert rough.status == 0, rough.log[-5000:]
-    expected, found = tables(calm), tables(rough)
+    expected, found = tables(calm.folder), tables(rough.folder)
     assert f"{TRAINED}/training_curves.parquet" in expected
     assert "evaluation/holdout/scores/small/near-1.parquet" in expected
     assert found.keys() == expected.keys()

@@ -53,7 +53,7 @@ def start(folder):
         path = folder / "snakemake.log"
         path.write_text(log)
         fields = {"time": STARTED, "directory": str(folder), "results": "results", "log": str(path)}
-        fields |= {"snakefile": str(folder / "Snakefile"), "configfiles": ["config.yaml"], "process_started": "1"}
+        fields |= {"snakefile": str(folder / "Snakefile"), "configfiles": ["config.yaml"], "process_started": 1.0}
         return write_start(folder / "results", **{**fields, "jobs": JOBS, **others})
 
     return write

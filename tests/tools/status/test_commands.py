@@ -57,7 +57,7 @@ def test_a_run_at_work_is_described_by_its_stages_its_steps_and_the_time_left(st
 
 
 def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(start, logged):
-    start(begun(6, 2, "train"), **{**HERE, "process_started": "0"})
+    start(begun(6, 2, "train"), **{**HERE, "process_started": 0.0})
     logged("train", "Training: 50/134 steps\n")
     lines = status()
     assert lines[0] == "results: stopped before its end, 1 of 5 steps done"
@@ -67,7 +67,7 @@ def test_what_a_killed_run_was_at_is_cut_off_and_no_time_is_left(start, logged):
 @pytest.mark.parametrize(
     ("log", "fields", "line"),
     [
-        (event(9, "Error in rule count:", "    jobid: 5"), {**HERE, "process_started": "0"}, "ended with failures, 1"),
+        (event(9, "Error in rule count:", "    jobid: 5"), {**HERE, "process_started": 0.0}, "ended with failures, 1"),
         (FINISHED, {}, "finished, 5"),  # wherever it was started
         (BUSY, {}, "started on elsewhere, and whether it still runs cannot be checked from here, 2"),
         (BUSY, HERE, "running, 2"),

@@ -11,12 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from cocite.core.atomic import read_json, write_text
 from cocite.core.errors import InputError
 
 DEFAULT_CONFIGURATION = "config.yaml"
 
 FILE = Path(".state/run.json")
+A_MINUTE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +61,8 @@ class Start:
     """Cores of this machine that it may use; none if a cluster runs the jobs."""
     host: str
     process: int
-    process_started: str | None
-    """When the process started, by the kernel's clock: a later process may have the same number."""
+    process_started: float | None
+    """When the process started, seconds since 1970: a later process may have the same number."""
     jobs: list[Job]
     """Its jobs, in the order of the stages."""
 
@@ -115,7 +118,9 @@ def is_alive(start: Start) -> bool | None:
     """Whether the run is still active; none if it was started on a machine that cannot be asked from here."""
     if start.host != socket.gethostname():
         return None
-    return start.process_started is not None and _start_of(start.process) == start.process_started
+    then, now = start.process_started, _start_of(start.process)
+    # Linux counts from its boot, whose time moves when the clock is set.
+    return isinstance(then, float) and now is not None and abs(now - then) < A_MINUTE
 
 
 def _jobs(workflow: Any) -> Iterator[Job]:
@@ -139,13 +144,13 @@ def _jobs(workflow: Any) -> Iterator[Job]:
         )
 
 
-def _start_of(process: int) -> str | None:
-    """When a process started, according to the kernel; none if it has ended."""
+def _start_of(process: int) -> float | None:
+    """When a process started, seconds since 1970; none if it has ended."""
     try:
-        stated = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
+        running = psutil.Process(process)
+        return None if running.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) else running.create_time()
+    except psutil.Error:
         return None
-    return None if stated[0] in "ZX" else stated[19]
 
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:

@@ -26,6 +26,8 @@ SECONDS_BETWEEN_LOG_LINES = 30.0
 STARTED = time.monotonic()
 """When this process began to import the package."""
 PROCESS = Path("/proc/self/status")
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes in the unit of `ru_maxrss`."""
 UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 _LINE = re.compile(
     r"^Took (?P<seconds>[\d.]+) s, (?P<cpu_seconds>[\d.]+) s of processor time, (?P<peak_mb>\d+) MB at most\.$",
@@ -101,13 +103,13 @@ class Usage:
 def usage() -> Usage:
     """What this process and its finished children have taken so far."""
     itself, children = (resource.getrusage(whom) for whom in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    # The system's maximum may still be that of the process which started this one.
+    # The system's maximum may still be that of the process which started this one; only Linux has another.
     lines = PROCESS.read_text(encoding="utf-8").splitlines() if PROCESS.is_file() else []
-    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")] or [itself.ru_maxrss]
+    peaks = [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")]
     return Usage(
         seconds=time.monotonic() - STARTED,
         cpu_seconds=sum(part.ru_utime + part.ru_stime for part in (itself, children)),
-        peak_mb=max(*peaks, children.ru_maxrss) * 1024 / 1e6,
+        peak_mb=max(*(peaks or [itself.ru_maxrss * MAXRSS_UNIT]), children.ru_maxrss * MAXRSS_UNIT) / 1e6,
     )
 
 

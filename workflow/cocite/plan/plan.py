@@ -121,11 +121,13 @@ def begin(workflow: Any, config: dict[str, Any]) -> Plan:
     try:
         configuration = configure(config)
         plan = Plan(configuration, with_gpu=configuration.gpu if on_cluster else bool(gpus()))
+        # If a run keeps its results in a storage, steps work in a local copy of it.
+        plan.results = str(workflow.modifier.path_modifier.apply_default_storage(plan.results))
         if workflow.is_main_process:
             if writes_results(sys.argv[1:]):
                 make_folders(plan.resolved)
                 lock_results(Path(plan.results))
-            check_folder(plan.resolved)
+            check_folder(plan.resolved, Path(plan.results))
     except (InputError, OSError) as error:
         raise WorkflowError(error) from None
     # Without a cluster, jobs share the GPUs of this machine, unless `--resources gpu=…` sets their number.
@@ -166,8 +168,10 @@ def outputs_of(workflow: Any) -> list[str]:
 
 
 def has_page(workflow: Any) -> bool:
-    """Whether the run was to make the report."""
-    return any(job.rule.name == "write_page" for job in workflow.dag.jobs)
+    """Whether the run has made the report, with all that it shows, on this machine."""
+    storage = workflow.storage_settings
+    is_here = storage.default_storage_provider is None or storage.keep_storage_local
+    return is_here and any(job.rule.name == "write_page" for job in workflow.dag.jobs)
 
 
 def remove_unneeded(workflow: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from cocite.config.configuration import Configuration, recorded_configuration, results_folder
+from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.explained import without_password
 from cocite.config.runs import mapped_runs, reported_on, runs_of
 from cocite.config.yaml_files import written_configuration
@@ -138,10 +138,9 @@ def _is_step(stage: str, step: str, config: Configuration) -> bool:
     return any(re.fullmatch(re.escape(name) + number, step) for name in names)
 
 
-def check_folder(config: Resolved) -> None:
+def check_folder(config: Resolved, results: Path) -> None:
     """Check the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError` if
     it has another corpus, and warns if edits would go unnoticed."""
-    results = results_folder(config)
     refuse_another_corpus(config, results)
     if notice := missing_records(config, results):
         report(notice)

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import psutil
 import pyarrow as pa
 import typer
 from duckdb import DuckDBPyRelation
@@ -67,13 +68,13 @@ def write_provenance(
 
 
 def describe_machine() -> dict[str, Any]:
-    """Name of the processor (the architecture if Linux has no name), its cores, memory in MB, and names of GPUs."""
+    """The processor (its architecture where /proc does not name it, as on macOS), cores, memory in MB, and GPUs."""
     lines = PROCESSORS.read_text(encoding="utf-8").splitlines() if PROCESSORS.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
         "processor": names[0] if names else platform.machine(),
         "cores": os.cpu_count(),
-        "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
+        "memory_mb": round(psutil.virtual_memory().total / 1e6),
         "gpus": _gpus(),
     }
 
