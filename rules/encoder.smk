@@ -123,7 +123,7 @@ rule tokenise_examples:
     priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1  # a job of two would wait until all others are done
     resources:
         # One thread tokenises some 1,000 documents (1 MB) per second; it keeps a thousand, and ids and lengths of all.
         mem_mb=plan.encoder.of_examples(1000, 0.1),

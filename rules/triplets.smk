@@ -16,7 +16,7 @@ rule sample_triplets:
     priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1  # a job of two would wait until all others are done
     resources:
         # It streams its sources: 380 MB for 3,000 papers and for hci's; 0.7 GB for 5 million papers, both with 100
         # million neighbours (770 MB, 4 s) and with 97 million citations (11.5 s; docs/triplets.md). A union has the rows
@@ -151,7 +151,7 @@ rule materialise_training:
     priority: 1  # leads to a training
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1  # a job of two would wait until all others are done
     resources:
         # 200,200 triplets from a million papers took 490 MB and 6.5 s (docs/speed.md).
         mem_mb=megabytes(700, triplets=80),
