@@ -439,6 +439,8 @@ use rule search_corpus_by_baseline as search_corpus_by_words with:
     wildcard_constraints:
         baseline=named("baselines", kind="bm25"),
     resources:
+        # 412 MB for 220,000 papers.
+        mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
         runtime=minutes(20, papers=1),
     params:
         by=plan.evaluation.words_of_papers,
@@ -460,6 +462,7 @@ use rule search_corpus_by_baseline as search_corpus_by_citations with:
     wildcard_constraints:
         baseline=named("baselines", kind="popularity"),
     resources:
+        mem_mb=megabytes(1000, popularity=30),
         runtime=minutes(20),
     params:
         by=[],

@@ -1,8 +1,7 @@
 """What `cocite plan` knows of how long jobs take, from finished runs: `python -m tests.benchmarks.calibration`.
 
 Its arguments are pairs: the configuration of a run, and the working folder that it was made in. Two runs of one
-configuration at two sizes tell apart what grows. With `--against`, the last run is not learned from: its jobs are
-compared with what the others predict, stage by stage.
+configuration at two sizes tell apart what grows.
 """
 
 import argparse

@@ -92,8 +92,8 @@ def table(benchmarks: Path) -> Iterator[str]:
     for path in benchmarks.rglob("*.jsonl"):
         for job in map(json.loads, path.open()):
             by_stage[path.relative_to(benchmarks).parts[0]][job["rule_name"]].append(job)
-    yield "| stage or rule | jobs | CPU, s | longest, s | memory, MB | read, MB | written, MB |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| stage or rule | jobs | CPU, s | longest, s | memory, MB | of its request | read, MB | written, MB |"
+    yield "|---|---|---|---|---|---|---|---|"
     for stage, rules in sorted(by_stage.items()):
         yield _row(f"**{stage}**", [job for jobs in rules.values() for job in jobs])
         for rule, jobs in sorted(rules.items(), key=lambda each: -sum(_number(job["cpu_time"]) for job in each[1])):
@@ -102,8 +102,11 @@ def table(benchmarks: Path) -> Iterator[str]:
 
 def _row(name: str, jobs: list[dict[str, Any]]) -> str:
     of = {key: [_number(job[key]) for job in jobs] for key in ("cpu_time", "s", "max_rss", "io_in", "io_out")}
-    cells = [len(jobs), sum(of["cpu_time"]), max(of["s"]), max(of["max_rss"]), sum(of["io_in"]), sum(of["io_out"])]
-    return f"| {name} | {' | '.join(f'{cell:,.0f}' for cell in cells)} |"
+    share = max(_number(job["max_rss"]) / job["resources"]["mem_mb"] for job in jobs)
+    cells = [len(jobs), sum(of["cpu_time"]), max(of["s"]), max(of["max_rss"])]
+    written = [f"{cell:,.0f}" for cell in cells] + [f"{share:.0%}"]
+    written += [f"{cell:,.0f}" for cell in (sum(of["io_in"]), sum(of["io_out"]))]
+    return f"| {name} | {' | '.join(written)} |"
 
 
 def _number(value: Any) -> float:
