@@ -439,7 +439,7 @@ use rule search_corpus_by_baseline as search_corpus_by_words with:
     wildcard_constraints:
         baseline=named("baselines", kind="bm25"),
     resources:
-        # 412 MB for 220,000 papers.
+        # 0.6 GB and 12 s for 220,000 papers (docs/speed.md).
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
         runtime=minutes(20, papers=1),
     params:

@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import psutil
@@ -68,8 +69,6 @@ def _snakemake(cores: int) -> Command:
 
 def _watched(command: Command, free: int) -> str:
     """Run a command; its cost, and how much of the disk was taken at most, as far as a look now and then shows it."""
-    from threading import Event, Thread
-
     least, is_over = [free], Event()
 
     def watch() -> None:
@@ -101,12 +100,17 @@ def table(benchmarks: Path) -> Iterator[str]:
 
 
 def _row(name: str, jobs: list[dict[str, Any]]) -> str:
-    of = {key: [_number(job[key]) for job in jobs] for key in ("cpu_time", "s", "max_rss", "io_in", "io_out")}
-    share = max(_number(job["max_rss"]) / job["resources"]["mem_mb"] for job in jobs)
-    cells = [len(jobs), sum(of["cpu_time"]), max(of["s"]), max(of["max_rss"])]
+    of = {key: [_number(job[key]) for job in jobs] for key in ("cpu_time", "s", "io_in", "io_out")}
+    share = max(peak_mb(job) / job["resources"]["mem_mb"] for job in jobs)
+    cells = [len(jobs), sum(of["cpu_time"]), max(of["s"]), max(map(peak_mb, jobs))]
     written = [f"{cell:,.0f}" for cell in cells] + [f"{share:.0%}"]
     written += [f"{cell:,.0f}" for cell in (sum(of["io_in"]), sum(of["io_out"]))]
     return f"| {name} | {' | '.join(written)} |"
+
+
+def peak_mb(job: dict[str, Any]) -> float:
+    """The most memory that a job had, MB: Snakemake counts in MiB."""
+    return _number(job["max_rss"]) * 2**20 / 1e6
 
 
 def _number(value: Any) -> float:

@@ -54,7 +54,7 @@ SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask
 COUNTED = 100_000
 """About how many papers the pieces of a static encoder are counted in."""
 READ = 500_000
-"""About how many papers the vocabulary is made from; more would take hours and change few of its rarest pieces."""
+"""About how many papers the vocabulary is made from, so that its time is bounded."""
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"

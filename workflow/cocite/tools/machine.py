@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,7 @@ def disk(config: Configuration) -> Finding:
     return Finding("ok", what) if plan.free >= need else Finding("failed", what, "put pathvars.results on another disk")
 
 
-def cost_of_papers(config: Mapping[str, Any]) -> list[str]:
+def cost_of_papers(config: Configuration) -> list[str]:
     """Sentences on what the papers of a query or list cost. A list is counted; for a query, the API is asked if it
     answers at once and there is a key. Raises `NothingMatchesError`."""
     source: Source = entry_of(config["corpus"], Corpus)
