@@ -53,10 +53,10 @@ def test_several_devices_have_two_partitions_each():
 def test_a_training_asks_a_cluster_for_what_it_takes():
     # A batch of 500 edges has 10 chunks of 100 rows a side.
     batch = 2 * 10 * 100 * 128 * 8 / 1e6
-    assert settings(dimension=128).training_memory(10_000_000, 0) == 6310 + batch
+    assert settings(dimension=128).training_memory(10_000_000, 0) == 6510 + batch
     assert settings(dimension=128, memory_mb=3000).training_memory(10_000_000, 0) == 3000
     assert settings(dimension=128, memory_mb=100).training_memory(10_000_000, 0) == 1150 + batch
-    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3750 + batch
+    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3950 + batch
     assert (settings(threads=4).cores, settings(gpus=2).devices) == (4, 2)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 TORCH_FIXED_MB = 700
 """torch, Numba, a stretch of edges, and the edges of link prediction (measured)."""
+TORCH_SPREAD_MB = 200
+"""What a training of the same edges took more on one day than on another: 977 MB and 750 MB for 215,162 papers."""
 TORCH_BYTES_OF_PAPER = 45
 """A paper's id while the table is written, and what link prediction keeps of it."""
 TORCH_BYTES_OF_SQUARES = 4
@@ -168,7 +170,7 @@ class Torch(EdgeTraining):
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """The vectors with the state of their optimiser, or no more than the bound."""
         overhead = self.overhead_mb(papers)
-        whole = overhead + self.vectors_mb(papers)
+        whole = overhead + self.vectors_mb(papers) + TORCH_SPREAD_MB
         return whole if self.memory_mb is None else min(whole, max(self.memory_mb, overhead))
 
     def training_minutes(self, edges_mb: float) -> float:
