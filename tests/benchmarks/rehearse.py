@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import yaml
@@ -35,7 +36,7 @@ def main(folder: Path, scale: float = 0.001, cores: int = os.cpu_count() or 1) -
     say(f"Release: {write_release(folder / 'release', scale, RELEASE, SHARDS)}, {time.perf_counter() - start:.0f} s")
     os.chdir(folder)
     os.environ["S2_API_KEY"] = KEY
-    with serve(folder / "release", key=KEY) as api:
+    with serve(folder / "release", key=KEY, port=_port()) as api:
         Path("whole.yaml").write_text(yaml.safe_dump(_configuration(api), sort_keys=False))
         say(f"Planning: {run([*_snakemake(cores), '--dry-run'])}")
         before = psutil.disk_usage(str(folder)).free
@@ -44,6 +45,13 @@ def main(folder: Path, scale: float = 0.001, cores: int = os.cpu_count() or 1) -
     say(f"Search: {run(cocite('search', 'a word wab', results='results/whole'))}")
     for line in table(Path("benchmarks/whole")):
         say(line)
+
+
+def _port() -> int:
+    """The port of the API that the run began with, which its jobs are told; 0 for a new run."""
+    path = Path("whole.yaml")
+    api = yaml.safe_load(path.read_text())["corpus"]["api"] if path.is_file() else ""
+    return urlsplit(api).port or 0
 
 
 def _configuration(api: str) -> dict[str, Any]:

@@ -151,12 +151,14 @@ def serve(
     link_seconds: float = 3600.0,
     faults: Faults | None = None,
     requests: list[Arrival] | None = None,
+    port: int = 0,
 ) -> Iterator[str]:
     """As `local_server.serve`, for those with the key; `requests` collects what arrives, a fault strikes one request.
 
     Where faults come at random, the storage has a second host to redirect to.
     """
     site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
+    site.port = port
     with serving(site, Mishaps(faults or Faults()), requests) as origin:
         yield f"{origin}{API}"
 

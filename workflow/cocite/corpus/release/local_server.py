@@ -90,18 +90,20 @@ class Site:
         self.catalogue = catalogue
         self.origin = ""
         """Scheme, host and port that links lead to."""
+        self.port = 0
+        """The port that it is served on; 0 for a free one."""
 
 
 class _Server(ThreadingHTTPServer):
     def __init__(self, site: Site, handler: type["Handler"], host: str) -> None:
         self.site = site
-        super().__init__((host, 0), handler)
+        super().__init__((host, site.port), handler)
         self.host = f"{host}:{self.server_port}"
 
 
 @contextmanager
 def running(site: Site, handler: type["Handler"], host: str = HOST) -> Iterator[str]:
-    """Answer for a site on a free port of a host of the loopback interface; yield the origin."""
+    """Answer for a site on a host of the loopback interface; yield the origin."""
     server = _Server(site, handler, host)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
