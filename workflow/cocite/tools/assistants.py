@@ -5,7 +5,7 @@ The tools only read, and are the functions that answer over HTTP, with the same 
 
 from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import version
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from typing import Any, get_args
 
 from mcp.server import MCPServer
@@ -15,6 +15,7 @@ from mcp.types import ToolAnnotations
 from cocite.core.errors import InputError
 from cocite.tools import run_answers
 from cocite.tools.finished_run import Run
+from cocite.tools.http_api import explained
 
 INSTRUCTIONS = (
     "Search a corpus of {papers:,} scientific papers. Ids of papers are corpus ids; look_up finds the id of a DOI or "
@@ -41,9 +42,8 @@ def assistant_server(run: Run) -> MCPServer:
     server = MCPServer("cocite", version=version("cocite"), instructions=told, log_level="ERROR")
     hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for name, tool in TOOLS.items():
-        server.add_tool(
-            _of_run(run, tool), name, description=getdoc(tool[0]), annotations=hints, structured_output=True
-        )
+        about = explained(tool[0])
+        server.add_tool(_of_run(run, tool), name, description=about, annotations=hints, structured_output=True)
     return server
 
 
@@ -58,13 +58,9 @@ def _of_run(run: Run, tool: Tool) -> Callable[..., Any]:
             raise ToolError(str(error)) from None
 
     def declared(parameter: Parameter) -> Parameter:
-        parameter = parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        kind = parameter.annotation
-        return (
-            parameter.replace(default=Parameter.empty, annotation=get_args(kind)[0])
-            if parameter.name == needed
-            else parameter
-        )
+        if parameter.name != needed:
+            return parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        return parameter.replace(default=Parameter.empty, annotation=get_args(parameter.annotation)[0])
 
     own = signature(function)
     kept = [declared(each) for name, each in [*own.parameters.items()][1:] if name not in lacks]

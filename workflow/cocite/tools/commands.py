@@ -213,11 +213,15 @@ def mcp(
         if error.name != "mcp":
             raise
         raise InputError("The library mcp is not installed; install the extra: pip install 'cocite[mcp]'.") from None
+    from threading import Thread
+
     from cocite.tools.finished_run import open_run
+    from cocite.tools.run_answers import warm_up
     from cocite.tools.search_indexes import default_cache
 
     folder = results_of(results, configfile)
     with open_run(folder, model or [], cache or default_cache(), configfile, index or []) as run:
+        Thread(target=warm_up, args=[run], daemon=True).start()
         assistant_server(run).run("stdio")
 
 

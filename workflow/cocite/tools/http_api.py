@@ -89,6 +89,12 @@ def _read(name: str, value: str, schema: Mapping[str, Any]) -> Any:
     return value
 
 
+def explained(function: Callable[..., Any]) -> str:
+    """What a function answers, in paragraphs of one line."""
+    paragraphs = str(getdoc(function)).partition("Raises")[0].split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs).strip()
+
+
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI document of the answers."""
@@ -111,7 +117,7 @@ def document() -> dict[str, Any]:
 def _operation(path: str, schemas: dict[str, Any]) -> dict[str, Any]:
     """The description of a path; the types of its answer are added to the schemas."""
     function = ANSWERS[path]
-    summary, _, more = str(getdoc(function)).partition("\n\n")
+    summary, _, more = explained(function).partition("\n\n")
     parameters = [
         {
             "name": name,
@@ -128,8 +134,8 @@ def _operation(path: str, schemas: dict[str, Any]) -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "operationId": function.__name__,
-        "summary": " ".join(summary.split()),
-        "description": " ".join(more.split()),
+        "summary": summary,
+        "description": more,
         "parameters": parameters,
         "responses": {
             "200": {"description": "The answer.", "content": {each: {"schema": answer} for each in types}},

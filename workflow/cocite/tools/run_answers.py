@@ -6,7 +6,7 @@ since JavaScript has no whole numbers of 63 bits. Several threads may call at on
 answer, and one text is embedded at a time.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote
@@ -32,6 +32,8 @@ SUGGESTIONS = 8
 EXAMPLES = 3
 WORDS = 6
 """Words that two papers share, at most."""
+TITLE = 300
+"""Characters of a text that count as a title."""
 OFTEN = 0.05
 """The share of all titles from which on a word tells nothing."""
 ORDER = ("cites", "is cited by", "co-cited", "positive", "negative")
@@ -50,10 +52,7 @@ Model = Annotated[str, Field(max_length=200, description="an index or model of t
 Count = Annotated[int, Field(ge=1, le=100, description="papers in the answer, at most")]
 Known = Annotated[Literal["more", "balanced", "less"], Field(description="how much an index prefers well-known papers")]
 Years = Annotated[
-    str,
-    Field(
-        pattern=r"^([0-9]{4}|[0-9]{4}-|-[0-9]{4}|[0-9]{4}-[0-9]{4})$", description="such as 2010, 2010-2015 or 2010-"
-    ),
+    str, Field(pattern="^([0-9]{4}(-([0-9]{4})?)?|-[0-9]{4})$", description="such as 2010, 2010-2015 or 2010-")
 ]
 OfField = Annotated[str, Field(max_length=200, description="a field of study, as the run names it")]
 Venue = Annotated[str, Field(max_length=200, description="a part of the venue's name, in any case")]
@@ -157,7 +156,7 @@ def nearest(
     asked = _Asked(
         text=text,
         papers={each: _text_of(records.get(each)) for each in paper or []},
-        titles=" ".join(filter(None, [text, *(each.title for each in records.values())])),
+        titles=" ".join(filter(None, [(text or "")[:TITLE], *(each.title for each in records.values())])),
         unlike=unlike or [],
         within=run.within(years, field, venue) if years or field or venue else None,
     )
@@ -165,9 +164,8 @@ def nearest(
         return _found_by_index(run, run.found_by[name], asked, k, known)
     if name == BM25 and run.words:
         found = run.words.arrays.by_words(asked.words, k=k, without=asked.left_out, within=asked.within)
-        return _with_records(
-            run, [each for each, _ in found], [{"score": score, "parts": {}} for _, score in found], asked
-        )
+        extra = [{"score": score, "parts": {}} for _, score in found]
+        return _with_records(run, [each for each, _ in found], extra, asked)
     if name in run.vectors:
         return _nearest_by_model(run, name, asked, k)
     names = " or ".join([*run.found_by, *run.vectors])
@@ -261,23 +259,20 @@ def linked(run: Run, papers: Shown) -> list[list[str]]:
 
 def citing(run: Run, paper: CorpusId, k: Count = 100) -> list[Record]:
     """The papers that cite a paper, the most cited first."""
-    return _most_cited(
-        run, _rows(run, "SELECT DISTINCT citing FROM citations WHERE cited = $paper", {"paper": paper}), k
-    )
+    return _most_cited(run, "SELECT DISTINCT citing FROM citations WHERE cited = $paper", paper, k)
 
 
 def cited(run: Run, paper: CorpusId, k: Count = 100) -> list[Record]:
     """The papers of the corpus that a paper cites, the most cited first."""
-    return _most_cited(
-        run, _rows(run, "SELECT DISTINCT cited FROM citations WHERE citing = $paper", {"paper": paper}), k
-    )
+    return _most_cited(run, "SELECT DISTINCT cited FROM citations WHERE citing = $paper", paper, k)
 
 
 _AMONG = "SELECT DISTINCT citing, cited FROM citations WHERE citing IN $papers AND cited IN $papers ORDER BY ALL"
 
 
-def _most_cited(run: Run, rows: Collection[tuple[int]], k: int) -> list[Record]:
-    return [_shown(run, paper) for paper in run.titles.papers([paper for (paper,) in rows], k).values()]
+def _most_cited(run: Run, query: str, paper: int, k: int) -> list[Record]:
+    ids = [found for (found,) in _rows(run, query, {"paper": paper})]
+    return [_shown(run, each) for each in run.titles.papers(ids, k).values()]
 
 
 def _rows(run: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

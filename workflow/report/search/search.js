@@ -275,7 +275,7 @@ async function showLinks(liked, found) {
   const places = nodes.map((node) => ({ ...node, kind: kind(node.paper), rank: Math.min(...sides.map((side) => side.indexOf(node.paper) + 1 || Infinity)) }));
   one("#graph").hidden = places.length < 2;
   const count = links.length === 1 ? "1 citation" : `${links.length} citations`;
-  one("#graph figcaption").textContent = `${count} among these papers, by year and by how often they are cited. Numbers are ranks; a line leads from a paper to one that it cites.${found.length > 1 ? " Papers of the left are blue, those of the right green, those of both dark." : ""}`;
+  one("#graph figcaption").textContent = `${count} among these papers, by year and by how often they are cited. Numbers are ranks, ? a paper of the search; a line leads from a paper to one that it cites.${found.length > 1 ? " Only on the left: blue; only on the right: green." : ""}`;
   one("#graph svg").setAttribute("aria-label", one("#graph figcaption").textContent);
   return () => drawGraph(one("#graph svg"), places, links, linkTo);
 }
