@@ -131,6 +131,7 @@ async function show(state) {
     showQuery(liked, unlike, state);
     showColumns(names, found, state);
     showWhole(names, found);
+    clearTimeout(isLong);
     say("");
     one("#found").hidden = false;
     const drawings = await Promise.all([showMaps(names, found, state), showLinks(liked, found), showRelations(state, found, mine)]);
