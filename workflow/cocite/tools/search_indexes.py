@@ -74,6 +74,7 @@ Vector = NDArray[np.float32]
 FILE = "papers.sqlite"
 _TABLES = """
     CREATE TABLE papers (place INTEGER PRIMARY KEY, corpusid INTEGER NOT NULL, title TEXT, year INTEGER);
+    CREATE TABLE counts (word TEXT PRIMARY KEY, titles INTEGER) WITHOUT ROWID;
     CREATE TABLE records (corpusid INTEGER PRIMARY KEY, doi TEXT COLLATE NOCASE, packed BLOB);
     CREATE VIRTUAL TABLE words USING fts5 (
         title, content = 'papers', content_rowid = 'place', tokenize = 'unicode61 remove_diacritics 2');"""
@@ -81,13 +82,14 @@ _INDEXES = """
     INSERT INTO words (rowid, title) SELECT place, title FROM papers WHERE title IS NOT NULL;
     INSERT INTO words (words) VALUES ('optimize');
     CREATE UNIQUE INDEX by_id ON papers (corpusid);
-    CREATE INDEX by_doi ON records (doi) WHERE doi IS NOT NULL;"""
+    CREATE INDEX by_doi ON records (doi) WHERE doi IS NOT NULL;
+    CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row);
+    INSERT INTO counts SELECT term, doc FROM vocabulary;"""
 _PAPERS = "SELECT corpusid, title, year FROM papers ORDER BY citation_count DESC NULLS LAST, corpusid"
 _SHOWN = "SELECT corpusid, papers.title, year, doi, packed FROM papers JOIN records USING (corpusid)"
-_BY_IDS = f"{_SHOWN} WHERE corpusid IN (SELECT value FROM json_each(?)) ORDER BY place LIMIT ?"
+_BY_IDS = f"{_SHOWN} WHERE corpusid IN (SELECT value FROM json_each(?)) ORDER BY +place LIMIT ?"  # +: no scan by place
 _WITH_WORDS = f"{_SHOWN} JOIN words ON place = words.rowid WHERE words MATCH ? ORDER BY words.rowid LIMIT ?"
-_VOCABULARY = "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row)"
-_COUNTS = "SELECT term, doc FROM json_each(?) CROSS JOIN vocabulary ON term = value"
+_COUNTS = "SELECT word, titles FROM counts WHERE word IN (SELECT value FROM json_each(?))"
 PACKED = {"authors": "[]", "venue": "NULL", "fields": "[]", "citation_count": "NULL", "abstract": "NULL"}
 """Columns that are packed, and what they have in a corpus without them."""
 DOI = re.compile(r"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)")
@@ -294,7 +296,6 @@ class Titles:
     def __init__(self, folder: Path) -> None:
         where = f"{(folder / FILE).resolve().as_uri()}?mode=ro&immutable=1"
         self._connection = sqlite3.connect(where, uri=True, check_same_thread=False)
-        self._connection.execute(_VOCABULARY)
         self._lock = Lock()
         self.size: int = self._rows("SELECT count(*) FROM papers", ())[0][0]
 
