@@ -366,20 +366,35 @@ def publish(
     model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
     index: Annotated[str | None, typer.Option(help="Name of an index to publish instead of a model.")] = None,
-    licence: Annotated[str, typer.Option(help="Licence of the weights, as the hub calls it, such as apache-2.0.")],
+    data: Annotated[
+        bool, typer.Option("--data", help="Publish training sets, vectors of graphs, splits and hold-outs.")
+    ] = False,
+    licence: Annotated[str, typer.Option(help="Its licence, as the hub calls it, such as apache-2.0 or odc-by.")],
     output: Output,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    vectors: Annotated[bool, typer.Option(help="Include the vectors of all papers.")] = False,
+    vectors: Annotated[bool, typer.Option(help="Of a model, include the vectors of all papers.")] = False,
+    texts: Annotated[bool, typer.Option("--texts", help="Of data, include titles and abstracts if you may.")] = False,
 ) -> None:
-    """Write the folder of a model for publication, and check that it opens and embeds as the run did; or that of an
-    index, which NumPy alone can search."""
+    """Write the folder of a model for publication, and check that it opens and embeds as the run did; that of an
+    index, which NumPy alone can search; or the data that models learned from, and hold-outs, as a dataset.
+
+    A dataset names papers by ids. `--texts` adds texts of OpenAlex or of your own tables; Semantic Scholar's abstracts
+    belong to their publishers, and are refused.
+    """
     from cocite.tools.nearest import choose_index, find_model
+    from cocite.tools.published_data import write_data
     from cocite.tools.published_folder import write_folder, write_index
 
     folder = results_of(results, configfile)
-    if (model is None) == (index is None):
-        raise InputError("Name either a model or, with --index, an index.")
+    if (model is not None) + (index is not None) + data != 1:
+        raise InputError("Name either a model or, with --index, an index, or choose --data.")
+    if texts and not data:
+        raise InputError("--texts is for --data only.")
+    if data:
+        configurations, rows = write_data(folder, output, licence=licence, with_texts=texts)
+        report(f"{output}: {configurations} configurations with {rows:,} rows; README.md in it lists them.")
+        return
     if index and (chosen := choose_index(folder, index, configfile)):
         papers = write_index(folder, chosen, output, licence=licence)
         report(f"{output}: finds {papers:,} papers; README.md in it shows how.")
