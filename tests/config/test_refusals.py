@@ -199,12 +199,12 @@ REFUSED = {
     """,
     "datasets": """
         benchmarks.searches: {kind: beir} | benchmarks.searches needs exactly one of folder and datasets
-        benchmarks.reviews: {kind: screening, labels: none.tsv, columns: {paper: id, included: label}} | benchmarks.reviews.labels:
-            there is no file none.tsv
-        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, seeds: [7]} | .seeds are the
-            numbers of the starts; leave them out, and set starts
-        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, tasks: [cite]} | tasks names 'cite';
-            its tasks are screening and screening_citations
+        benchmarks.reviews: {kind: screening, labels: none.tsv, columns: {paper: id, included: label}} | reviews.labels: there
+            is no file none.tsv
+        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, seeds: [7]} | .seeds are
+            the numbers of the starts; leave them out, and set starts
+        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, tasks: [cite]} | tasks
+            names 'cite'; its tasks are screening and screening_citations
         benchmarks.searches: {kind: beir, folder: ., datasets: {a: SciFact}} | needs exactly one of folder and datasets
         benchmarks.searches: {kind: beir, folder: ./none} | benchmarks.searches.folder: the folder ./none does not exist
         benchmarks.searches: {kind: beir, folder: ./notes} | ./notes is no dataset and contains none (corpus.jsonl is
