@@ -26,7 +26,7 @@ from cocite.core.searching import of_unit_length
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.scored import Item, Scored, UnscorableError, Vectors
 
-Matrix = NDArray[np.float64]
+Matrix = NDArray[np.floating]
 Flags = NDArray[np.bool_]
 Product = Callable[[Matrix], Matrix]
 """From values of papers, papers × starts, to the sums of those that each paper is similar to or linked with."""
@@ -128,9 +128,9 @@ def _similar(features: Sequence[Matrix | csr_array], papers: int) -> Product:
     if papers > LARGEST_GRAM:
         return lambda values: sum(f @ (f.T @ values) for f in features) / len(features) + values.sum(axis=0)
     grams = [f @ f.T for f in features]
-    gram = sum(g.toarray() if isinstance(g, csr_array) else g for g in grams) / len(features) + 1.0
-    narrow = gram.astype(np.float32)
-    return lambda values: narrow @ values.astype(np.float32)
+    whole = np.mean([g.toarray() if isinstance(g, csr_array) else g for g in grams], axis=0) + 1.0
+    gram: NDArray[np.float32] = whole.astype(np.float32)
+    return lambda values: gram @ values.astype(np.float32)
 
 
 def _linked(papers: Sequence[str], cited: Mapping[str, Sequence[int]]) -> Sequence[Product]:
@@ -163,7 +163,8 @@ def simulate(
     places, steps, screened = np.full((papers, len(seeds)), papers), 0, 2
     for column, seed in enumerate(seeds):
         places[start_of(review.name, included[:, 0], seed), column] = 0, 1
-    solution = outputs = np.zeros(places.shape)
+    solution: Matrix = np.zeros(places.shape)
+    outputs = solution
     while screened < papers and (places[included[:, 0]] == papers).any():
         seen = places < papers
         solution, outputs = _fit(review, seen, solution, outputs)
