@@ -199,8 +199,8 @@ REFUSED = {
     """,
     "datasets": """
         benchmarks.searches: {kind: beir} | benchmarks.searches needs exactly one of folder and datasets
-        benchmarks.reviews: {kind: screening, labels: none.tsv, columns: {paper: id, included: label}} | reviews.labels: there
-            is no file none.tsv
+        benchmarks.reviews: {kind: screening, labels: none.tsv, columns: {paper: id, included: label}} | there is no
+            file none.tsv
         benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, seeds: [7]} | .seeds are
             the numbers of the starts; leave them out, and set starts
         benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, tasks: [cite]} | tasks
