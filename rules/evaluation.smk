@@ -255,6 +255,7 @@ rule score_model:
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
         # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
+        # Screening nine reviews with 7,233 papers (30 MB) from ten starts took 571 MB and 24 s, by an index 742 MB and 29 s.
         mem_mb=plan.evaluation.scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=plan.evaluation.scoring_minutes,
     params:

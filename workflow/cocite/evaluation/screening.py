@@ -38,8 +38,8 @@ NEWTON, CONJUGATE, TOLERANCE = 5, 12, 1e-4
 """Largest numbers of steps of a fit and of each of their equations, and the share of the error that ends these."""
 LENGTHS = 0.5 ** np.arange(7)
 """What a step is multiplied by, of which the best is taken."""
-LARGEST_GRAM = 12_000
-"""Papers of a review up to which the products of all pairs are kept (0.6 GB)."""
+LARGEST_GRAM = 5_000
+"""Papers of a review up to which the products of all pairs are kept (0.1 GB)."""
 USUAL = np.array([1.65, 1.55, 1.35, 0.9, -1.1])
 """Weights of the standardised ranking and of the counts where there are too few reviews to learn them: those that nine
 reviews of SYNERGY gave with TF-IDF. They were tested on no other."""
@@ -127,9 +127,9 @@ def _similar(features: Sequence[Matrix | csr_array], papers: int) -> Product:
     """The mean of the products of papers by each of some features, plus 1 for a constant."""
     if papers > LARGEST_GRAM:
         return lambda values: sum(f @ (f.T @ values) for f in features) / len(features) + values.sum(axis=0)
-    grams = [f @ f.T for f in features]
-    whole = np.mean([g.toarray() if isinstance(g, csr_array) else g for g in grams], axis=0) + 1.0
-    gram: NDArray[np.float32] = whole.astype(np.float32)
+    gram = np.ones((papers, papers), np.float32)
+    for alike in (f @ f.T for f in features):
+        gram += (alike.toarray() if isinstance(alike, csr_array) else alike) / len(features)
     return lambda values: gram @ values.astype(np.float32)
 
 
