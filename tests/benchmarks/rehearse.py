@@ -37,7 +37,7 @@ def main(folder: Path, scale: float = 0.001, cores: int = os.cpu_count() or 1) -
     os.chdir(folder)
     os.environ["S2_API_KEY"] = KEY
     with serve(folder / "release", key=KEY, port=_port()) as api:
-        Path("whole.yaml").write_text(yaml.safe_dump(_configuration(api), sort_keys=False))
+        Path("whole.yaml").write_text(yaml.safe_dump(configuration(api), sort_keys=False))
         say(f"Planning: {run([*_snakemake(cores), '--dry-run'])}")
         before = psutil.disk_usage(str(folder)).free
         say(f"Run: {_watched(_snakemake(cores), before)}")
@@ -54,7 +54,7 @@ def _port() -> int:
     return urlsplit(api).port or 0
 
 
-def _configuration(api: str) -> dict[str, Any]:
+def configuration(api: str) -> dict[str, Any]:
     config: dict[str, Any] = yaml.safe_load((ROOT / "experiments/whole.yaml").read_text())
     config["corpus"] |= {"api": api, "shards": SHARDS, "buckets": BUCKETS}
     config["queries"]["count"] = QUERIES

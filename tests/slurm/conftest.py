@@ -122,16 +122,24 @@ def start(command: list[str], folder: Path, environment: dict[str, str] | None =
 
 def ending(folder: Path, run: subprocess.Popen[bytes]) -> Ended:
     """Wait for the end of a run."""
-    status = run.wait(900)
+    status = run.wait(3600)
     return Ended(folder=folder, status=status, log=(folder / "snakemake.log").read_text(errors="replace"))
 
 
-def tables(folder: Path) -> dict[str, object]:
-    """The tables that a run has made."""
+def tables(folder: Path) -> set[str]:
+    """The tables that a run has made, but for what each rule's jobs took, which differs from run to run."""
     results = folder / "results"
-    found = {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
-    del found["report/costs.parquet"]  # what each rule's jobs took, which differs from run to run
-    return found
+    return {str(path.relative_to(results)) for path in results.rglob("*.parquet")} - {"report/costs.parquet"}
+
+
+def differing(folder: Path, other: Path) -> list[str]:
+    """The tables of a run that are not the same in another run, or only in one of them."""
+    return [
+        name
+        for name in sorted(tables(folder) | tables(other))
+        if name not in tables(folder) & tables(other)
+        or not pq.read_table(folder / "results" / name).equals(pq.read_table(other / "results" / name))
+    ]
 
 
 def filled_in(folder: Path) -> Path:
@@ -151,8 +159,8 @@ def filled_in(folder: Path) -> Path:
     return folder
 
 
-def configured(folder: Path) -> Path:
-    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIGURATION))
+def configured(folder: Path, configuration: dict[str, Any] = CONFIGURATION) -> Path:
+    (folder / "config.yaml").write_text(yaml.safe_dump(configuration))
     return folder
 
 

@@ -3,7 +3,10 @@
 import os
 import re
 import signal
-from contextlib import suppress
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.slurm.cluster import URGENT, Cluster, wait_for
@@ -19,6 +22,12 @@ def jobs(cluster: Cluster) -> list[dict[str, str]]:
 def of_rule(rule: str, jobs: list[dict[str, str]]) -> list[dict[str, str]]:
     """The jobs of a rule."""
     return [job for job in jobs if re.match(rf"rule_{rule}(_wildcards|$)", job.get("Comment", ""))]
+
+
+def megabytes(job: dict[str, str]) -> int:
+    """The memory that a job was given."""
+    number, unit = job["MinMemoryNode"][:-1], job["MinMemoryNode"][-1]
+    return int(float(number) * {"M": 1, "G": 1024}[unit])
 
 
 def running(cluster: Cluster, rule: str) -> list[str]:
@@ -53,19 +62,58 @@ def preempt(cluster: Cluster, rule: str) -> None:
 
 
 def hold_up_training(cluster: Cluster, folder: Path, state: Path) -> dict[str, str]:
-    """Stop the training after its first checkpoint, and give its job a minute from its start.
-
-    When that is up, Slurm lets the training go on, to end it. Returns the environment that the training runs in.
-    """
+    """Stop the training of an encoder after its first checkpoint until its time is up; return its environment."""
     wait_for((state / "checkpoint.safetensors").exists, "a checkpoint", 600)
-    environment = {}
+    return hold_up(cluster, folder, "train_encoder", "encoder", "train")
+
+
+def hold_up(cluster: Cluster, folder: Path, rule: str, *command: str) -> dict[str, str]:
+    """Stop the process of a rule's job that runs a command of ours, and give the job a minute from its start.
+
+    When that is up, Slurm lets the process go on, to end it. Returns the environment that it runs in.
+    """
+    (number,), environment = running(cluster, rule), {}
+    wait_for(lambda: bool(of_command(folder, *command)), f"the process of {rule}", 60)
+    for process in of_command(folder, *command):
+        os.kill(int(process.name), signal.SIGSTOP)
+        variables = (process / "environ").read_text().split("\0")
+        environment = dict(variable.split("=", 1) for variable in variables if "=" in variable)
+    cluster.run("scontrol", "update", f"JobId={number}", "TimeLimit=1")
+    return environment
+
+
+def of_command(folder: Path, *command: str) -> list[Path]:
+    """The processes, by their folders below /proc, that run a command of ours in a folder."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            arguments = (process / "cmdline").read_bytes().split(b"\0")
-            if (process / "cwd").resolve() == folder and arguments[2:4] == [b"encoder", b"train"]:
-                os.kill(int(process.name), signal.SIGSTOP)
-                variables = (process / "environ").read_text().split("\0")
-                environment = dict(variable.split("=", 1) for variable in variables if "=" in variable)
-    for job in running(cluster, "train_encoder"):
-        cluster.run("scontrol", "update", f"JobId={job}", "TimeLimit=1")
-    return environment
+            words = (process / "cmdline").read_bytes().decode().split("\0")[2:]
+            if (process / "cwd").resolve() == folder and words[: len(command)] == list(command):
+                found.append(process)
+    return found
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """A file system in memory for a folder, which `fill` fills."""
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path, run: subprocess.Popen[bytes]) -> None:
+    """Leave no room in the file system of a folder until the run has ended; then give it back what there was."""
+    size = os.statvfs(folder)
+    while run.poll() is None:
+        now = os.statvfs(folder)
+        resize(folder, (now.f_blocks - now.f_bfree) * now.f_frsize)
+        time.sleep(0.5)
+    assert resize(folder, size.f_blocks * size.f_frsize)
+
+
+def resize(folder: Path, size: int) -> bool:
+    """Give a file system in memory so many bytes; whether it did not have more in it."""
+    command = ["mount", "--options", f"remount,size={size}", folder]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -2,15 +2,10 @@
 
 import pytest
 from tests.slurm.cluster import PARTITION, WITH_GPUS
-from tests.slurm.conftest import CONFIGURATION, TRAINED, tables
+from tests.slurm.conftest import CONFIGURATION, TRAINED, differing, tables
+from tests.slurm.mishaps import megabytes
 
 pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.timeout(1800)]
-
-
-def megabytes(job: dict[str, str]) -> int:
-    """The memory that a job was given."""
-    number, unit = job["MinMemoryNode"][:-1], job["MinMemoryNode"][-1]
-    return int(float(number) * {"M": 1, "G": 1024}[unit])
 
 
 def minutes(job: dict[str, str]) -> int:
@@ -21,11 +16,9 @@ def minutes(job: dict[str, str]) -> int:
 
 def test_it_ends_complete_with_the_tables_and_the_model_of_a_run_without_slurm(rough, calm):
     assert rough.status == 0, rough.log[-5000:]
-    expected, found = tables(calm.folder), tables(rough.folder)
-    assert f"{TRAINED}/training_curves.parquet" in expected
-    assert "evaluation/holdout/scores/small/near-1.parquet" in expected
-    assert found.keys() == expected.keys()
-    assert [name for name in expected if not found[name].equals(expected[name])] == []
+    scores = "evaluation/holdout/scores/small/near-1.parquet"
+    assert {f"{TRAINED}/training_curves.parquet", scores} <= tables(calm.folder)
+    assert differing(rough.folder, calm.folder) == []
     weights = [run.folder / "results" / TRAINED / "model/model.safetensors" for run in (rough, calm)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     assert "<svg" in (rough.folder / "results/report/index.html").read_text()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,6 +117,15 @@ def test_a_snakemake_waits_for_the_run_at_work_before_it_plans_however_it_is_sta
     _, log = second.communicate(timeout=60)
     assert second.returncode == 0
     assert "--touch" in options or "Nothing to be done" in log or "--forceall" in options
+
+
+def test_a_file_whose_record_was_cut_by_a_full_disk_is_made_again(listed):
+    records = listed.folder / ".snakemake/metadata"
+    (record,) = (path for path in records.iterdir() if urlsafe_b64decode(path.name).decode() == MANIFEST)
+    record.write_bytes(record.read_bytes()[:512])
+    assert "Finished jobid: 0 (Rule: list_shards)" in listed.make(MANIFEST)
+    assert json.loads(record.read_text())["rule"] == "list_shards"
+    assert "Nothing to be done" in listed.make(MANIFEST)
 
 
 def test_broken_files_are_not_deleted_beside_a_run(listed):

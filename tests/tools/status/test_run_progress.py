@@ -2,12 +2,13 @@
 
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 from tests.tools.status.conftest import STARTED, begun, event
 
 from cocite.config.started import Job
-from cocite.tools.run_progress import Event, estimate, last_lines, read_events, read_progress
+from cocite.tools.run_progress import Event, estimate, last_lines, read_events, read_progress, report_failures
 
 FENCE = "=" * 80
 FAILED = ("Error in rule train:", "    message: None", "    jobid: 2", "    log: logs/train.log (check log file(s))")
@@ -168,3 +169,9 @@ def test_thousands_of_steps_are_estimated_in_no_time(left):
     begun_at = time.process_time()
     left("", jobs=jobs)
     assert time.process_time() - begun_at < 10  # where each chain is gone along by itself, it takes for ever
+
+
+def test_a_run_that_failed_on_a_full_disk_says_so_since_logs_are_on_it_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4096))
+    report_failures(tmp_path / "results")
+    assert f"The disk is full: {tmp_path} has 0.0 GB free" in capsys.readouterr().err

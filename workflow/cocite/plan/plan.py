@@ -33,7 +33,7 @@ from cocite.plan.encoder import EncoderPlan
 from cocite.plan.evaluation import EvaluationPlan
 from cocite.plan.graph import GraphPlan
 from cocite.plan.neighbours import NeighbourPlan
-from cocite.plan.recorded import check_folder, record
+from cocite.plan.recorded import check_folder, record, remake_without_record
 from cocite.plan.report import ReportPlan
 from cocite.plan.retrieval import RetrievalPlan
 from cocite.plan.stage import expand
@@ -127,6 +127,7 @@ def begin(workflow: Any, config: dict[str, Any]) -> Plan:
             if writes_results(sys.argv[1:]):
                 make_folders(plan.resolved)
                 lock_results(Path(plan.results))
+                remake_without_record(Path(plan.results))
             check_folder(plan.resolved, Path(plan.results))
     except (InputError, OSError) as error:
         raise WorkflowError(error) from None

@@ -9,7 +9,7 @@ are in its working folder and not in the results.
 import json
 import os
 import re
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,17 @@ def record(config: Resolved, results: Path) -> None:
     write_text(results / FOR_PROVENANCE, json.dumps(config))
 
 
+def remake_without_record(results: Path) -> None:
+    """Have the run make files again whose record ends in the middle, because the disk was full. Snakemake would take
+    them for files without a record, and keep them whatever was edited since."""
+    metadata, incomplete = RECORDS
+    for record in (path for path in metadata.rglob("*") if path.is_file() and not _is_whole(path)):
+        relative = record.relative_to(metadata)
+        if _recorded_file(relative).is_relative_to(results):
+            (incomplete / relative).parent.mkdir(parents=True, exist_ok=True)
+            record.replace(incomplete / relative)
+
+
 def missing_records(config: Resolved, results: Path) -> str | None:
     """What to tell a user whose results came without Snakemake's records of how they were made; none where all is well.
     Snakemake takes a file without a record for one that is as it should be, whatever was edited since."""
@@ -260,3 +271,15 @@ def _has_record(path: Path) -> bool:
             "by chmod -R a+rX .snakemake, or work in a separate folder."
         )
     return bool(found)
+
+
+def _recorded_file(record: Path) -> Path:
+    """The file that a record is of: its name says so, in folders with a mark if it is long."""
+    return Path(urlsafe_b64decode("".join(part.removeprefix("@") for part in record.parts)).decode())
+
+
+def _is_whole(record: Path) -> bool:
+    """Whether a record, one object in JSON, has its end."""
+    with record.open("rb") as file:
+        file.seek(max(record.stat().st_size - 1, 0))
+        return file.read() == b"}"

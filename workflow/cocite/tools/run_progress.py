@@ -6,6 +6,7 @@ cluster: so it is known at once, during a run, after a killed one, and on any ma
 
 import json
 import re
+import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from cocite.config.started import Job, Start, is_alive, read_start
+from cocite.core.errors import existing_folder, full_disk
 from cocite.core.progress import about, report
 
 State = Literal["waiting", "queued", "running", "done", "failed"]
@@ -29,6 +31,8 @@ WIDTH, LINES = 100, 5
 NAMED = 6
 """Rules, or jobs in a queue, that are named."""
 REPORT = "report/index.html"
+FULL_BELOW = 1e8
+"""Bytes that a disk has free if it is not full."""
 TAIL = 4096
 """Bytes at the end of a log that are searched for its last lines."""
 
@@ -213,6 +217,8 @@ def report_failures(results: Path) -> None:
     start = read_start(results)
     for line in failures(read_progress(start)) if start else ():
         report(line)
+    if shutil.disk_usage(existing_folder(results)).free < FULL_BELOW:  # so logs may lack what went wrong
+        report(full_disk(results))
 
 
 def _state(progress: Progress) -> str:
