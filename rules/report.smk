@@ -250,7 +250,7 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
-        version=22,
+        version=23,
         results=subpath(input.provenance, parent=True),
         logs=logs_of(workflow),
     shell:
